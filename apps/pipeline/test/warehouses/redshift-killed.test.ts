@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { longRunOnly } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
-import { openDialectWarehouse } from '../../src/engine/warehouses/sql-warehouse/sql-warehouse.ts'
+import { openSqlWarehouse } from '../../src/engine/warehouses/sql-warehouse/sql-warehouse.ts'
 import type { ClientAccess } from '../../src/engine/warehouses/redshift/redshift-settings.ts'
 import { bucketOf } from '../../src/engine/warehouses/redshift/bucket.ts'
 import { redshiftDialect } from '../../src/engine/warehouses/redshift/redshift-dialect.ts'
@@ -36,7 +36,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
   let access: ClientAccess
   let warehouse: Warehouse
   let round = 0
-  const open = () => openDialectWarehouse(redshiftDialect(access))
+  const open = () => openSqlWarehouse(redshiftDialect(access))
   beforeAll(async () => {
     server = await redshiftServer()
     standIn = server.standIn!

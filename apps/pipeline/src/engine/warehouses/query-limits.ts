@@ -22,7 +22,7 @@ export async function acquireQuery(kind: keyof typeof shares, key: string, signa
 }
 
 /** The whole number that was asked for, where it is one that may be had; `usual` where none was. */
-export function within(asked: number | undefined, most: number, usual: number): number {
+export function clampLimit(asked: number | undefined, most: number, usual: number): number {
   return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
 }
 

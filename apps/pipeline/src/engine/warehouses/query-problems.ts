@@ -3,7 +3,7 @@ export const missingTableAdvice =
   'It was deleted or not created yet. Load the table, create the view, or correct the query.'
 
 /** Servers repeat what they could not read, and that may be the value of a secured variable. */
-export function withoutValues(words: string, values: readonly (string | null)[]): string {
+export function redactValues(words: string, values: readonly (string | null)[]): string {
   let left = words.slice(0, 1_500)
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
     if (value && value.length > 3) left = left.replace(new RegExp(RegExp.escape(value), 'giu'), '…')

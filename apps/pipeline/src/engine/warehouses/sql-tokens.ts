@@ -1,7 +1,7 @@
 import { WarehouseProblem } from './warehouse.ts'
 
 /** A piece of a statement that means something: what is between quotes and in comments is not looked into. */
-export interface Token {
+export interface SqlToken {
   kind: 'word' | 'quoted' | 'parameter' | 'sign'
   /** Without quotes. */
   text: string
@@ -14,8 +14,8 @@ const piece =
   /(?<blank>\s+|--[^\n\r]*|#[ !][^\n\r]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
 /** Strings are left out: nobody here asks for them. */
-export function tokensOf(sql: string): Token[] {
-  const tokens: Token[] = []
+export function tokensOf(sql: string): SqlToken[] {
+  const tokens: SqlToken[] = []
   const matcher = new RegExp(piece)
   for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
     const { quoted, parameter, word, sign } = match.groups!
@@ -38,7 +38,7 @@ const unquoted = (text: string): string => {
  * Throws SQL_NOT_ALLOWED for a comment with a carriage return that no line feed follows. To some servers the comment ends there and to others it
  * does not, so what stands behind may be a string to us and a statement to them, or the other way round.
  */
-export function demandPlainComments(sql: string): void {
+export function assertPlainComments(sql: string): void {
   // By lines: an expression would try each of very many dashes to the end of its line.
   const endsOddly = (line: string) =>
     line

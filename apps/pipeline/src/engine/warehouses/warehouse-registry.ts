@@ -6,23 +6,23 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 
 /** A client's name in its warehouses, and what the passwords there come from. */
-export interface Credentials {
+export interface WarehouseCredentials {
   key: string
   loadPassword: string
   readPassword: string
 }
 
 /** A kind of warehouse beside PostgreSQL that an operator has set up. */
-export interface OtherKind {
+export interface WarehouseDriver {
   kind: Kind
   /** A client's part of it. `redaction` is told its passwords. */
-  open(credentials: Credentials, redaction: Redaction): Promise<Warehouse>
+  open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
   /** Its server, for readiness. */
   part: { name: string; check(): Promise<void> }
 }
 
 /** Addresses with an administrator, as the settings of these names have them; undefined where there is no such server. */
-export interface OtherServers {
+export interface ServerSettings {
   CLICKHOUSE_URL?: string | undefined
   SQLSERVER_URL?: string | undefined
   SYNAPSE_URL?: string | undefined
@@ -33,9 +33,9 @@ export interface OtherServers {
  * Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. `keepDays`: days that
  * what a load replaces is kept, where a kind can.
  */
-export function otherKinds(servers: OtherServers, { keepDays = 0 } = {}): OtherKind[] {
+export function otherKinds(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
   const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift: settings } = servers
-  const kinds: OtherKind[] = []
+  const kinds: WarehouseDriver[] = []
   if (CLICKHOUSE_URL !== undefined)
     kinds.push({
       kind: clickhouseKind,
@@ -46,17 +46,17 @@ export function otherKinds(servers: OtherServers, { keepDays = 0 } = {}): OtherK
     kinds.push({
       kind: sqlServerKind,
       open: sqlServer(SQLSERVER_URL),
-      part: listening('sql-server', SQLSERVER_URL, 1433),
+      part: portCheck('sql-server', SQLSERVER_URL, 1433),
     })
   if (SYNAPSE_URL !== undefined)
-    kinds.push({ kind: synapseKind, open: synapse(SYNAPSE_URL), part: listening('synapse', SYNAPSE_URL, 1433) })
+    kinds.push({ kind: synapseKind, open: synapse(SYNAPSE_URL), part: portCheck('synapse', SYNAPSE_URL, 1433) })
   if (settings !== undefined)
-    kinds.push({ kind: redshiftKind, open: redshift(settings), part: listening('redshift', settings.url, 5439) })
+    kinds.push({ kind: redshiftKind, open: redshift(settings), part: portCheck('redshift', settings.url, 5439) })
   return kinds
 }
 
 const clickhouse =
-  (url: string, keepDays: number): OtherKind['open'] =>
+  (url: string, keepDays: number): WarehouseDriver['open'] =>
   async (credentials, redaction) => {
     const [{ clickhouseAccess }, { openClickHouseWarehouse }] = await Promise.all([
       import('./clickhouse/clickhouse-settings.ts'),
@@ -67,21 +67,21 @@ const clickhouse =
     return openClickHouseWarehouse(access, { keepDays })
   }
 
-const clickhousePart = (url: string): OtherKind['part'] => ({
+const clickhousePart = (url: string): WarehouseDriver['part'] => ({
   name: 'clickhouse',
   async check() {
-    const { answers } = await import('./clickhouse/clickhouse-settings.ts')
-    await answers(url)
+    const { assertAnswers } = await import('./clickhouse/clickhouse-settings.ts')
+    await assertAnswers(url)
   },
 })
 
-const listening = (name: string, url: string, usualPort: number): OtherKind['part'] => ({
+const portCheck = (name: string, url: string, usualPort: number): WarehouseDriver['part'] => ({
   name,
-  check: () => demandReachable(url, usualPort),
+  check: () => assertReachable(url, usualPort),
 })
 
 const sqlServer =
-  (url: string): OtherKind['open'] =>
+  (url: string): WarehouseDriver['open'] =>
   async (credentials, redaction) => {
     const [{ tsqlAccess }, { openSqlServerWarehouse }] = await Promise.all([
       import('./tsql/tsql-settings.ts'),
@@ -93,7 +93,7 @@ const sqlServer =
   }
 
 const synapse =
-  (url: string): OtherKind['open'] =>
+  (url: string): WarehouseDriver['open'] =>
   async (credentials, redaction) => {
     const [{ synapseAccess }, { openSynapseWarehouse }] = await Promise.all([
       import('./synapse/synapse-settings.ts'),
@@ -105,23 +105,23 @@ const synapse =
   }
 
 const redshift =
-  (settings: RedshiftSettings): OtherKind['open'] =>
+  (settings: RedshiftSettings): WarehouseDriver['open'] =>
   async (credentials, redaction) => {
-    const [{ redshiftAccess }, { redshiftDialect }, { openDialectWarehouse }] = await Promise.all([
+    const [{ redshiftAccess }, { redshiftDialect }, { openSqlWarehouse }] = await Promise.all([
       import('./redshift/redshift-settings.ts'),
       import('./redshift/redshift-dialect.ts'),
       import('./sql-warehouse/sql-warehouse.ts'),
     ])
     const access = redshiftAccess(settings, credentials)
     redaction.add(...Object.values(access.logins).map(({ password }) => password))
-    return openDialectWarehouse(redshiftDialect(access))
+    return openSqlWarehouse(redshiftDialect(access))
   }
 
 /**
  * Whether somebody listens where a warehouse is; throws what the system says where nobody does within two seconds. It is not asked for more: a
  * statement would wake a serverless warehouse every few seconds, which costs its owner money.
  */
-async function demandReachable(url: string, usualPort: number): Promise<void> {
+async function assertReachable(url: string, usualPort: number): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || usualPort) })
   try {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { postgresKind } from './kinds.ts'
 import { type Publication, type Warehouse, WarehouseProblem } from './warehouse.ts'
-import { warehouseOfKinds } from './warehouse-router.ts'
+import { routeBySchema } from './warehouse-router.ts'
 
 const publication = { run: 'r', attempt: 1, rows: 1, bytes: 1, publishedAt: new Date(), tables: [] }
 const gone = new WarehouseProblem('WAREHOUSE_MISSING', 'Gone.')
@@ -18,7 +18,7 @@ const answering = (answer: Answer) =>
   }) as unknown as Warehouse
 
 const closing = (one: Answer, other: Answer) =>
-  warehouseOfKinds(
+  routeBySchema(
     [
       [postgresKind, answering(one)],
       ['WAREHOUSE_B', answering(other)],

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
 import { type Kind, nameOf, notSetUp, postgresKind } from './kinds.ts'
-import type { OtherKind } from './warehouse-registry.ts'
+import type { WarehouseDriver } from './warehouse-registry.ts'
 import {
   type Load,
   type UserQuery,
@@ -13,22 +13,25 @@ import {
   type WarehouseTable,
   holdsNothing,
 } from './warehouse.ts'
-import { readdressed } from './sql-names.ts'
+import { resolveNames } from './sql-names.ts'
 import type { Place } from './views.ts'
 
-interface Parts {
+interface RouterOptions {
   db: Kysely<DB>
   keyRing: KeyRing
   redaction: Redaction
-  /** What there is beside PostgreSQL. */
-  others: readonly OtherKind[]
+  /** The drivers of all warehouses other than PostgreSQL. */
+  others: readonly WarehouseDriver[]
 }
 
 /**
  * The warehouses of clients in PostgreSQL and, for schemas of their kinds, on other servers. Whoever has schemas in PostgreSQL alone gets
  * that warehouse as it is.
  */
-export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, others }: Parts): ClientWarehouses {
+export function everyKind(
+  postgres: ClientWarehouses,
+  { db, keyRing, redaction, others }: RouterOptions,
+): ClientWarehouses {
   const known = new Map<string, Promise<Warehouse | undefined>>()
 
   async function kindsOf(client: string): Promise<ReadonlyMap<string, Kind>> {
@@ -46,13 +49,13 @@ export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, 
     return rows.length > 0
   }
 
-  async function made(client: string, { open }: OtherKind): Promise<Warehouse | undefined> {
+  async function made(client: string, { open }: WarehouseDriver): Promise<Warehouse | undefined> {
     const credentials = await warehouseCredentials({ db, keyRing, redaction }, client)
     return credentials && open(credentials, redaction)
   }
 
   /** The one of this process: a second beside it would have turns and connections of its own. */
-  async function opened(client: string, other: OtherKind): Promise<(readonly [Kind, Warehouse])[]> {
+  async function opened(client: string, other: WarehouseDriver): Promise<(readonly [Kind, Warehouse])[]> {
     const key = JSON.stringify([client, other.kind])
     const opening = known.get(key) ?? made(client, other)
     known.set(key, opening)
@@ -72,8 +75,8 @@ export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, 
     if (!elsewhere && !left) return usual
     const wanted = others.filter(({ kind }) => left || used.has(kind))
     const there = await Promise.all(wanted.map((other) => opened(client, other)))
-    const all: Opened = [[postgresKind, usual], ...there.flat()]
-    return warehouseOfKinds(all, () => kindsOf(client))
+    const all: OpenedWarehouses = [[postgresKind, usual], ...there.flat()]
+    return routeBySchema(all, () => kindsOf(client))
   }
 
   return {
@@ -134,13 +137,13 @@ async function emptyWarehouse(warehouse: Warehouse): Promise<void> {
 }
 
 /** A client's warehouses, by kind. The first is asked about schemas that nobody knows. */
-type Opened = readonly [readonly [Kind, Warehouse], ...(readonly [Kind, Warehouse])[]]
+type OpenedWarehouses = readonly [readonly [Kind, Warehouse], ...(readonly [Kind, Warehouse])[]]
 
 /**
  * Several warehouses as one: each schema is in one of them, and whatever names a schema goes there. A query goes where the tables are
  * that it reads. `kindsOf` answers which kind each schema of the client is now.
  */
-export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<ReadonlyMap<string, Kind>>): Warehouse {
+export function routeBySchema(opened: OpenedWarehouses, kindsOf: () => Promise<ReadonlyMap<string, Kind>>): Warehouse {
   const all = opened.map(([, warehouse]) => warehouse)
   const [[, usual]] = opened
   const homes = new WeakMap<Load, Warehouse>()
@@ -185,10 +188,10 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
       schemas.filter((one) => shown.get(one) === warehouse || known.get(warehouse)?.includes(one))
     if (rehearsing) return [rehearsing, { ...query, schemas: own(rehearsing) }]
     const relations = (await Promise.all([...known].map(([warehouse, some]) => warehouse.relations(some)))).flat()
-    const { reads } = readdressed(query.text, { schemas, relations, address: ({ name }) => name })
+    const { reads } = resolveNames(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
     const named = new Map(reads.map((place) => [kinds.get(place.schema), place]))
-    if (named.size > 1) throw twoWarehouses(named)
+    if (named.size > 1) throw severalWarehouses(named)
     const [kind] = named.keys()
     const only =
       known.size > 0 && schemas.length > 0
@@ -318,7 +321,7 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
 
 const keyOf = ({ schema, name }: Place): string => `${schema}\0${name}`
 
-function twoWarehouses(named: ReadonlyMap<Kind | undefined, Place>): WarehouseProblem {
+function severalWarehouses(named: ReadonlyMap<Kind | undefined, Place>): WarehouseProblem {
   const where = [...named].map(([kind, { schema, name }]) => `${schema}.${name} (${kind ? nameOf(kind) : 'elsewhere'})`)
   return new WarehouseProblem(
     'QUERY_FAILED',

@@ -24,7 +24,7 @@ export interface ColumnProfile {
   maxLength?: number
 }
 
-/** What is written to a load. Structurally what a source's feed offers, so neither room imports the other. */
+/** What is written to a load. Structurally what a source's feed offers, so neither module imports the other. */
 export interface LoadContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type CellWriter, type Grown, MisfitCell } from '../rows/cell-writer.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 import { wholeNumber } from '../rows/cell-writer.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
@@ -51,7 +51,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   }
 }
 
-function fixed(width: number, write: (from: DataView, at: number, out: Grown) => unknown): CellWriter {
+function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
   return (from, at, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
     write(from, at, out)
@@ -59,13 +59,13 @@ function fixed(width: number, write: (from: DataView, at: number, out: Grown) =>
   }
 }
 
-function writeDay(from: DataView, at: number, out: Grown): void {
+function writeDay(from: DataView, at: number, out: GrowingBuffer): void {
   const day = from.getInt32(at) + epochDays
   if (day < firstDay || day > lastDay) throw outside('date', BigInt(day) * microsecondsOfDay, 10)
   out.bytes.writeInt32LE(day, out.at)
 }
 
-function writeMoment(from: DataView, at: number, out: Grown): void {
+function writeMoment(from: DataView, at: number, out: GrowingBuffer): void {
   const ticks = from.getBigInt64(at) + epochMicroseconds
   if (ticks < firstMoment || ticks > lastMoment) throw outside('time', ticks, 19)
   out.bytes.writeBigInt64LE(ticks, out.at)
@@ -80,7 +80,7 @@ function outside(what: string, microseconds: bigint, length: number): MisfitCell
 }
 
 /** The length by sevens of bits, the lowest first, then the bytes. */
-function copyText(from: DataView, at: number, length: number, out: Grown): void {
+function copyText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
   let rest = length
   while (rest >= 128) {
     out.bytes[out.at++] = (rest & 127) | 128
@@ -104,7 +104,7 @@ function copyDecimal(precision: number, scale: number): CellWriter {
   }
 }
 
-function writeSmall(value: number, width: number, { bytes, at }: Grown): void {
+function writeSmall(value: number, width: number, { bytes, at }: GrowingBuffer): void {
   const upper = Math.floor(value / 4_294_967_296)
   bytes.writeInt32LE(value | 0, at)
   if (width === 4) return
@@ -112,7 +112,7 @@ function writeSmall(value: number, width: number, { bytes, at }: Grown): void {
   for (let index = 8; index < width; index += 4) bytes.writeInt32LE(value < 0 ? -1 : 0, at + index)
 }
 
-function writeLarge(value: bigint, width: number, { bytes, at }: Grown): void {
+function writeLarge(value: bigint, width: number, { bytes, at }: GrowingBuffer): void {
   if (width === 4) bytes.writeInt32LE(Number(value), at)
   else
     for (let index = 0; index < width; index += 8)
@@ -142,8 +142,8 @@ export function rowBinary(
     if (!nullable) return { label, value, none: undefined }
     return {
       label,
-      none: (out: Grown) => void (out.bytes[out.at++] = 1),
-      value: (from: DataView, at: number, length: number, out: Grown) => {
+      none: (out: GrowingBuffer) => void (out.bytes[out.at++] = 1),
+      value: (from: DataView, at: number, length: number, out: GrowingBuffer) => {
         out.bytes[out.at++] = 0
         value(from, at, length, out)
       },

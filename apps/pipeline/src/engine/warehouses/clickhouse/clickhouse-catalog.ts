@@ -1,4 +1,4 @@
-import { measured } from '../measured.ts'
+import { measuredColumn } from '../measured.ts'
 import { type FeedMemory, historyOf } from '../shape/feed-memory.ts'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
@@ -8,7 +8,7 @@ import { keepReplaced } from './kept-tables.ts'
 import { entryOf, ledgerOf } from './ledger.ts'
 import { feedOf } from './plan-load.ts'
 import { databaseOf, keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
-import { describeColumn, markIn, readShape, type Shape } from './table-shape.ts'
+import { describeColumn, markIn, readShape, type ClickHouseShape } from './table-shape.ts'
 
 export async function findTable(
   access: ClientAccess,
@@ -20,14 +20,14 @@ export async function findTable(
 }
 
 /** Rows as the server counts them; what was measured of columns, as the load did. */
-export async function tableOf(access: ClientAccess, schema: string, shape: Shape): Promise<WarehouseTable> {
+export async function tableOf(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseTable> {
   const entry = await entryOf(access, shape.mark?.load)
   const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
   const history = historyOf(entry?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...measured(profiles.get(column.name)),
+    ...measuredColumn(profiles.get(column.name)),
   }))
   return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
 }

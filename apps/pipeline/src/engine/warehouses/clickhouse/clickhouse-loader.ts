@@ -20,15 +20,15 @@ import {
   qualified,
   quoted,
   runDatabase,
-  shownAs,
+  quotePlace,
 } from './names.ts'
 import { entryOf } from './ledger.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
-import { feedOf, planTableToBe, type TableToBe } from './plan-load.ts'
+import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { codes, isCode, warehouseProblem } from './problems.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
 import { rowBinary } from './cells.ts'
-import { type Mark, readShape, type Shape } from './table-shape.ts'
+import { type TableMark, readShape, type ClickHouseShape } from './table-shape.ts'
 import { createTable, stagingColumn, type StagingColumn, textsOf } from './staging.ts'
 
 /** Most columns of a table, those that vanished from the source included; what other warehouses have. */
@@ -40,7 +40,7 @@ export class ClickHouseLoad implements Load {
   readonly stagingTable: string
   readonly database: string
   /** In the comment of the table that is to be published. */
-  mark: Mark & { load: string }
+  mark: TableMark & { load: string }
   /** The table itself, whatever its name; another one under its name is none of ours. */
   uuid = ''
   /** The table's columns after publication. The staging table gets the columns of earlier loads at publication. */
@@ -60,19 +60,19 @@ export class ClickHouseLoad implements Load {
   /** The columns that the source fed before, as the last look at the table found them. */
   fedBefore: readonly string[] = []
   profile: ColumnProfile[] | undefined
-  /** Whoever settles the publication needs the table, even if we never hear of it. */
+  /** The recovery of the publication needs the table, even if this process never learns the outcome. */
   decided = false
   readonly #access: ClientAccess
   #begun = false
 
-  constructor(access: ClientAccess, target: LoadTarget, { planned, table: { columns } }: TableToBe) {
+  constructor(access: ClientAccess, target: LoadTarget, { planned, table: { columns } }: LoadPlan) {
     this.#access = access
     this.target = target
     this.columns = columns
     this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     this.database = runDatabase(access.key, target)
     this.stagingTable = qualified(this.database, target.table)
-    this.place = shownAs(target.schema, target.table)
+    this.place = quotePlace(target.schema, target.table)
     const { run, attempt, schema, table } = target
     this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textsOf(columns) }
   }
@@ -86,7 +86,7 @@ export class ClickHouseLoad implements Load {
     this.#begun = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
     const fed = this.target.columns.map(({ name }) => byName.get(name)!)
-    const stored = fed.map(({ dataType, type }) => ({ dataType: fitting(dataType, type), ...sizeOf(type) }))
+    const stored = fed.map(({ dataType, type }) => ({ dataType: tupleType(dataType, type), ...sizeOf(type) }))
     const columns = fed.map(({ label, type, primaryKey }, index) => ({
       label,
       sqlType: type,
@@ -160,7 +160,7 @@ export class ClickHouseLoad implements Load {
     return row!.rows
   }
 
-  /** Never throws: what cannot be dropped now the janitor sweeps. */
+  /** Never throws. Maintenance sweeps what cannot be dropped now. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.decided) return
     const { service } = this.#access
@@ -176,7 +176,7 @@ export class ClickHouseLoad implements Load {
 }
 
 /** What the tuples hold for a column that is stored like this: text, where nothing narrower was left. */
-const fitting = (dataType: StagingColumn['dataType'], type: string) =>
+const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
   type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
 
 function sizeOf(type: string): { precision?: number; scale?: number } {
@@ -189,16 +189,16 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
   const { run, attempt, schema, table } = target
   checkSchemaName(schema)
   checkTableName(table)
-  checkColumns(target, shownAs(target.schema, target.table), checkColumnName)
-  const place = shownAs(schema, table)
+  checkColumns(target, quotePlace(target.schema, target.table), checkColumnName)
+  const place = quotePlace(schema, table)
   try {
     const database = databaseOf({ key: access.key, schema })
     if (!target.dry && !(await hasDatabase(access, database)))
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
-    demandOurs(existing, place)
+    assertTableOwned(existing, place)
     const entry = await entryOf(access, existing?.mark?.load)
-    const load = new ClickHouseLoad(access, target, planTableToBe(existing, entry, { target }))
+    const load = new ClickHouseLoad(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
@@ -236,7 +236,7 @@ export async function hasDatabase({ service }: ClientAccess, database: string): 
   )
 }
 
-export function demandOurs(existing: Shape | undefined, place: string): void {
+export function assertTableOwned(existing: ClickHouseShape | undefined, place: string): void {
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',

@@ -1,5 +1,5 @@
-import { type Readdressed, ambiguousAmong, readdressed } from '../sql-names.ts'
-import { rowTooLarge, within } from '../query-limits.ts'
+import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
+import { rowTooLarge, clampLimit } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
 import { withoutEnd } from '../../../sql-text.ts'
 import {
@@ -13,7 +13,7 @@ import {
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { listSchemas, relations } from './clickhouse-catalog.ts'
 import type { Place } from '../views.ts'
-import { type Access, ask, execute } from './http.ts'
+import { type ServerAccess, sendStatement, execute } from './http.ts'
 import {
   checkSchemaName,
   checkTableName,
@@ -22,12 +22,12 @@ import {
   passing,
   qualified,
   quoted,
-  shownAs,
+  quotePlace,
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
 import { exactly, format, takeRows } from './result.ts'
-import { type Shape, describeColumn, readShape } from './table-shape.ts'
+import { type ClickHouseShape, describeColumn, readShape } from './table-shape.ts'
 
 const mostRows = 10_000
 const mostBytes = 32 * 1024 * 1024
@@ -38,14 +38,14 @@ const mostSeconds = 86_400
 const grace = 5
 
 /** What stands before a user's text: a line of its own, so that their lines are one less than the server says. */
-export const opening = 'select * from (\n'
+export const readOptions = 'select * from (\n'
 
 /** A user's text as the server takes it, and the database in which it is to run. */
-export async function prepared(
+export async function prepareQuery(
   access: ClientAccess,
   { text, values = [], texts, schemas = [] }: UserQuery,
   { whole = false } = {},
-): Promise<Readdressed & { database: string; parameters: Record<string, string | null> }> {
+): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
   const there = await relations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
   const parameters: Record<string, string | null> = {}
@@ -63,20 +63,20 @@ export async function prepared(
   }
   const [first] = schemas
   const database = first === undefined ? 'system' : databaseOf({ key: access.key, schema: first })
-  return { ...readdressed(withoutEnd(text), around), parameters, database }
+  return { ...resolveNames(withoutEnd(text), around), parameters, database }
 }
 
 /** See `Warehouse.query`. */
 export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<Rows> {
   const { limits = {} } = asked
-  const rows = within(limits.rows, mostRows, mostRows)
-  const offset = within(limits.offset, Number.MAX_SAFE_INTEGER, 0)
-  const bytes = within(limits.bytes, mostBytes, usualBytes)
-  const seconds = Math.max(1, within(limits.seconds, mostSeconds, usualSeconds))
-  const { text, parameters, database } = await prepared(access, asked).catch((error: unknown) => {
+  const rows = clampLimit(limits.rows, mostRows, mostRows)
+  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+  const bytes = clampLimit(limits.bytes, mostBytes, usualBytes)
+  const seconds = Math.max(1, clampLimit(limits.seconds, mostSeconds, usualSeconds))
+  const { text, parameters, database } = await prepareQuery(access, asked).catch((error: unknown) => {
     throw queryProblem(error, asked, seconds)
   })
-  const sql = `${opening}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
+  const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
   const taken = await reading(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
     (error: unknown) => {
       signal?.throwIfAborted()
@@ -87,7 +87,7 @@ export async function query(access: ClientAccess, asked: UserQuery, signal?: Abo
   return taken
 }
 
-interface Reading {
+interface ReadRequest {
   sql: string
   parameters?: Record<string, string | null>
   database?: string
@@ -100,14 +100,14 @@ interface Reading {
 /** As role `read`. What is cut off here is stopped at the server too. */
 export async function reading(
   access: ClientAccess,
-  { sql, parameters = {}, database, seconds, most, columns }: Reading,
+  { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
   signal?: AbortSignal,
 ): Promise<Rows & { more: boolean }> {
   signal?.throwIfAborted()
   const late = AbortSignal.timeout((seconds + grace) * 1_000)
   const queryId = randomUUID()
   try {
-    const response = await ask(access.read, sql, {
+    const response = await sendStatement(access.read, sql, {
       parameters,
       database,
       queryId,
@@ -128,7 +128,7 @@ export async function reading(
 }
 
 /** Asked for and not waited for: the connection that ran it is gone already. */
-export const stopAtServer = (service: Access, queryId: string): Promise<void> =>
+export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
   execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
 
 /** See `Warehouse.ambiguousTable`. */
@@ -137,10 +137,10 @@ export async function ambiguousTable(
   asked: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
-  const { bare } = await prepared(access, asked)
+  const { bare } = await prepareQuery(access, asked)
   const schemas = asked.schemas ?? []
   const there = await relations(access, schemas)
-  return ambiguousAmong(bare, there, schemas, preferred)
+  return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
 /** Of a number, its own, so that it is compared as a number. Everything else is text. */
@@ -161,7 +161,7 @@ const pageSeconds = 30
  * The order of a table: of its key; without one, of its load. Rows are kept as they came, and what the server puts together in the
  * background stays in order.
  */
-function orderOf({ engine, columns }: Shape): string {
+function orderOf({ engine, columns }: ClickHouseShape): string {
   if (!engine.endsWith('MergeTree')) return ''
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))
   const order = keys.length > 0 ? keys : [`toUInt64OrZero(splitByChar('_', _part)[2])`, '_part_offset']
@@ -177,7 +177,7 @@ export async function readTable(
 ): Promise<Rows> {
   checkSchemaName(schema)
   checkTableName(table)
-  const place = shownAs(schema, table)
+  const place = quotePlace(schema, table)
   try {
     const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
@@ -213,7 +213,7 @@ export async function* queryPages(
   const kept = qualified(database, 'result')
   const queryId = randomUUID()
   try {
-    const { text, parameters, database: home } = await prepared(access, asked)
+    const { text, parameters, database: home } = await prepareQuery(access, asked)
     // Where somebody dies meanwhile, the janitor takes it after the time that the slowest taker has.
     await execute(access.service, `create database ${quoted(database)} comment ${passing('pages', allowed + 14_400)}`)
     await execute(

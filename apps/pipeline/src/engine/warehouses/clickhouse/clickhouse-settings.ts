@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type Access, ClickHouseError, execute, rowsOf } from './http.ts'
+import { type ServerAccess, ClickHouseError, execute, rowsOf } from './http.ts'
 import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
@@ -8,11 +8,11 @@ export interface ClientAccess {
   /** Lower-case letters and digits. */
   key: string
   /** The operator's user: makes databases, users and grants, loads and publishes. */
-  service: Access
+  service: ServerAccess
   /** Transformations and the making of views: writes to this client's staging tables, reads its schemas. */
-  load: Access
+  load: ServerAccess
   /** Checks, previews, pages: reads this client's schemas, and nothing else on the server. */
-  read: Access
+  read: ServerAccess
 }
 
 /** Gigabytes of memory that one query of users may take at the server. */
@@ -23,7 +23,7 @@ const userMemory = 4 * queryMemory
 export const mostSeconds = 604_800
 
 /** Throws where the server does not answer, or does not know its administrator. */
-export async function answers(url: string): Promise<void> {
+export async function assertAnswers(url: string): Promise<void> {
   const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
   await execute(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
 }
@@ -40,7 +40,7 @@ export function clickhouseAccess(
   }
   given.username = ''
   given.password = ''
-  const as = (user: string, password: string): Access => ({ url: given.href, user, password })
+  const as = (user: string, password: string): ServerAccess => ({ url: given.href, user, password })
   const derived = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
   return {
     key,

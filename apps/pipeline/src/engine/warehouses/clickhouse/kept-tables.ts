@@ -3,21 +3,21 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { type PublishedRow, publicationOf } from './ledger.ts'
-import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, shownAs } from './names.ts'
+import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, quotePlace } from './names.ts'
 import { codes, isCode } from './problems.ts'
-import { type Mark, markIn, readShape } from './table-shape.ts'
+import { type TableMark, markIn, readShape } from './table-shape.ts'
 
 /** A table that is not where people read it. */
-interface Replaced {
+interface ReplacedTable {
   database: string
   name: string
   uuid: string
-  mark: Mark | undefined
+  mark: TableMark | undefined
 }
 
 /** What the last publication of a table replaced. The ledger says by its uuid which table that was, wherever it is by now. */
-export interface Previous {
-  tables: (PublishedRow & { replaced: Replaced | undefined })[]
+export interface PreviousPublication {
+  tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }
 
 const day = 86_400_000
@@ -29,12 +29,12 @@ const day = 86_400_000
 export async function findPrevious(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
-): Promise<Previous | undefined> {
+): Promise<PreviousPublication | undefined> {
   const loadAt = async (place: { schema: string; table: string }) =>
     (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
   const rows = await publicationOf(access, await loadAt({ schema, table }))
   const hidden = await hiddenTables(access)
-  const tables: Previous['tables'] = []
+  const tables: PreviousPublication['tables'] = []
   for (const row of rows) {
     const replaced = hidden.find(({ uuid }) => uuid === row.base)
     if (row.base !== '' && !replaced) return undefined
@@ -45,7 +45,7 @@ export async function findPrevious(
 }
 
 /** Tables of runs, and those that are kept. */
-async function hiddenTables({ key, service }: ClientAccess): Promise<Replaced[]> {
+async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
   const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
     service,
     `select database, name, toString(uuid) as uuid, comment from system.tables
@@ -73,9 +73,9 @@ export async function keepReplaced(access: ClientAccess, database: string, days:
   }
 }
 
-const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => shownAs(schema, table)
+const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
 
-async function move(access: ClientAccess, tables: readonly Replaced[], publication: string): Promise<void> {
+async function move(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
   const hash = createHash('sha256').update(publication).digest('hex').slice(0, 16)
   const database = `${keptPrefix(access.key)}${hash}`
   const comment = literal(JSON.stringify({ kept: publication, at: Date.now() }))
@@ -84,7 +84,7 @@ async function move(access: ClientAccess, tables: readonly Replaced[], publicati
 }
 
 /** Moves a table. Does nothing if the table was moved or dropped since it was listed. */
-export async function moveTo(access: ClientAccess, { database, name }: Replaced, place: string): Promise<void> {
+export async function moveTo(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
   await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
     // Another process moved it, and may have dropped its empty database.
     if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
@@ -92,7 +92,7 @@ export async function moveTo(access: ClientAccess, { database, name }: Replaced,
 }
 
 /** Drops what is kept where the table and its mark say so, and databases that are empty then. */
-export async function dropKept(access: ClientAccess, goes: (mark: Mark, uuid: string) => boolean): Promise<void> {
+export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uuid: string) => boolean): Promise<void> {
   const kept = (await hiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
   const going = kept.filter(({ mark, uuid }) => mark && goes(mark, uuid))
   for (const { database, name } of going)

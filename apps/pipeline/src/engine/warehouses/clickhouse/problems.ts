@@ -3,27 +3,27 @@ import { isUnavailable } from '@sluice/database'
 import { LostRun } from '../../lost-run.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { ClickHouseError } from './http.ts'
-import { missingTableAdvice, withoutValues } from '../query-problems.ts'
+import { missingTableAdvice, redactValues } from '../query-problems.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
-type Verdict = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
+type ProblemTemplate = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
 
-const unavailable: Verdict = [
+const unavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
   () => 'The warehouse is not reachable just now. Try again in a moment.',
   'retryable',
 ]
-const busy: Verdict = [
+const busy: ProblemTemplate = [
   'WAREHOUSE_BUSY',
   () => 'The warehouse is at its limits just now. Try again in a moment.',
   'retryable',
 ]
-const denied: Verdict = [
+const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
   () => 'The ClickHouse server did not accept our credentials. An operator has to check CLICKHOUSE_URL.',
 ]
-const badValue: Verdict = ['BAD_VALUE', (place, { message }) => `A value for ${place} does not fit: ${message}`]
-const timeout: Verdict = [
+const badValue: ProblemTemplate = ['BAD_VALUE', (place, { message }) => `A value for ${place} does not fit: ${message}`]
+const timeout: ProblemTemplate = [
   'QUERY_TIMEOUT',
   (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
 ]
@@ -38,7 +38,7 @@ export const codes = {
   tooManyBytes: 396,
 } as const
 
-const verdicts: Record<number, Verdict> = {
+const problemTemplates: Record<number, ProblemTemplate> = {
   [codes.unknownTable]: ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
   [codes.unknownDatabase]: ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
   [codes.timeout]: timeout,
@@ -71,18 +71,20 @@ const verdicts: Record<number, Verdict> = {
   407: badValue,
 }
 
-/** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
+/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function warehouseProblem(error: unknown, place: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
-  const verdict = verdictOn(error)
+  const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict
   return new WarehouseProblem(code, sentence(place, error), { cause: error, retryable: retryable === 'retryable' })
 }
 
-function verdictOn(error: Error): Verdict | undefined {
+function findTemplate(error: Error): ProblemTemplate | undefined {
   if (error instanceof ClickHouseError)
-    return verdicts[error.code] ?? ['WAREHOUSE_REFUSED', (_, { message }) => `The warehouse refused: ${message}`]
+    return (
+      problemTemplates[error.code] ?? ['WAREHOUSE_REFUSED', (_, { message }) => `The warehouse refused: ${message}`]
+    )
   if (isUnavailable(error) || /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/.test(error.message))
     return unavailable
   const code = (error as NodeJS.ErrnoException).code ?? ''
@@ -147,5 +149,5 @@ function sentenceOf(message: string, values: readonly (string | null)[]): string
     .replace(/\(line \d+, col \d+\)/, '')
     .replace(/\s*In scope [\s\S]*$/, '')
     .replace(/ Expected one of: [\s\S]*$/, '')
-  return withoutValues(words, values)
+  return redactValues(words, values)
 }

@@ -2,25 +2,32 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { putBack, setAside, widens } from './dependent-views.ts'
+import { recreateViews, retireViews, affectsViews } from './dependent-views.ts'
 import { execute, rowsOf } from './http.ts'
-import { type Decided, declareClosed, declarePublished, isClosed, proposed, publishedBy } from './ledger.ts'
-import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, shownAs } from './names.ts'
+import {
+  type ProposedTable,
+  declareClosed,
+  declarePublished,
+  isClosed,
+  readProposal,
+  findPublication,
+} from './ledger.ts'
+import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, quotePlace } from './names.ts'
 import { codes, isCode } from './problems.ts'
-import { holdsRows, markIn, readShape, type Shape } from './table-shape.ts'
+import { holdsRows, markIn, readShape, type ClickHouseShape } from './table-shape.ts'
 
 /** The decision: a table whose comment names a publication. The server makes one of that name once, whoever asks. */
-const decision = 'publishing'
+const decisionTable = 'publishing'
 
 /** What a table is called that somebody has taken to swap it. */
-const claimed = 'swap_'
+const claimPrefix = 'swap_'
 /** Milliseconds between looks at what others do to the same table, about; and how often. */
-const patience = { tries: 40, wait: 250 }
+const swapRetries = { tries: 40, wait: 250 }
 
 /** Decides for this publication. False while another one is decided on and not settled yet. */
-export async function decide(access: ClientAccess, publication: string): Promise<boolean> {
+export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
-    const place = qualified(ledgerDatabase(access.key), decision)
+    const place = qualified(ledgerDatabase(access.key), decisionTable)
     await execute(access.service, `create table ${place} (none UInt8) engine = Null comment ${literal(publication)}`)
     return true
   } catch (error) {
@@ -30,12 +37,12 @@ export async function decide(access: ClientAccess, publication: string): Promise
 }
 
 /** Finishes what was decided and not finished, by us or by a worker that died. Does it twice without harm. */
-export async function settlePending(access: ClientAccess): Promise<void> {
-  const publication = await decidedOn(access)
-  if (publication !== undefined) await settle(access, publication)
+export async function recoverPending(access: ClientAccess): Promise<void> {
+  const publication = await findDecision(access)
+  if (publication !== undefined) await recover(access, publication)
 }
 
-async function decidedOn(access: ClientAccess, name = decision): Promise<string | undefined> {
+async function findDecision(access: ClientAccess, name = decisionTable): Promise<string | undefined> {
   const [row] = await rowsOf<{ comment: string }>(
     access.service,
     'select comment from system.tables where database = {database:String} and name = {name:String}',
@@ -48,31 +55,31 @@ async function decidedOn(access: ClientAccess, name = decision): Promise<string 
  * Brings every table of a decided publication about and says so in the ledger. Throws WAREHOUSE_BUSY, with nothing changed, where
  * another run replaced a table meanwhile, or the run was closed.
  */
-export async function settle(access: ClientAccess, publication: string): Promise<void> {
-  const tables = await proposed(access, publication)
+export async function recover(access: ClientAccess, publication: string): Promise<void> {
+  const tables = await readProposal(access, publication)
   const [first] = tables
   if (!first) await declareClosed(access, publication)
-  const before = first && (await publishedBy(access, first.run))
-  if (!first || before) return forget(access, publication)
+  const before = first && (await findPublication(access, first.run))
+  if (!first || before) return deleteDecision(access, publication)
   // While this is decided on nobody can close the run, so that was before, and nothing of this has begun.
-  if (await isClosed(access, first)) return giveUp(access, first)
-  const stands = await Promise.all(tables.map((one) => standing(access, one)))
-  if (stands.includes('overtaken') && !stands.includes('done')) return giveUp(access, first)
+  if (await isClosed(access, first)) return abandonDecision(access, first)
+  const stands = await Promise.all(tables.map((one) => readTableState(access, one)))
+  if (stands.includes('overtaken') && !stands.includes('done')) return abandonDecision(access, first)
   for (const [index, one] of tables.entries())
-    if (stands[index] === 'due' && widens(one.entry.changes)) await setAside(access, one)
-  for (const one of tables) await bringAbout(access, one)
-  if (tables.some(({ entry }) => widens(entry.changes))) await putBack(access, first)
+    if (stands[index] === 'due' && affectsViews(one.entry.changes)) await retireViews(access, one)
+  for (const one of tables) await swapTable(access, one)
+  if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, first)
   await declarePublished(access, publication)
-  await forget(access, publication)
+  await deleteDecision(access, publication)
 }
 
-async function giveUp(access: ClientAccess, one: Decided): Promise<never> {
-  await forget(access, one.publication)
-  throw changedMeanwhile(one)
+async function abandonDecision(access: ClientAccess, one: ProposedTable): Promise<never> {
+  await deleteDecision(access, one.publication)
+  throw concurrentlyChanged(one)
 }
 
 /** Somebody else may be at it too: what is not waiting any more when it is looked for has its place by the time that is looked at. */
-async function standing(access: ClientAccess, one: Decided): Promise<'done' | 'due' | 'overtaken'> {
+async function readTableState(access: ClientAccess, one: ProposedTable): Promise<'done' | 'due' | 'overtaken'> {
   const waiting = await stagedAs(access, one)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
   if (target?.mark?.load === one.load) return 'done'
@@ -83,20 +90,20 @@ async function standing(access: ClientAccess, one: Decided): Promise<'done' | 'd
  * Swaps once, however many try. Whoever wants to swap first takes the staging table to a name that nobody else knows; a swap under the
  * old name then fails. If the table turns out to hold the old rows, somebody else has swapped.
  */
-async function bringAbout(access: ClientAccess, one: Decided): Promise<void> {
+async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: one.schema }), name: one.table }
   let others = ''
-  for (let tries = 0; tries < patience.tries; tries += 1) {
-    if (tries > 0) await sleep(patience.wait * (0.5 + Math.random()))
+  for (let tries = 0; tries < swapRetries.tries; tries += 1) {
+    if (tries > 0) await sleep(swapRetries.wait * (0.5 + Math.random()))
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
     const staged = await stagedAs(access, one)
     if (!staged) continue
     // Somebody took it to swap it just now, and is let do so; unless it stays there, for they may be dead.
-    if (staged.name.startsWith(claimed) && staged.name !== others) {
+    if (staged.name.startsWith(claimPrefix) && staged.name !== others) {
       others = staged.name
       continue
     }
-    const claim = { database: staged.database, name: `${claimed}${randomBytes(8).toString('hex')}` }
+    const claim = { database: staged.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
     try {
       await execute(access.service, `rename table ${place(staged)} to ${place(claim)}`)
       const taken = await readShape(access.service, claim.database, claim.name)
@@ -110,23 +117,25 @@ async function bringAbout(access: ClientAccess, one: Decided): Promise<void> {
       if (!isCode(error, codes.unknownTable) && !isCode(error, codes.tableExists)) throw error
     }
   }
-  throw changedMeanwhile(one)
+  throw concurrentlyChanged(one)
 }
 
-interface Named {
+interface NamedTable {
   database: string
   name: string
 }
 
-const place = ({ database, name }: Named) => qualified(database, name)
+const place = ({ database, name }: NamedTable) => qualified(database, name)
 
 /** The client's own SQL can copy a mark, and put a view in a table's place; neither has the uuid that was decided on. */
-const isDecided = (one: Decided, table: Pick<Shape, 'uuid' | 'engine'> & { load: string | undefined }): boolean =>
-  table.load === one.load && holdsRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
+const isDecided = (
+  one: ProposedTable,
+  table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
+): boolean => table.load === one.load && holdsRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
 
 /** Where a load waits, whatever it is called by now. */
-async function stagedAs(access: ClientAccess, one: Decided): Promise<Named | undefined> {
-  const rows = await rowsOf<Named & { comment: string; uuid: string; engine: string }>(
+async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<NamedTable | undefined> {
+  const rows = await rowsOf<NamedTable & { comment: string; uuid: string; engine: string }>(
     access.service,
     `select database, name, comment, engine, toString(uuid) as uuid from system.tables
      where startsWith(database, {prefix:String}) and position(comment, {load:String}) > 0`,
@@ -136,14 +145,14 @@ async function stagedAs(access: ClientAccess, one: Decided): Promise<Named | und
 }
 
 /** Takes the decision back, once it is carried out or void. Another one that was made meanwhile stays. */
-async function forget(access: ClientAccess, publication: string): Promise<void> {
-  if ((await decidedOn(access)) !== publication) return
+async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
+  if ((await findDecision(access)) !== publication) return
   const home = quoted(ledgerDatabase(access.key))
   const aside = `settled_${randomBytes(8).toString('hex')}`
   try {
-    await execute(access.service, `rename table ${home}.${decision} to ${home}.${aside}`)
-    if ((await decidedOn(access, aside)) !== publication)
-      await execute(access.service, `rename table ${home}.${aside} to ${home}.${decision}`)
+    await execute(access.service, `rename table ${home}.${decisionTable} to ${home}.${aside}`)
+    if ((await findDecision(access, aside)) !== publication)
+      await execute(access.service, `rename table ${home}.${aside} to ${home}.${decisionTable}`)
     else await execute(access.service, `drop table if exists ${home}.${aside}`)
   } catch (error) {
     if (!isCode(error, codes.unknownTable)) throw error
@@ -151,21 +160,21 @@ async function forget(access: ClientAccess, publication: string): Promise<void> 
 }
 
 /** One that was overtaken has changed nothing, and is void. */
-export function unlessOvertaken(error: unknown): void {
+export function ignoreBusy(error: unknown): void {
   if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
 }
 
 /** What is left of decisions where somebody died while taking one back: carried out, should that be due, and dropped. */
-export async function dropSettled(access: ClientAccess): Promise<void> {
+export async function dropRevokedDecisions(access: ClientAccess): Promise<void> {
   for (const { name, comment } of await decisionsIn(access, 'settled_')) {
-    await settle(access, comment).catch(unlessOvertaken)
+    await recover(access, comment).catch(ignoreBusy)
     await execute(access.service, `drop table if exists ${qualified(ledgerDatabase(access.key), name)}`)
   }
 }
 
 /** Publications that are decided on, also by a decision that somebody is taking back. */
-export async function standingDecisions(access: ClientAccess): Promise<string[]> {
-  const found = [...(await decisionsIn(access, decision)), ...(await decisionsIn(access, 'settled_'))]
+export async function listDecisions(access: ClientAccess): Promise<string[]> {
+  const found = [...(await decisionsIn(access, decisionTable)), ...(await decisionsIn(access, 'settled_'))]
   return found.map(({ comment }) => comment)
 }
 
@@ -176,7 +185,7 @@ const decisionsIn = (access: ClientAccess, prefix: string) =>
     { parameters: { database: ledgerDatabase(access.key), prefix } },
   )
 
-export function changedMeanwhile({ schema, table }: { schema: string; table: string }): WarehouseProblem {
-  const sentence = `Another run changed ${shownAs(schema, table)} while this one was being published. It is tried again.`
+export function concurrentlyChanged({ schema, table }: { schema: string; table: string }): WarehouseProblem {
+  const sentence = `Another run changed ${quotePlace(schema, table)} while this one was being published. It is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

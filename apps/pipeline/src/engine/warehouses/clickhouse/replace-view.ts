@@ -3,7 +3,7 @@ import type { Place } from '../views.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { ClickHouseError, execute, rowsOf } from './http.ts'
-import { databaseOf, literal, passing, qualified, quoted, runPrefix, schemaPrefix, shownAs } from './names.ts'
+import { databaseOf, literal, passing, qualified, quoted, runPrefix, schemaPrefix, quotePlace } from './names.ts'
 import { codes, isCode } from './problems.ts'
 import { stopAtServer } from './clickhouse-queries.ts'
 import { markIn, readShape, type ViewMark } from './table-shape.ts'
@@ -13,7 +13,7 @@ import { markIn, readShape, type ViewMark } from './table-shape.ts'
  * anew: a view keeps the types that it was made with, and would cut wider values to them. Throws VIEWS_DEPEND, with nothing changed,
  * where one of them makes no sense any more.
  */
-export async function putInPlace(
+export async function replaceView(
   access: ClientAccess,
   mark: ViewMark,
   { seconds, empty = false }: { seconds: number; empty?: boolean },
@@ -34,24 +34,27 @@ export async function putInPlace(
     const settings = { max_execution_time: seconds }
     await execute(access.load, statement, { database: home, signal, queryId, settings })
     signal.throwIfAborted()
-    const above = await plainReaders(access, { schema, name })
-    await demandSense(access, above, { schema, name }, made)
+    const above = await listPlainReaders(access, { schema, name })
+    await assertViewsCompile(access, above, { schema, name }, made)
     const there = await readShape(access.service, home, name)
     await execute(access.service, there ? `exchange tables ${made} and ${target}` : `rename table ${made} to ${target}`)
-    for (const reader of above) await putInPlace(access, reader, { seconds }, signal)
+    for (const reader of above) await replaceView(access, reader, { seconds }, signal)
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
-    throw isCode(error, codes.tableExists) ? taken(schema, name) : error
+    throw isCode(error, codes.tableExists) ? viewNameTaken(schema, name) : error
   } finally {
     await execute(access.service, `drop database if exists ${quoted(workshop)}`).catch(() => {})
   }
 }
 
-export const taken = (schema: string, name: string) =>
-  new WarehouseProblem('VIEW_NAME_TAKEN', `${shownAs(schema, name)} exists already. Choose another name for the view.`)
+export const viewNameTaken = (schema: string, name: string) =>
+  new WarehouseProblem(
+    'VIEW_NAME_TAKEN',
+    `${quotePlace(schema, name)} exists already. Choose another name for the view.`,
+  )
 
 /** The views without rows of their own that read it at once, each of which names it in full. */
-export async function plainReaders({ key, service }: ClientAccess, place: Place): Promise<ViewMark[]> {
+export async function listPlainReaders({ key, service }: ClientAccess, place: Place): Promise<ViewMark[]> {
   const rows = await rowsOf<{ comment: string }>(
     service,
     `select comment from system.tables where startsWith(database, {prefix:String}) and engine = 'View'`,
@@ -63,7 +66,7 @@ export async function plainReaders({ key, service }: ClientAccess, place: Place)
 }
 
 /** Throws VIEWS_DEPEND where one of these would not stand over what is `instead` of the place. */
-export async function demandSense(
+export async function assertViewsCompile(
   access: ClientAccess,
   views: readonly ViewMark[],
   place: Place,
@@ -77,7 +80,7 @@ export async function demandSense(
       if (!(error instanceof ClickHouseError) || error.code === codes.timeout) throw error
       throw new WarehouseProblem(
         'VIEWS_DEPEND',
-        `The view ${shownAs(...at)} would make no sense over the new ${shownAs(place.schema, place.name)}: ${error.message.slice(0, 500)} Change or drop it and try again. Nothing has changed.`,
+        `The view ${quotePlace(...at)} would make no sense over the new ${quotePlace(place.schema, place.name)}: ${error.message.slice(0, 500)} Change or drop it and try again. Nothing has changed.`,
         { cause: error },
       )
     }

@@ -4,13 +4,13 @@ import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { mergedRows } from './merge.ts'
-import { databaseOf, literal, qualified, quoted, runDatabase, schemaPrefix, shownAs, shownPrefix } from './names.ts'
+import { databaseOf, literal, qualified, quoted, runDatabase, schemaPrefix, quotePlace, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { prepared } from './clickhouse-queries.ts'
+import { prepareQuery } from './clickhouse-queries.ts'
 import { markIn, readShape } from './table-shape.ts'
 
 /** See `Warehouse.rehearse`: a database with a view for each table, on the rows that are about to be published. */
-export async function rehearse(
+export async function exposeStagedRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
   of: { run: string; attempt: number },
@@ -21,7 +21,7 @@ export async function rehearse(
     .slice(0, 16)
   const database = `${shownPrefix(access.key)}${hash}`
   const drop = () => execute(access.service, `drop database if exists ${quoted(database)}`)
-  const place = shownAs(tables[0]!.schema, tables[0]!.table)
+  const place = quotePlace(tables[0]!.schema, tables[0]!.table)
   try {
     await drop()
     await execute(access.service, `create database ${quoted(database)} comment ${literal(JSON.stringify(of))}`)
@@ -29,7 +29,7 @@ export async function rehearse(
     for (const table of tables)
       await execute(
         access.load,
-        `create view ${qualified(database, table.table)} sql security invoker as ${await rowsToBe(access, table, of)}`,
+        `create view ${qualified(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, of)}`,
       )
   } catch (error) {
     await drop().catch(() => {})
@@ -37,7 +37,7 @@ export async function rehearse(
   }
   return {
     schema: database,
-    oldRows: (query) => oldRows(access, tables, query),
+    oldRows: (query) => findOldRows(access, tables, query),
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
         throw warehouseProblem(error, place)
@@ -46,7 +46,7 @@ export async function rehearse(
   }
 }
 
-async function rowsToBe(
+async function rowsAfterPublication(
   access: ClientAccess,
   { schema, table, staging, merge }: ReadyTable,
   of: { run: string; attempt: number },
@@ -60,16 +60,16 @@ async function rowsToBe(
 }
 
 /** By the names behind FROM and JOIN, and by what the views among them are known to read. */
-async function oldRows(
+async function findOldRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
   query: UserQuery,
 ): Promise<OldRows | undefined> {
-  const { reads } = await prepared(access, query)
+  const { reads } = await prepareQuery(access, query)
   const isOld = (place: Place) => tables.some(({ schema, table }) => place.schema === schema && place.name === table)
   const direct = reads.find(isOld)
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
-  const known = await viewReads(access)
+  const known = await listViewReads(access)
   for (const view of reads) {
     const seen = new Set<string>()
     const reaches = ({ schema, name }: Place): boolean => {
@@ -84,7 +84,7 @@ async function oldRows(
 }
 
 /** What each view of the client reads at once, by `[schema, name]` as JSON. */
-export async function viewReads({ key, service }: ClientAccess): Promise<Map<string, Place[]>> {
+export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, Place[]>> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,

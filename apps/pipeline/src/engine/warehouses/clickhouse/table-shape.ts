@@ -1,10 +1,10 @@
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn } from '../warehouse.ts'
-import { type Access, rowsOf } from './http.ts'
+import { type ServerAccess, rowsOf } from './http.ts'
 import { describeType, withoutWrappers } from './types.ts'
 
 /** What a table's comment says of it. It moves with the rows, so it is true of them whatever the table is called. */
-export interface Mark {
+export interface TableMark {
   /** Of a loaded table: which load its rows are. */
   load?: string
   run?: string
@@ -39,12 +39,12 @@ export interface ShapeColumn {
 }
 
 /** A table or view as the server has it. */
-export interface Shape {
+export interface ClickHouseShape {
   database: string
   name: string
   uuid: string
   engine: string
-  mark: Mark | undefined
+  mark: TableMark | undefined
   columns: ShapeColumn[]
   /** Columns whose values are worked out by whoever reads or merges them; they are none of `columns`. */
   computed: string[]
@@ -74,7 +74,11 @@ interface ColumnRow {
 export const tableColumns =
   'database, name, toString(uuid) as uuid, engine, comment, total_rows as rows, total_bytes as bytes'
 
-export async function readShape(access: Access, database: string, name: string): Promise<Shape | undefined> {
+export async function readShape(
+  access: ServerAccess,
+  database: string,
+  name: string,
+): Promise<ClickHouseShape | undefined> {
   const parameters = { database, name }
   const where = 'database = {database:String}'
   const [table] = await rowsOf<TableRow>(
@@ -118,13 +122,15 @@ const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
 const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
 
 /** Whether its rows are its own: no view, and nothing that reads from elsewhere. */
-export const holdsRows = ({ engine }: Pick<Shape, 'engine'>): boolean => engine.endsWith('MergeTree')
+export const holdsRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
 /** Returns undefined for any other comment: users may write comments too. */
-export function markIn(comment: string): Mark | undefined {
+export function markIn(comment: string): TableMark | undefined {
   try {
     const mark: unknown = JSON.parse(comment)
-    return typeof mark === 'object' && mark !== null && ('load' in mark || 'view' in mark) ? (mark as Mark) : undefined
+    return typeof mark === 'object' && mark !== null && ('load' in mark || 'view' in mark)
+      ? (mark as TableMark)
+      : undefined
   } catch {
     return undefined
   }

@@ -1,8 +1,8 @@
 import type { Connection, Pool, Submittable } from 'pg'
-import { type Borrowed, borrow } from './postgres-connections.ts'
+import { type BorrowedConnection, borrow } from './postgres-connections.ts'
 
-/** Of a connection that copies. It reads no table, so nobody needs to wait for its snapshot; see `older-readers.ts`. */
-export const copyingName = 'sluice copy'
+/** The application name of connections that copy. They read no table, so loads do not wait for their snapshots (`older-snapshots.ts`). */
+export const copyApplicationName = 'sluice copy'
 
 export interface CopyStatement {
   /** Quoted and qualified. */
@@ -17,32 +17,32 @@ const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffe
 const trailer = Buffer.from([0xff, 0xff])
 
 /** One connection, one transaction, one COPY. Disposing of one that was not committed cuts it off. */
-export class Lane implements Disposable {
+export class CopyConnection implements Disposable {
   /** Chunks that the socket has not taken yet. */
   pending = 0
   /** What it was given in all. */
   bytes = 0
-  readonly #borrowed: Borrowed
-  readonly #copy: CopyIn
+  readonly #borrowed: BorrowedConnection
+  readonly #copy: CopyInRequest
 
-  private constructor(borrowed: Borrowed, copy: CopyIn) {
+  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest) {
     this.#borrowed = borrowed
     this.#copy = copy
   }
 
   /**
    * TRUNCATE in the same transaction makes FREEZE possible: frozen rows are visible to every snapshot. It locks the
-   * table, so a lane that freezes is alone.
+   * table, so a connection that freezes rows is the only one.
    */
-  static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<Lane> {
+  static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
     const borrowed = await borrow(pool, signal)
     try {
-      const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyingName}'`
+      const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyApplicationName}'`
       await borrowed.client.query(`begin; ${settings}${freeze ? `; truncate ${table}` : ''}`)
       const options = `format binary${freeze ? ', freeze' : ''}`
-      const copy = borrowed.client.query(new CopyIn(`copy ${table} (${columns}) from stdin with (${options})`))
-      const lane = new Lane(borrowed, copy)
+      const copy = borrowed.client.query(new CopyInRequest(`copy ${table} (${columns}) from stdin with (${options})`))
+      const lane = new CopyConnection(borrowed, copy)
       await copy.write(header)
       return lane
     } catch (error) {
@@ -51,7 +51,7 @@ export class Lane implements Disposable {
     }
   }
 
-  /** Settles when the COPY is over, whoever ended it. */
+  /** Resolves or rejects when the COPY ends for any reason. */
   get ended(): Promise<number> {
     return this.#copy.ended
   }
@@ -75,7 +75,7 @@ export class Lane implements Disposable {
   /** Gives the connection back. */
   async commit(): Promise<void> {
     await this.#borrowed.client.query('commit')
-    this.#borrowed.sound()
+    this.#borrowed.markReusable()
     this.#borrowed[Symbol.dispose]()
   }
 
@@ -85,16 +85,16 @@ export class Lane implements Disposable {
 }
 
 /**
- * As many lanes as can be had, up to `wanted`: a server that has no connection to spare is content with one.
+ * Opens up to `wanted` connections. One is enough if the server has no more free connections.
  * Throws when there is not even one.
  */
-export async function openLanes(
+export async function openCopyConnections(
   pool: Pool,
   statement: CopyStatement,
   wanted: number,
   signal: AbortSignal,
-): Promise<Lane[]> {
-  const open = () => Lane.open(pool, statement, signal)
+): Promise<CopyConnection[]> {
+  const open = () => CopyConnection.open(pool, statement, signal)
   const settled = await Promise.allSettled(Array.from({ length: wanted }, open))
   const lanes = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   // Once more, alone: the server counts all who ask before it looks for room, so two may keep each other out of its last place.
@@ -113,7 +113,7 @@ const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
  * One COPY … FROM STDIN, as node-postgres runs a query. Our own, because a chunk's memory is used again: `write` settles
  * when the socket has handed the bytes to the system, where `pg-copy-streams` calls back as soon as they are queued.
  */
-class CopyIn implements Submittable {
+class CopyInRequest implements Submittable {
   readonly #text: string
   readonly #opened = Promise.withResolvers<void>()
   readonly #ended = Promise.withResolvers<number>()
@@ -122,12 +122,12 @@ class CopyIn implements Submittable {
 
   constructor(text: string) {
     this.#text = text
-    // Whoever waits hears of a failure; nobody has to wait for both.
+    // Prevents unhandled rejections: callers may wait for only one of the two.
     this.#opened.promise.catch(() => {})
     this.#ended.promise.catch(() => {})
   }
 
-  /** Settles when the server has ended the COPY: with the rows that it counted, or with its refusal. */
+  /** Resolves to the number of rows that the server counted, or rejects with its error. */
   get ended(): Promise<number> {
     return this.#ended.promise
   }

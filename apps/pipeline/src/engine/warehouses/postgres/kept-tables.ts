@@ -12,7 +12,7 @@ export interface KeptTable {
 }
 
 /** Days that what a publication replaced is kept, and the ledger's key. */
-export interface Keeping {
+export interface RetentionPolicy {
   days: number
   ledgerKey: string
 }
@@ -20,7 +20,10 @@ export interface Keeping {
 const kept = `schema_name as schema, table_name as "table", partition_name as partition`
 
 /** The runs whose replaced tables are kept and were of these tables. */
-async function keptFor(client: ClientBase, tables: readonly { schema: string; table: string }[]): Promise<string[]> {
+async function findKeptRuns(
+  client: ClientBase,
+  tables: readonly { schema: string; table: string }[],
+): Promise<string[]> {
   const { rows } = await client.query<{ run: string }>(
     `select distinct k.run from sluice.kept_table k
      join unnest($1::text[], $2::text[]) as given (schema_name, table_name) using (schema_name, table_name) order by 1`,
@@ -29,7 +32,7 @@ async function keptFor(client: ClientBase, tables: readonly { schema: string; ta
   return rows.map(({ run }) => run)
 }
 
-async function forgetKept(client: ClientBase, { ledgerKey }: Pick<Keeping, 'ledgerKey'>, run: string) {
+async function forgetKept(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
   const { rows } = await client.query<KeptTable>(`select ${kept} from sluice.forget_kept($1::text, $2::text)`, [
     ledgerKey,
     run,
@@ -43,20 +46,21 @@ async function forgetKept(client: ClientBase, { ledgerKey }: Pick<Keeping, 'ledg
  */
 export async function keepReplaced(
   client: ClientBase,
-  keeping: Keeping,
+  keeping: RetentionPolicy,
   run: string,
   replaced: readonly (KeptTable & { inPlace: boolean })[],
 ): Promise<string[]> {
   if (replaced.some(({ inPlace }) => inPlace)) return replaced.flatMap(({ partition }) => partition ?? [])
   const forgotten: KeptTable[] = []
-  for (const earlier of await keptFor(client, replaced)) forgotten.push(...(await forgetKept(client, keeping, earlier)))
+  for (const earlier of await findKeptRuns(client, replaced))
+    forgotten.push(...(await forgetKept(client, keeping, earlier)))
   const isFirst = replaced.every(({ partition }) => partition === null)
   const keeps = keeping.days > 0 && !isFirst
   if (keeps) await keep(client, keeping, run, replaced)
   return [...forgotten, ...(keeps ? [] : replaced)].flatMap(({ partition }) => partition ?? [])
 }
 
-async function keep(client: ClientBase, { ledgerKey }: Keeping, run: string, tables: readonly KeptTable[]) {
+async function keep(client: ClientBase, { ledgerKey }: RetentionPolicy, run: string, tables: readonly KeptTable[]) {
   for (const { schema, table, partition } of tables)
     await client.query('select sluice.keep_table($1::text, $2::text, $3::text, $4::text, $5::text)', [
       ledgerKey,
@@ -71,12 +75,12 @@ async function keep(client: ClientBase, { ledgerKey }: Keeping, run: string, tab
  * In the publishing transaction: the tables that are kept with this one, which are not kept any more from now on. Undefined where nothing is
  * kept.
  */
-export async function takeKept(
+export async function takeKeptTables(
   client: ClientBase,
-  keeping: Keeping,
+  keeping: RetentionPolicy,
   place: { schema: string; table: string },
 ): Promise<KeptTable[] | undefined> {
-  const found = await findKept(client, place)
+  const found = await findKeptPublication(client, place)
   const tables = found && (await forgetKept(client, keeping, found.run))
   return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
 }
@@ -87,7 +91,7 @@ export const placeOf = ({ schema, table }: { schema: string; table: string }): s
 export const keepRestored = keep
 
 /** When the rows that would be restored were published, and the run that replaced them. */
-export async function findKept(
+export async function findKeptPublication(
   client: ClientBase,
   { schema, table }: { schema: string; table: string },
 ): Promise<{ run: string; publishedAt: Date } | undefined> {
@@ -116,14 +120,14 @@ export function nothingKept(place: string): WarehouseProblem {
 /** In the caller's transaction: drops what is kept of these tables. */
 export async function dropKeptOf(
   client: ClientBase,
-  keeping: Pick<Keeping, 'ledgerKey'>,
+  keeping: Pick<RetentionPolicy, 'ledgerKey'>,
   tables: readonly { schema: string; table: string }[],
 ): Promise<void> {
-  for (const run of await keptFor(client, tables)) await dropKept(client, keeping, run)
+  for (const run of await findKeptRuns(client, tables)) await dropKept(client, keeping, run)
 }
 
 /** The same for all tables of a schema. */
-export async function dropKeptIn(client: ClientBase, keeping: Pick<Keeping, 'ledgerKey'>, schema: string) {
+export async function dropKeptIn(client: ClientBase, keeping: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
   const { rows } = await client.query<{ run: string }>(
     'select distinct run from sluice.kept_table where schema_name = $1',
     [schema],
@@ -131,25 +135,25 @@ export async function dropKeptIn(client: ClientBase, keeping: Pick<Keeping, 'led
   for (const { run } of rows) await dropKept(client, keeping, run)
 }
 
-async function dropKept(client: ClientBase, keeping: Pick<Keeping, 'ledgerKey'>, run: string): Promise<void> {
+async function dropKept(client: ClientBase, keeping: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
   for (const { partition } of await forgetKept(client, keeping, run))
     if (partition !== null) await client.query(`drop table if exists ${qualified('sluice', partition)}`)
 }
 
 /** Drops what is kept for longer than it should be. Answers how many publications that were. */
-export async function expireKept(pool: Pool, keeping: Keeping): Promise<number> {
+export async function dropExpired(pool: Pool, keeping: RetentionPolicy): Promise<number> {
   return dropEach(pool, keeping, 'kept_at <= now() - make_interval(days => $1)', [keeping.days])
 }
 
 /** Makes room by dropping what is kept, the oldest first, until the database has no more than so many bytes. */
-export async function makeRoom(pool: Pool, keeping: Keeping, mostBytes = 0): Promise<number> {
+export async function makeRoom(pool: Pool, keeping: RetentionPolicy, mostBytes = 0): Promise<number> {
   return dropEach(pool, keeping, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
 }
 
 /** One transaction for each publication. One whose tables cannot be dropped now, because somebody's view reads them, stays. */
 async function dropEach(
   pool: Pool,
-  keeping: Keeping,
+  keeping: RetentionPolicy,
   where: string,
   values: unknown[],
   until?: (client: ClientBase) => Promise<boolean>,

@@ -2,30 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './postgres-connections.ts'
-import { copyingName } from './copy-connection.ts'
+import { copyApplicationName } from './copy-connection.ts'
 
 /** Transactions whose snapshots may be older than some rows, and what a snapshot that sees those rows begins with. */
-export interface OlderReaders {
+export interface OlderSnapshots {
   transactions: string[]
   horizon: string
 }
 
-/** Milliseconds between two looks, and until somebody is told that a load waits. */
-const looks = 50
-const tellAfter = 6_000
+/** Milliseconds between two polls, and until the caller is notified that a load waits. */
+const pollIntervalMs = 50
+const notifyAfterMs = 6_000
 
-/** Whose user is null is a process of the server's own (autovacuum), which never looks into a table with old eyes. */
+/** Sessions without a user are server processes such as autovacuum, which never read with an old snapshot. */
 const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
   where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
     and a.usesysid is not null and a.pid <> pg_backend_pid() and a.backend_xmin is not null
-    and not (a.usename = current_user and a.application_name = '${copyingName}')`
+    and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
 
 /**
  * Who may not see what was committed just now. Rows that are not frozen are invisible to a snapshot that is older than
  * they are: after a swap its reader would find an empty table. Asked right after the commit, so that whoever begins
  * later is not waited for. `load` sees these columns of everybody's transactions without privileges.
  */
-export async function olderReaders(client: ClientBase): Promise<OlderReaders> {
+export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnapshots> {
   const { rows } = await client.query(
     `select pg_snapshot_xmax(pg_current_snapshot())::text as horizon,
        array(select l.virtualtransaction ${readers}) as transactions`,
@@ -38,9 +38,9 @@ export async function olderReaders(client: ClientBase): Promise<OlderReaders> {
  * WAREHOUSE_BUSY, to be tried again, when one stays for longer than `waitMs`. An attempt that reads the source again freezes its
  * rows, and waits for nobody unless a transformation changes them.
  */
-export async function outlast(
+export async function waitForOlderSnapshots(
   pool: Pool,
-  older: readonly OlderReaders[],
+  older: readonly OlderSnapshots[],
   { waitMs, waiting }: { waitMs: number; waiting?: ((why: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
@@ -58,21 +58,21 @@ export async function outlast(
     })
     if (left === 0) return
     const waited = performance.now() - begun
-    if (waited > waitMs) throw neverEnds(left)
-    if (!told && waited > tellAfter) {
+    if (waited > waitMs) throw readersNeverEnd(left)
+    if (!told && waited > notifyAfterMs) {
       told = true
       waiting?.(
-        `${whoReads(left)} in a transaction since before the rows were written. They are published once it has ended.`,
+        `${describeReaders(left)} in a transaction since before the rows were written. They are published once it has ended.`,
       )
     }
-    await sleep(Math.min(2_000, looks + waited / 10), undefined, { signal }).catch(() => {})
+    await sleep(Math.min(2_000, pollIntervalMs + waited / 10), undefined, { signal }).catch(() => {})
     signal.throwIfAborted()
   }
 }
 
-const whoReads = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
+const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
 
-function neverEnds(left: number): WarehouseProblem {
-  const sentence = `${whoReads(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is tried again.`
+function readersNeverEnd(left: number): WarehouseProblem {
+  const sentence = `${describeReaders(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

@@ -4,14 +4,14 @@ import { type TablePlan, planTable } from '../shape/plan-table.ts'
 import { feedOf } from './postgres-catalog.ts'
 import type { LastEntry } from './ledger.ts'
 import type { PostgresLoad } from './postgres-loader.ts'
-import type { Shape, ShapeColumn } from './table-shape.ts'
+import type { PostgresShape, ShapeColumn } from './table-shape.ts'
 import { storedAs, typeRules } from './types.ts'
 import { escapeIdentifier } from 'pg'
 import { type StagingColumn, columnComments, columnList } from './staging.ts'
 
-interface Found {
-  live: Shape | undefined
-  staging: Shape
+interface PublicationInputs {
+  live: PostgresShape | undefined
+  staging: PostgresShape
   last: LastEntry | undefined
   merging: boolean
 }
@@ -19,8 +19,8 @@ interface Found {
 /** Plans the table after its staged rows are published, and its memory for the next load. Throws as `planLoad` does. */
 export function planPublication(
   load: PostgresLoad,
-  { live, staging, last, merging }: Found,
-): { table: TablePlan<Column>; feed: FeedMemory } {
+  { live, staging, last, merging }: PublicationInputs,
+): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
   const before = feedOf(live, last)
   const plan = planLoad(typeRules, before, {
     target: load.target,
@@ -49,20 +49,20 @@ export function planPublication(
 }
 
 /** A column of a table or staging table with what its type is called. */
-export type Column = StagingColumn & ReturnType<typeof storedAs>
+export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
 
-export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): Column[] =>
+export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
   columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
 
 /** Returns the statements that prepare a staging table to replace its table. They lock no table that others use. */
-export function completeStaging(staging: string, { missing, restaged }: TablePlan<Column>): string[] {
+export function completeStaging(staging: string, { missing, restaged }: TablePlan<TypedColumn>): string[] {
   return [
     ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
     ...restaged.map(({ name, type }) => `alter table ${staging} alter column ${escapeIdentifier(name)} type ${type}`),
   ]
 }
 
-interface Evolution {
+interface TableEvolution {
   /** For the table, between the old partition's detaching and the new one's attaching. */
   forTable: string[]
   /** The partition key changes, which PostgreSQL refuses: the (empty) parent is made anew. */
@@ -70,7 +70,12 @@ interface Evolution {
 }
 
 /** Returns the statements that change a table without rows to its plan. `fed` are the columns whose labels the source knows. */
-export function evolve(table: string, live: Shape, plan: TablePlan<Column>, fed: readonly string[]): Evolution {
+export function planEvolution(
+  table: string,
+  live: PostgresShape,
+  plan: TablePlan<TypedColumn>,
+  fed: readonly string[],
+): TableEvolution {
   const there = new Map(live.columns.map((column) => [column.name, column]))
   const isKey = (name: string) => there.get(name)?.partitionKey === true
   const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))

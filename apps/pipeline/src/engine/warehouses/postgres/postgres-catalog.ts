@@ -1,9 +1,9 @@
-import { measured } from '../measured.ts'
+import { measuredColumn } from '../measured.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/feed-memory.ts'
-import { type LastEntry, lastEntry } from './ledger.ts'
-import { type Shape, type ShapeColumn, readShape } from './table-shape.ts'
+import { type LastEntry, findLastEntry } from './ledger.ts'
+import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
 import type { Place, StagingTable } from '../views.ts'
 import { qualified } from './names.ts'
@@ -32,13 +32,13 @@ export async function findPublication(client: ClientBase, run: string): Promise<
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined
-  const last = await lastEntry(client, shape.partition)
+  const last = await findLastEntry(client, shape.partition)
   const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
   const history = historyOf(last?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...measured(profiles.get(column.name)),
+    ...measuredColumn(profiles.get(column.name)),
   }))
   const foreignKeys = await foreignKeysOf(client, shape.oid)
   const rowCount = last?.tableRows ?? shape.estimatedRows
@@ -47,11 +47,11 @@ export async function findTable(client: ClientBase, schema: string, name: string
 
 export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {
   const shape = await readShape(client, schema, name)
-  return (await lastEntry(client, shape?.partition))?.cursor ?? undefined
+  return (await findLastEntry(client, shape?.partition))?.cursor ?? undefined
 }
 
 /** The memory of the last load. For tables of older versions, it is derived from the table. */
-export function feedOf(shape: Shape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
+export function feedOf(shape: PostgresShape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
   if (!shape) return undefined
   return (
     last?.feed ??
@@ -64,7 +64,7 @@ export function feedOf(shape: Shape | undefined, last: LastEntry | undefined): F
 
 export async function findFeed(client: ClientBase, schema: string, name: string): Promise<FeedMemory | undefined> {
   const shape = await readShape(client, schema, name)
-  return feedOf(shape, await lastEntry(client, shape?.partition))
+  return feedOf(shape, await findLastEntry(client, shape?.partition))
 }
 
 export function describeColumn({

@@ -4,7 +4,7 @@ import { giveWay, isLoopback } from '@sluice/process'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
 import { loadOptions, readOptions } from './role-settings.ts'
 
-interface Login {
+interface DatabaseLogin {
   user: string
   password: string
 }
@@ -16,8 +16,8 @@ export interface WarehouseAccess {
   database: string
   /** `true` verifies the server's certificate against the system's authorities; an object goes to `tls.connect`. */
   ssl?: boolean | { ca?: string; rejectUnauthorized?: boolean }
-  load: Login
-  read: Login
+  load: DatabaseLogin
+  read: DatabaseLogin
   /**
    * Niceness, 0 to 19, of the server's processes for these sessions. It applies if they run on this machine and this process may change
    * their priority. All sessions of all warehouses have the same niceness. Otherwise, queries of one organisation would starve the
@@ -28,7 +28,7 @@ export interface WarehouseAccess {
 
 const connectTimeout = 5_000
 
-function settings(access: WarehouseAccess, login: Login): ClientConfig {
+function settings(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {
   const { host, port, database, ssl } = access
   const application_name = 'sluice'
   return {
@@ -100,36 +100,36 @@ export function readClient(access: WarehouseAccess): Client {
 }
 
 /** Cuts the connection at the socket. The server notices at once in COPY, and within a second in a long statement. */
-export function cut(client: Client | PoolClient): void {
+export function destroySocket(client: Client | PoolClient): void {
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   connection.stream.destroy()
 }
 
 /** A connection of a pool, in one hand. It is closed at its disposal, not reused, unless it was called sound. */
-export interface Borrowed extends Disposable {
+export interface BorrowedConnection extends Disposable {
   client: PoolClient
   /** Nothing of a failed transaction is left on it. */
-  sound(): void
+  markReusable(): void
   /** From now on an abort lets it be. */
-  spare(): void
+  ignoreAbort(): void
   /** False once it was spared. */
   readonly cuttable: boolean
 }
 
 /** Cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
-export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed> {
+export async function borrow(pool: Pool, signal?: AbortSignal): Promise<BorrowedConnection> {
   signal?.throwIfAborted()
   const client = await pool.connect()
-  const abort = () => cut(client)
+  const abort = () => destroySocket(client)
   let [failed, back, cuttable] = [true, false, true]
   const spare = () => {
     signal?.removeEventListener('abort', abort)
     cuttable = false
   }
-  const borrowed: Borrowed = {
+  const borrowed: BorrowedConnection = {
     client,
-    sound: () => (failed = false),
-    spare,
+    markReusable: () => (failed = false),
+    ignoreAbort: spare,
     get cuttable() {
       return cuttable
     },
@@ -153,12 +153,12 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
 export async function withClient<T>(
   pool: Pool,
   signal: AbortSignal | undefined,
-  work: (client: PoolClient, borrowed: Borrowed) => Promise<T>,
+  work: (client: PoolClient, borrowed: BorrowedConnection) => Promise<T>,
 ): Promise<T> {
   using borrowed = await borrow(pool, signal)
   try {
     const result = await work(borrowed.client, borrowed)
-    borrowed.sound()
+    borrowed.markReusable()
     return result
   } catch (error) {
     if (borrowed.cuttable) signal?.throwIfAborted()

@@ -10,15 +10,15 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import { withClient } from './postgres-connections.ts'
-import { type Copied, copyInto } from './copy.ts'
+import { type CopyResult, copyInto } from './copy.ts'
 import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './database-limit.ts'
-import { lastEntry } from './ledger.ts'
+import { findLastEntry } from './ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
-import { olderReaders, type OlderReaders } from './older-snapshots.ts'
-import { type Scene, warehouseProblem } from './problems.ts'
+import { listOlderSnapshots, type OlderSnapshots } from './older-snapshots.ts'
+import { type ProblemContext, warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
 import { describeType, typeRules } from './types.ts'
@@ -27,8 +27,8 @@ import { describeType, typeRules } from './types.ts'
  * `lanes` have two for each load, to copy over; `transactions` one, for all else on the way to its publication, so that none waits;
  * `statements` are for moments.
  */
-export interface Pools {
-  lanes: Pool
+export interface PostgresPools {
+  copies: Pool
   transactions: Pool
   statements: Pool
   /** Bytes that the client's database may have. */
@@ -40,11 +40,11 @@ export interface Pools {
 export class PostgresLoad implements Load {
   readonly target: LoadTarget
   readonly stagingTable: string
-  readonly scene: Scene
+  readonly problemContext: ProblemContext
   /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
-  written: (Copied & { sourceRows?: number }) | undefined
+  written: (CopyResult & { sourceRows?: number }) | undefined
   /** Who must be gone before the rows may be published: nobody, where every row is frozen. */
-  older: OlderReaders[] = []
+  older: OlderSnapshots[] = []
   /** Its rows are not what the source gave any more. */
   transformed = false
   /** What the source measured on the way, as long as it holds. */
@@ -66,16 +66,16 @@ export class PostgresLoad implements Load {
   brought: string[] | undefined
   /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
   readonly replacedBytes: number
-  readonly #pools: Pools
+  readonly #pools: PostgresPools
   #begun = false
 
-  constructor(pools: Pools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
+  constructor(pools: PostgresPools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
     this.#pools = pools
     this.replacedBytes = replacedBytes
     this.planned = planned
     this.target = target
     this.stagingTable = stagingName(target)
-    this.scene = sceneOf(target)
+    this.problemContext = problemContextOf(target)
   }
 
   get keys(): string[] {
@@ -91,12 +91,14 @@ export class PostgresLoad implements Load {
     const types = this.planned.map(({ type }) => describeType(type))
     const assertFree = freeAssertion(this.#pools, this, signal)
     const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
-    const written = await copyInto(this.#pools.lanes, copying, this.scene, signal).catch(async (error: unknown) => {
-      throw (await roomMade(error, this.#pools)) ?? error
-    })
+    const written = await copyInto(this.#pools.copies, copying, this.problemContext, signal).catch(
+      async (error: unknown) => {
+        throw (await retryAfterMakingRoom(error, this.#pools)) ?? error
+      },
+    )
     // COPY may have written more since the last check.
     await assertFree?.()
-    if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
+    if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnored(signal)
     const fed = new Set(this.fed)
     this.profile = content.profile?.().filter(({ column }) => fed.has(column))
@@ -119,19 +121,19 @@ export class PostgresLoad implements Load {
     await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
   }
 
-  /** Never throws: what cannot be dropped now (the warehouse is down) the janitor sweeps. */
+  /** Never throws. Maintenance sweeps what cannot be dropped now, for example while the warehouse is down. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.published) await dropDetached(this.#pools.statements, this.stagingTable).catch(() => {})
   }
 }
 
 /** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
-export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
+export async function beginLoad(pools: PostgresPools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
   checkSchemaName(target.schema)
   checkTableName(target.table)
   checkColumns(target, qualified(target.schema, target.table), checkColumnName)
   const { run, attempt, schema, table } = target
-  const scene = sceneOf(target)
+  const scene = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
@@ -141,8 +143,8 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
-      if (existing && !existing.ours) throw notOurs(scene)
-      const last = feedOf(existing, await lastEntry(client, existing?.partition))
+      if (existing && !existing.ours) throw tableNotOwned(scene)
+      const last = feedOf(existing, await findLastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
       const load = new PostgresLoad(pools, target, columns, replaced)
@@ -161,14 +163,14 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
 
 /** Returns a function that asserts that the load may write more; undefined where the database has no limit. */
 export function freeAssertion(
-  pools: Pools,
-  { replacedBytes: replaced, scene }: PostgresLoad,
+  pools: PostgresPools,
+  { replacedBytes: replaced, problemContext }: PostgresLoad,
   signal: AbortSignal,
 ): (() => Promise<number>) | undefined {
   if (pools.databaseBytes === undefined) return undefined
   return () =>
     assertFree(pools, signal, { replaced }).catch((error: unknown) => {
-      throw warehouseProblem(error, scene)
+      throw warehouseProblem(error, problemContext)
     })
 }
 
@@ -177,7 +179,7 @@ export function freeAssertion(
  * WAREHOUSE_FULL.
  */
 export async function assertFree(
-  { databaseBytes: bytes, makeRoom, statements }: Pools,
+  { databaseBytes: bytes, makeRoom, statements }: PostgresPools,
   signal: AbortSignal,
   { replaced = 0, needed = 0 }: { replaced?: number; needed?: number },
 ): Promise<number> {
@@ -185,23 +187,26 @@ export async function assertFree(
 }
 
 /** A full disk is no reason to fail a load while there is something kept that nobody reads: then the next try has its room. */
-async function roomMade(thrown: unknown, { makeRoom }: Pools): Promise<WarehouseProblem | undefined> {
+async function retryAfterMakingRoom(
+  thrown: unknown,
+  { makeRoom }: PostgresPools,
+): Promise<WarehouseProblem | undefined> {
   if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
   const dropped = await makeRoom().catch(() => 0)
   return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
 }
 
-export function gone(load: PostgresLoad): LostRun {
+export function stagingTableMissing(load: PostgresLoad): LostRun {
   return new LostRun(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
 }
 
-export function notOurs({ place }: Scene): WarehouseProblem {
+export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {
   return new WarehouseProblem(
     'TABLE_NOT_OURS',
     `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
   )
 }
 
-function sceneOf({ schema, table, columns }: LoadTarget): Scene {
+function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {
   return { place: qualified(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
 }

@@ -1,9 +1,9 @@
-import { rowTooLarge, within } from '../query-limits.ts'
+import { rowTooLarge, clampLimit } from '../query-limits.ts'
 import { type FieldDef, escapeIdentifier } from 'pg'
 import { type ReadLimits, type Rows, type UserQuery, type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
-import { type WarehouseAccess, cut, readClient } from './postgres-connections.ts'
+import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
 import { queryProblem, tooSlow } from './query-problems.ts'
-import { beginReading, executeOne, fetchRows, leave, toCells } from './read-transaction.ts'
+import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './statement-watch.ts'
 import { type SqlType, describeType } from './types.ts'
 import { describeColumn } from './postgres-catalog.ts'
@@ -28,10 +28,10 @@ const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no s
 /** See `Warehouse.query`. */
 export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<Rows> {
   const { limits = {} } = asked
-  const rows = within(limits.rows, mostRows, mostRows)
-  const offset = within(limits.offset, Number.MAX_SAFE_INTEGER, 0)
-  const bytes = within(limits.bytes, mostBytes, usualBytes)
-  await using session = openSession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
+  const rows = clampLimit(limits.rows, mostRows, mostRows)
+  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+  const bytes = clampLimit(limits.bytes, mostBytes, usualBytes)
+  await using session = openQuerySession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
   return await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, moment + asked.text, asked.values, asked.texts)
@@ -57,10 +57,10 @@ export async function* queryPages(
   signal: AbortSignal,
 ): AsyncGenerator<Rows, void, undefined> {
   const { limits = {} } = asked
-  const size = within(pageRows, mostRows, mostRows)
-  const bytes = within(limits.bytes, mostBytes, mostBytes)
-  let left = within(limits.rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
-  await using session = openSession(access, asked, { seconds: usualSeconds.all, prefix: kept, signal })
+  const size = clampLimit(pageRows, mostRows, mostRows)
+  const bytes = clampLimit(limits.bytes, mostBytes, mostBytes)
+  let left = clampLimit(limits.rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+  await using session = openQuerySession(access, asked, { seconds: usualSeconds.all, prefix: kept, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, kept + asked.text, asked.values, asked.texts)
@@ -69,7 +69,7 @@ export async function* queryPages(
     // How values are written was set for the transaction, which is over.
     const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
     await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
-    const offset = within(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+    const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
   while (left > 0) {
@@ -87,7 +87,7 @@ export async function* queryPages(
   }
 }
 
-interface Manner {
+interface QuerySessionOptions {
   /** How long where the query says nothing. */
   seconds: number
   prefix: string
@@ -95,9 +95,13 @@ interface Manner {
 }
 
 /** A connection of its own, which begins with the first work and is thrown away at its disposal. */
-function openSession(access: WarehouseAccess, asked: UserQuery, { seconds: usual, prefix, signal }: Manner) {
+function openQuerySession(
+  access: WarehouseAccess,
+  asked: UserQuery,
+  { seconds: usual, prefix, signal }: QuerySessionOptions,
+) {
   // None would be no limit at all.
-  const seconds = Math.max(1, within(asked.limits?.seconds, mostSeconds, usual))
+  const seconds = Math.max(1, clampLimit(asked.limits?.seconds, mostSeconds, usual))
   const searchPath = (asked.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let began = false
@@ -118,7 +122,7 @@ function openSession(access: WarehouseAccess, asked: UserQuery, { seconds: usual
       signal?.throwIfAborted()
       const stop = (reason: unknown) => {
         why ??= reason
-        cut(client)
+        destroySocket(client)
       }
       const abort = () => stop(signal!.reason)
       signal?.addEventListener('abort', abort, { once: true })
@@ -139,8 +143,8 @@ function openSession(access: WarehouseAccess, asked: UserQuery, { seconds: usual
     },
 
     async [Symbol.asyncDispose]() {
-      if (!began) return cut(client)
-      if (why === undefined) await leave(client)
+      if (!began) return destroySocket(client)
+      if (why === undefined) await endReadSession(client)
       else await endSession(access, sessionOf(client))
     },
   }
@@ -216,7 +220,7 @@ export async function readTable(
   let stopped: unknown
   const stop = (reason: unknown) => {
     stopped ??= reason
-    cut(client)
+    destroySocket(client)
   }
   const abort = () => stop(signal!.reason)
   signal?.addEventListener('abort', abort, { once: true })
@@ -245,7 +249,7 @@ export async function readTable(
     watch?.[Symbol.dispose]()
     clearTimeout(deadline)
     signal?.removeEventListener('abort', abort)
-    if (stopped === undefined) await leave(client)
+    if (stopped === undefined) await endReadSession(client)
     else await endSession(access, sessionOf(client))
   }
 }

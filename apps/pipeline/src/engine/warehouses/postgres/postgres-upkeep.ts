@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { withClient } from './postgres-connections.ts'
 import { dropDetached, parseOrigin } from './staging.ts'
-import { dropWorkshop } from './transformation-schema.ts'
+import { dropRunSchema } from './transformation-schema.ts'
 
-interface Leftover {
+interface LeftoverObject {
   name: string
   kind: 'table' | 'schema'
   origin: string
@@ -25,7 +25,7 @@ const leftovers = `
 
 /** Lists first, asks who is alive second: a run is registered before its staging table exists. */
 export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
-  const { rows } = await withClient(pool, undefined, (client) => client.query<Leftover>(leftovers))
+  const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftovers))
   if (rows.length === 0) return 0
   const runs = await alive()
   let dropped = 0
@@ -33,7 +33,7 @@ export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<
     const { run } = parseOrigin(origin) ?? {}
     if (typeof run !== 'string' || runs.has(run)) continue
     // One that is in use or that a user's view hangs on waits for the next sweep.
-    const drop = kind === 'table' ? dropDetached(pool, name) : dropWorkshop(pool, name)
+    const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)
     if (await drop.catch(() => false)) dropped += 1
   }
   return dropped

@@ -2,15 +2,15 @@ import type { ClientBase } from 'pg'
 import type { Place, WarehouseView } from '../views.ts'
 import { borrow } from './postgres-connections.ts'
 import { findTable } from './postgres-catalog.ts'
-import type { Pools } from './postgres-loader.ts'
-import { findRelation, isView, noun } from './managed-views.ts'
+import type { PostgresPools } from './postgres-loader.ts'
+import { findRelation, isView, viewKeyword } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { stoppable } from './statement-watch.ts'
+import { runStoppable } from './statement-watch.ts'
 import { viewProblems } from './view-problems.ts'
 
 /** Seconds that filling a view may take. */
-const longest = 7_200
+const refreshTimeoutSeconds = 7_200
 
 /** As PostgreSQL demands it: a unique index over plain columns and all rows. */
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
@@ -18,7 +18,7 @@ const canConcurrently = `select from pg_index where indrelid = $1::oid and indis
 
 /** See `WarehouseViews.refreshView`. Functions of users run in it, so the connection is thrown away. */
 export async function refreshView(
-  pools: Pools,
+  pools: PostgresPools,
   { schema, name }: Place,
   signal: AbortSignal,
   { mostBytes }: { mostBytes: number },
@@ -29,15 +29,20 @@ export async function refreshView(
   try {
     using borrowed = await borrow(pools.transactions, signal)
     const { client } = borrowed
-    await client.query(`begin; set local statement_timeout = '${longest}s'; set local lock_timeout = '30s'`)
+    await client.query(
+      `begin; set local statement_timeout = '${refreshTimeoutSeconds}s'; set local lock_timeout = '30s'`,
+    )
     const view = await findRelation(client, { schema, name })
     if (view?.kind !== 'm' || !view.ours) throw viewProblems.missing(place)
     const { rowCount } = await client.query(canConcurrently, [view.oid])
     const concurrently = rowCount && view.populated ? 'concurrently ' : ''
-    await stoppable(pools.statements, client, { seconds: longest, signal, what: `The query of ${place}` }, () =>
-      client.query(`refresh materialized view ${concurrently}${place}`),
+    await runStoppable(
+      pools.statements,
+      client,
+      { seconds: refreshTimeoutSeconds, signal, what: `The query of ${place}` },
+      () => client.query(`refresh materialized view ${concurrently}${place}`),
     )
-    await demandSmall(client, { schema, name }, { oid: view.oid, mostBytes })
+    await assertViewSize(client, { schema, name }, { oid: view.oid, mostBytes })
     const { rows } = await client.query<{ rows: number }>(`select count(*)::float8 as rows from ${place}`)
     await client.query('commit')
     await client.query(`analyze ${place}`).catch(() => {})
@@ -61,7 +66,7 @@ export async function dropView(client: ClientBase, schema: string, name: string)
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })
   if (view && isView(view) && view.ours)
-    await client.query(`drop ${noun(view.kind === 'm')} ${qualified(schema, name)}`)
+    await client.query(`drop ${viewKeyword(view.kind === 'm')} ${qualified(schema, name)}`)
   await client.query('commit')
 }
 
@@ -77,7 +82,7 @@ export async function findView(client: ClientBase, schema: string, name: string)
 export const mostViewBytes = 50 * 1024 ** 3
 
 /** Measured when it is built and before that is committed: what is too large is gone with the transaction. */
-export async function demandSmall(
+export async function assertViewSize(
   client: ClientBase,
   { schema, name }: Place,
   { oid, mostBytes }: { oid: number; mostBytes: number },

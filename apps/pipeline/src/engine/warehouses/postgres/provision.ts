@@ -52,7 +52,7 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
     await applySettings(admin, names.read, readSettings, names.database)
     await lockDown(adminUrl, names, ledgerKey(client.loadPassword))
   } catch (error) {
-    throw explained(error, names.database)
+    throw provisioningProblem(error, names.database)
   } finally {
     await endAdmin(admin)
   }
@@ -79,13 +79,13 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
     if (roles.includes(names.owner)) await admin.query(`drop database if exists ${names.database} with (force)`)
     if (roles.length > 0) await admin.query(`drop role if exists ${roles.join(', ')}`)
   } catch (error) {
-    throw explained(error, names.database)
+    throw provisioningProblem(error, names.database)
   } finally {
     await endAdmin(admin)
   }
 }
 
-/** How to get into a client's warehouse, whether it was made already or not. Asks nobody. */
+/** Returns the access data of a client's warehouse without connecting to it. The warehouse need not exist. */
 export function warehouseAccess(adminUrl: string, client: WarehouseClient): WarehouseAccess {
   if (!/^[a-z0-9]{1,40}$/.test(client.key))
     throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
@@ -101,7 +101,7 @@ export function warehouseAccess(adminUrl: string, client: WarehouseClient): Ware
   }
 }
 
-type Names = ReturnType<typeof namesOf>
+type WarehouseNames = ReturnType<typeof namesOf>
 
 /** Letters, digits and underscores only: safe in SQL text without quotes. */
 function namesOf(key: string) {
@@ -127,12 +127,13 @@ async function applySettings(admin: Client, role: string, settings: RoleSettings
   }
 }
 
-/** Closed to everyone from its first moment: nobody slips in between its creation and the REVOKE. */
-async function ensureDatabase(admin: Client, { database, owner, load, read }: Names): Promise<void> {
+/** Creates the database with connections disabled, so that no session can start before the REVOKE. */
+async function ensureDatabase(admin: Client, { database, owner, load, read }: WarehouseNames): Promise<void> {
   const { rows } = await admin.query('select pg_get_userbyid(datdba) as owner from pg_database where datname = $1', [
     database,
   ])
-  if (rows.length > 0 && rows[0].owner !== owner) throw new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database))
+  if (rows.length > 0 && rows[0].owner !== owner)
+    throw new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database))
   if (rows.length === 0) {
     const { rowCount: hardened } = await admin.query('select from pg_database where datname = $1 and datistemplate', [
       templateDatabase,
@@ -151,7 +152,7 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Na
   await admin.query('reset role')
 }
 
-async function lockDown(adminUrl: string, { database, owner, load }: Names, key: string): Promise<void> {
+async function lockDown(adminUrl: string, { database, owner, load }: WarehouseNames, key: string): Promise<void> {
   const url = new URL(adminUrl)
   url.pathname = `/${database}`
   const inside = adminClient(url.href)
@@ -167,17 +168,17 @@ async function lockDown(adminUrl: string, { database, owner, load }: Names, key:
   }
 }
 
-function explained(error: unknown, database: string): unknown {
+function provisioningProblem(error: unknown, database: string): unknown {
   const { code } = error as { code?: string }
   if (code === '55P03') {
     const sentence = 'The warehouse is being made by somebody else just now. Try again in a moment.'
     return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause: error })
   }
   if (code !== '42501') return warehouseProblem(error, { place: database })
-  return new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database), { cause: error })
+  return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
 }
 
-function notOurs(database: string): string {
+function databaseNotOwned(database: string): string {
   return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
 }
 

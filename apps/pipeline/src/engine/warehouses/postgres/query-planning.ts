@@ -1,30 +1,30 @@
 import { type Client, DatabaseError, escapeIdentifier } from 'pg'
 import type { AmbiguousTable, UserQuery } from '../warehouse.ts'
-import { type WarehouseAccess, cut, readClient } from './postgres-connections.ts'
+import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
 import { queryProblem } from './query-problems.ts'
-import { beginReading, executeOne, leave } from './read-transaction.ts'
+import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
 
 /** Without ANALYZE, which behind this list of options is no word of the language any more: it plans, and runs nothing. */
 const explain = 'explain (costs off) '
 
 /** Makes the server plan a query, in these schemas. What the query names, and what views lead it to, is locked from then on. */
-export type Plan = (schemas: readonly string[]) => Promise<void>
+export type QueryPlanner = (schemas: readonly string[]) => Promise<void>
 
 /**
  * A connection of role `read` on which a query is planned, as often as `work` likes; each time lets go of what the one before
  * locked. Throws what `Warehouse.query` throws, and the signal's reason when it aborts.
  */
-export async function planning<T>(
+export async function withQueryPlanner<T>(
   access: WarehouseAccess,
   query: UserQuery,
   { seconds, signal }: { seconds: number; signal: AbortSignal },
-  work: (client: Client, plan: Plan) => Promise<T>,
+  work: (client: Client, plan: QueryPlanner) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
   const client = readClient(access)
-  const abort = () => cut(client)
+  const abort = () => destroySocket(client)
   signal.addEventListener('abort', abort, { once: true })
-  const plan: Plan = async (schemas) => {
+  const plan: QueryPlanner = async (schemas) => {
     await client.query(`rollback to savepoint planned; set local search_path = ${pathOf(schemas)}`)
     await executeOne(client, explain + query.text, query.values, query.texts)
   }
@@ -38,14 +38,14 @@ export async function planning<T>(
     throw queryProblem(error, { query, prefix: explain.length, seconds })
   } finally {
     signal.removeEventListener('abort', abort)
-    await leave(client)
+    await endReadSession(client)
   }
 }
 
 const pathOf = (schemas: readonly string[]) => schemas.map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
 
 /** Whether the server does not understand what it was asked: a name, a type, the language. */
-export const notUnderstood = (error: unknown): boolean =>
+export const isSyntaxOrNameError = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code?.startsWith('42') === true
 
 /** Planning is quick, or the query itself will say what keeps it. */
@@ -64,7 +64,7 @@ const namesakes = `
     and cardinality(found.schemas) > 1
   order by c.relname collate "C"`
 
-interface Namesake extends AmbiguousTable {
+interface AmbiguousRelation extends AmbiguousTable {
   oid: number
 }
 
@@ -81,13 +81,13 @@ export function ambiguousTable(
   const schemas = query.schemas ?? []
   const [first, others] = [schemas.slice(0, preferred), schemas.slice(preferred)]
   if (others.length < 2) return Promise.resolve(undefined)
-  return planning(access, query, { seconds, signal }, async (client, plan) => {
+  return withQueryPlanner(access, query, { seconds, signal }, async (client, plan) => {
     const planned = (order: readonly string[]) =>
       plan(order).then(
         () => namesakesOf(client, others),
         (error: unknown) => {
           // The one of them may have columns that the other has not.
-          if (notUnderstood(error)) return undefined
+          if (isSyntaxOrNameError(error)) return undefined
           throw error
         },
       )
@@ -98,19 +98,21 @@ export function ambiguousTable(
     if (!either) return undefined
     const found =
       read && turned
-        ? (missing(read, turned) ?? missing(turned, read))
-        : (either.find(({ name }) => standsAlone(query.text, name)) ?? either[0])
+        ? (findMissing(read, turned) ?? findMissing(turned, read))
+        : (either.find(({ name }) => hasBareName(query.text, name)) ?? either[0])
     return found && { name: found.name, schemas: found.schemas }
   })
 }
 
 /** What only the first of the two has. */
-const missing = (some: readonly Namesake[], others: readonly Namesake[]): Namesake | undefined =>
-  some.find(({ oid }) => others.every((other) => other.oid !== oid))
+const findMissing = (
+  some: readonly AmbiguousRelation[],
+  others: readonly AmbiguousRelation[],
+): AmbiguousRelation | undefined => some.find(({ oid }) => others.every((other) => other.oid !== oid))
 
-const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<Namesake[]> =>
-  (await client.query<Namesake>(namesakes, [schemas])).rows
+const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
+  (await client.query<AmbiguousRelation>(namesakes, [schemas])).rows
 
 /** Whether the name is somewhere without a schema before it. */
-const standsAlone = (text: string, name: string): boolean =>
+const hasBareName = (text: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w$.]|\."|\w")"?${RegExp.escape(name)}"?(?![\w$"])`, 'iu').test(text)

@@ -1,6 +1,6 @@
 import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
 import type { Cell, WarehouseColumn } from '../warehouse.ts'
-import { cut } from './postgres-connections.ts'
+import { destroySocket } from './postgres-connections.ts'
 
 /** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
@@ -15,14 +15,14 @@ export function beginReading({ searchPath, idle }: { searchPath: string; idle: n
 }
 
 /** Politely where the connection still lives, else the server logs an unexpected end for every page. */
-export async function leave(client: Client): Promise<void> {
-  const impatience = setTimeout(() => cut(client), 1_000)
+export async function endReadSession(client: Client): Promise<void> {
+  const impatience = setTimeout(() => destroySocket(client), 1_000)
   await client
     .query('rollback')
     .then(() => client.end())
     .catch(() => {})
   clearTimeout(impatience)
-  cut(client)
+  destroySocket(client)
 }
 
 /** By the extended protocol, which takes one statement and no more. */
@@ -55,7 +55,7 @@ function typeOf(value: string | null): number {
   return BigInt.asIntN(64, size) === size ? bigint : numeric
 }
 
-export interface Fetched {
+export interface FetchedRows {
   fields: FieldDef[]
   rows: (string | null)[][]
   /** The byte cap cut it short, and the connection with it. */
@@ -75,15 +75,15 @@ export async function fetchRows(
   count: number,
   maximumBytes: number,
   before?: string,
-): Promise<Fetched> {
+): Promise<FetchedRows> {
   const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
-  const fetched: Fetched = { fields: [], rows: [], truncated: false }
+  const fetched: FetchedRows = { fields: [], rows: [], truncated: false }
   let bytes = 0
   const weigh = (chunk: Buffer) => {
     bytes += chunk.byteLength
     if (bytes <= maximumBytes || fetched.truncated) return
     fetched.truncated = true
-    cut(client)
+    destroySocket(client)
   }
   stream.on('data', weigh)
   try {
@@ -103,7 +103,7 @@ export async function fetchRows(
   return fetched
 }
 
-function fetchBatch(client: Client, wanted: number, into: Fetched): Promise<void> {
+function fetchBatch(client: Client, wanted: number, into: FetchedRows): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const text = `fetch forward ${wanted} from page`
     const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))

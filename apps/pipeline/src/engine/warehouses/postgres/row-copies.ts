@@ -1,7 +1,7 @@
 import { type Connection, type PoolClient, type Submittable, escapeIdentifier } from 'pg'
 import { withClient } from './postgres-connections.ts'
 import { copyInto } from './copy.ts'
-import { type Pools, type PostgresLoad, freeAssertion } from './postgres-loader.ts'
+import { type PostgresPools, type PostgresLoad, freeAssertion } from './postgres-loader.ts'
 import { qualified } from './names.ts'
 import { readShape } from './table-shape.ts'
 import { createStaging, dropDetached, originOf, stagingName } from './staging.ts'
@@ -9,12 +9,12 @@ import type { TupleChunk } from '../warehouse.ts'
 
 /** Copies of the staging tables of a dry run. Disposing drops those that have not replaced a staging table. */
 export class RowCopies implements AsyncDisposable {
-  readonly #pools: Pools
+  readonly #pools: PostgresPools
   readonly #loads: readonly PostgresLoad[]
   /** The name of the copy for each load that has one. */
   readonly #names = new Map<PostgresLoad, string>()
 
-  constructor(pools: Pools, loads: readonly PostgresLoad[]) {
+  constructor(pools: PostgresPools, loads: readonly PostgresLoad[]) {
     this.#pools = pools
     this.#loads = loads
   }
@@ -39,7 +39,7 @@ export class RowCopies implements AsyncDisposable {
         frozen: false,
         assertFree,
       }
-      await copyInto(this.#pools.lanes, copying, load.scene, signal)
+      await copyInto(this.#pools.copies, copying, load.problemContext, signal)
       // The end of the COPY may have written more.
       await assertFree?.()
     }

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
 import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
 import { type WarehouseAccess, withClient } from './postgres-connections.ts'
-import type { Pools } from './postgres-loader.ts'
+import type { PostgresPools } from './postgres-loader.ts'
 import { qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { type Shape, readShape } from './table-shape.ts'
-import { dropWorkshop } from './transformation-schema.ts'
-import { planning } from './query-planning.ts'
+import { type PostgresShape, readShape } from './table-shape.ts'
+import { dropRunSchema } from './transformation-schema.ts'
+import { withQueryPlanner } from './query-planning.ts'
 import { isPartOf } from './merge.ts'
 
 /** Locks no table but for the moment of looking at its shape; nothing of it is in the way of readers. */
@@ -18,8 +18,8 @@ const brief = `set local lock_timeout = '5s'; set local statement_timeout = '1mi
  * empty tables of the same shape. A query that is explained with `bare` in the place of `shown` touches the live table only
  * if it would get at it past the views.
  */
-export async function rehearse(
-  pools: Pools,
+export async function exposeStagedRows(
+  pools: PostgresPools,
   access: WarehouseAccess,
   tables: readonly ReadyTable[],
   { run, attempt }: { run: string; attempt: number },
@@ -39,7 +39,8 @@ export async function rehearse(
       [shown, bare].flatMap((schema) => schemaFor(schema, access.read.user, { run, attempt, ...tables[0]! })).join(';'),
     )
     const oids: number[] = []
-    for (const table of tables) oids.push(...(await stand(client, { shown, bare, read: access.read.user }, table)))
+    for (const table of tables)
+      oids.push(...(await createPreviewRelations(client, { shown, bare, read: access.read.user }, table)))
     await client.query('commit')
     return oids
   }).catch(async (error: unknown) => {
@@ -50,7 +51,7 @@ export async function rehearse(
     schema: shown,
     oldRows: (query, signal) => {
       const schemas = (query.schemas ?? []).map((name) => (name === shown ? bare : name))
-      return readsOldRows(access, live, { ...query, schemas }, signal)
+      return findOldRows(access, live, { ...query, schemas }, signal)
     },
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
@@ -61,10 +62,10 @@ export async function rehearse(
 }
 
 /** Of a query that was stopped just now, the server may still hold a view. */
-async function dropPersistently({ statements }: Pools, schema: string): Promise<void> {
+async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await dropWorkshop(statements, schema)
+      await dropRunSchema(statements, schema)
       return
     } catch (error) {
       if (tries === 5) throw error
@@ -72,7 +73,7 @@ async function dropPersistently({ statements }: Pools, schema: string): Promise<
   }
 }
 
-/** Its comment is what the janitor goes by when a worker dies meanwhile. */
+/** The comment lets maintenance drop the schema after a worker crash. */
 function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: Origin): string[] {
   const name = escapeIdentifier(schema)
   const origin = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))
@@ -90,7 +91,7 @@ interface Origin extends ReadyTable {
 }
 
 /** Puts a table into both schemas. Answers the oids of what holds the rows of the last load. */
-async function stand(
+async function createPreviewRelations(
   client: ClientBase,
   { shown, bare, read }: { shown: string; bare: string; read: string },
   ready: ReadyTable,
@@ -101,7 +102,7 @@ async function stand(
   const reader = escapeIdentifier(read)
   await client.query(
     [
-      `create view ${view} as ${rehearsedRows(ready, staging, live)}`,
+      `create view ${view} as ${rowsAfterPublication(ready, staging, live)}`,
       `grant select on ${view} to ${reader}`,
       `create table ${empty} as table ${view} with no data`,
       `grant select on ${empty} to ${reader}`,
@@ -120,7 +121,7 @@ const seconds = 30
  * The live tables themselves and what shows their rows: views, and what materialised ones keep. Of these, those that the
  * statement before has locked, which are all that it names or that views lead it to. What is named comes first.
  */
-const touched = `
+const lockedOldRelations = `
   with recursive old (oid, depth) as (
     select oid, 0 from unnest($1::oid[]) as live (oid)
     union
@@ -136,15 +137,15 @@ const touched = `
   order by view desc, depth desc, name limit 1`
 
 /** See `Rehearsal.oldRows`. `live` are the oids of the tables and their partitions. */
-function readsOldRows(
+function findOldRows(
   access: WarehouseAccess,
   live: readonly number[],
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<OldRows | undefined> {
-  return planning(access, query, { seconds, signal }, async (client, plan) => {
+  return withQueryPlanner(access, query, { seconds, signal }, async (client, plan) => {
     await plan(query.schemas ?? [])
-    const { rows } = await client.query<OldRows>(touched, [live])
+    const { rows } = await client.query<OldRows>(lockedOldRelations, [live])
     return rows[0]
   })
 }
@@ -153,7 +154,11 @@ function readsOldRows(
  * The query for the rows that a table will have: those of the staging table, and where they are merged into the live
  * partition, the others of that. The same as `mergeInPlace` comes to.
  */
-export function rehearsedRows({ staging: name, merge }: ReadyTable, staging: Shape, live: Shape | undefined): string {
+export function rowsAfterPublication(
+  { staging: name, merge }: ReadyTable,
+  staging: PostgresShape,
+  live: PostgresShape | undefined,
+): string {
   const here = qualified('sluice', name)
   const known = new Set(staging.columns.map((column) => column.name))
   const isMerged = merge !== undefined && live?.partition !== undefined

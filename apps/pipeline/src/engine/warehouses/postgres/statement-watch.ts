@@ -3,7 +3,7 @@ import { type Client, Pool, type PoolClient } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { type WarehouseAccess, readClient, readPoolConfig, withClient } from './postgres-connections.ts'
 import { freeBytes, warehouseFull } from './database-limit.ts'
-import { leave } from './read-transaction.ts'
+import { endReadSession } from './read-transaction.ts'
 
 /** Locks that a statement of a user may hold. The table of locks is the whole server's: who fills it stops every database. */
 const mostLocks = 2_000
@@ -19,7 +19,7 @@ export interface WatchLimits {
   makeRoom?(mostBytes: number): Promise<number>
 }
 
-interface Watched {
+interface WatchedSession {
   /** Called once, when the statement goes beyond its limits. */
   stop(reason: WarehouseProblem): void
   /** Whether the statement writes. */
@@ -35,7 +35,7 @@ interface Watched {
 export class StatementWatch {
   readonly #pool: Pool
   readonly #limits: WatchLimits
-  readonly #watched = new Map<number, Watched>()
+  readonly #watched = new Map<number, WatchedSession>()
   #looking = false
 
   constructor(pool: Pool, limits: WatchLimits = {}) {
@@ -44,7 +44,7 @@ export class StatementWatch {
   }
 
   /** Watches the session of a process number until it is disposed of. */
-  watch(session: number, watched: Watched): Disposable {
+  watch(session: number, watched: WatchedSession): Disposable {
     this.#watched.set(session, watched)
     if (!this.#looking) void this.#look()
     return {
@@ -166,7 +166,7 @@ export async function endSession(access: WarehouseAccess, session: number | unde
   } catch {
     // A server that takes no connection just now ends what lost its own by itself.
   } finally {
-    await leave(client)
+    await endReadSession(client)
   }
 }
 
@@ -188,7 +188,7 @@ interface StatementLimits {
  * connection of the same role, after so many seconds and a few, when `signal` aborts, or when it holds too many locks or fills the
  * client's warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
  */
-export async function stoppable<T>(
+export async function runStoppable<T>(
   others: Pool,
   client: PoolClient,
   { seconds, signal, what, replaced = 0 }: StatementLimits,

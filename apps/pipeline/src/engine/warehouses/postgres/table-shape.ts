@@ -11,7 +11,7 @@ export interface ShapeColumn {
 }
 
 /** A relation as the catalogue has it now. */
-export interface Shape {
+export interface PostgresShape {
   oid: number
   /** Partitioned by us: a list with at most a default partition, and that in the hidden schema. */
   ours: boolean
@@ -24,7 +24,7 @@ export interface Shape {
 }
 
 /** One statement, because a load reads shapes several times, also while readers wait for its locks. */
-export async function readShape(client: ClientBase, schema: string, table: string): Promise<Shape | undefined> {
+export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
   const { rows } = await client.query(
     `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'

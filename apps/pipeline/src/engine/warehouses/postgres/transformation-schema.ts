@@ -7,7 +7,7 @@ import { columnComments, originComment, originOf } from './staging.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** A schema of one run in which its staging tables stand under their targets' names, while users' SQL works on them. */
-export interface Workshop {
+export interface TransformationSchema {
   schema: string
   /** For the search path: the rows being loaded first, then the target's schema. */
   path: string
@@ -18,7 +18,7 @@ export interface Workshop {
   moveTables(client: ClientBase): Promise<number[]>
 }
 
-export function workshopFor(loads: readonly PostgresLoad[]): Workshop {
+export function createTransformationSchema(loads: readonly PostgresLoad[]): TransformationSchema {
   const first = loads[0]!
   const schema = `sluice_${first.stagingTable}`.slice(0, 63)
   const name = escapeIdentifier(schema)
@@ -62,9 +62,11 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
     [shape?.oid],
   )
   if (!shape || !plain)
-    throw failed(`After the transformation there is no plain table "${target.table}" any more that could be published.`)
+    throw transformationFailed(
+      `After the transformation there is no plain table "${target.table}" any more that could be published.`,
+    )
   if (shape.columns.length === 0)
-    throw failed(`After the transformation table "${target.table}" has no columns any more.`)
+    throw transformationFailed(`After the transformation table "${target.table}" has no columns any more.`)
   const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
   const staging = qualified('sluice', stagingTable)
   const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
@@ -133,14 +135,14 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
   // Identities have the schema, which is of this run.
   const prefix = `${schema}.`
   const all = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
-  throw failed(leftBehind(all))
+  throw transformationFailed(describeLeftovers(all))
 }
 
 /**
  * With all that is in it but the tables of the loads to `rescue`, which go back under their own names. Ends the process that
  * may still be at work there first, and waits for its end.
  */
-export async function dropWorkshop(
+export async function dropRunSchema(
   pool: Pool,
   schema: string,
   { process, rescue = [] }: { process?: number; rescue?: readonly PostgresLoad[] } = {},
@@ -167,7 +169,7 @@ export async function dropWorkshop(
 }
 
 /** Tables that are dropped in one transaction, which holds some locks for each. */
-const atOnce = 200
+const tablesPerTransaction = 200
 
 /** All tables of a schema, a few at a time: users may have made more than the server's table of locks holds. */
 async function dropTables(client: ClientBase, schema: string, within: string): Promise<void> {
@@ -175,24 +177,24 @@ async function dropTables(client: ClientBase, schema: string, within: string): P
     const { rows } = await client.query<{ tables: string | null; count: number }>(
       `select string_agg(one, ', ') as tables, count(*)::int as count from (
          select format('%I.%I', $1::text, relname) as one from pg_class
-         where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p') limit ${atOnce}) several`,
+         where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p') limit ${tablesPerTransaction}) several`,
       [schema],
     )
     const { tables, count } = rows[0]!
     // The last ones go with the schema.
-    if (!tables || count < atOnce) return
+    if (!tables || count < tablesPerTransaction) return
     await client.query(['begin', within, `drop table if exists ${tables} cascade`, 'commit'].join(';'))
   }
 }
 
-export function failed(sentence: string, cause?: unknown): WarehouseProblem {
+export function transformationFailed(sentence: string, cause?: unknown): WarehouseProblem {
   return new WarehouseProblem('TRANSFORMATION_FAILED', `${sentence} The old data stays.`, { cause })
 }
 
 const mostNamed = 5
 
 /** A sentence about objects that a transformation made and left, such as `table extra`. */
-function leftBehind(objects: readonly string[]): string {
+function describeLeftovers(objects: readonly string[]): string {
   const named = objects.slice(0, mostNamed).join(', ')
   const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
   return `The transformation leaves more than the loaded rows: ${named}${more}. Nothing of that is published. Make temporary tables, or drop what you made in the last statement; save a view for what is to stay.`

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { decimalText } from '@sluice/tuples'
-import type { Filling, SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type CellWriter, type Grown, MisfitCell } from '../rows/cell-writer.ts'
+import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell } from '../rows/cell-writer.ts'
 import { wholeNumber } from '../rows/cell-writer.ts'
 import { longestText, modifiers } from './types.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
@@ -49,7 +49,7 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   }
 }
 
-const put = (out: Grown, written: string): void => void (out.at += out.bytes.write(written, out.at, 'latin1'))
+const put = (out: GrowingBuffer, written: string): void => void (out.at += out.bytes.write(written, out.at, 'latin1'))
 
 function fixed(width: number, shown: (from: DataView, at: number) => string): CellWriter {
   return (from, at, length, out) => {
@@ -112,7 +112,7 @@ const [comma, newline] = [0x2c, 0x0a]
 
 /** Rows as delimited text, a megabyte of whole lines at a time. `none` stands for NULL: a word that nobody could know. */
 export function csvRows(
-  { columns, shown }: Filling,
+  { columns, shown }: TableFill,
   content: LoadContent,
   none: string,
   counted: Counted,
@@ -123,12 +123,12 @@ export function csvRows(
     return {
       label,
       none: nullable
-        ? (out: Grown) => {
+        ? (out: GrowingBuffer) => {
             out.at += out.bytes.write(none, out.at, 'latin1')
             out.bytes[out.at++] = end
           }
         : undefined,
-      value: (from: DataView, at: number, length: number, out: Grown) => {
+      value: (from: DataView, at: number, length: number, out: GrowingBuffer) => {
         cell(from, at, length, out)
         out.bytes[out.at++] = end
       },

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { DatabaseError } from 'pg'
-import type { Filling, Session } from '../sql-warehouse/sql-dialect.ts'
-import { piece, plain, sql } from '../sql-warehouse/sql.ts'
+import type { TableFill, SqlSession } from '../sql-warehouse/sql-dialect.ts'
+import { sqlFragment, plainSql, sql } from '../sql-warehouse/sql.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
 import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './redshift-settings.ts'
-import { type Bucket, bucketOf } from './bucket.ts'
-import type { Connections } from './connections.ts'
+import { type StagingBucket, bucketOf } from './bucket.ts'
+import type { ConnectionPool } from './connections.ts'
 import { csvRows } from './csv-cells.ts'
 import { names, stringLiteral } from './names.ts'
 import { openSession } from './session.ts'
@@ -21,13 +21,13 @@ export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.pour`: rows go into objects of a bucket, which the cluster fetches by COPY, all or none. No key tells what another load is
+ * See `SqlDialect.copyRows`: rows go into objects of a bucket, which the cluster fetches by COPY, all or none. No key tells what another load is
  * called, and what is left of a worker that died is swept.
  */
-export async function pour(
+export async function copyRows(
   access: ClientAccess,
-  connections: Connections,
-  filling: Filling,
+  connections: ConnectionPool,
+  filling: TableFill,
   content: LoadContent,
   signal: AbortSignal,
 ): Promise<Counted> {
@@ -45,7 +45,7 @@ export async function pour(
     await using session = await openSession(connections, { role: 'service', signal })
     await copy(session, access, filling, { manifest, none, prefix })
     const [row] = await session.rows<{ n: string }>(
-      sql`select count(*)::varchar as n from ${piece(names.place(filling.place))}`,
+      sql`select count(*)::varchar as n from ${sqlFragment(names.place(filling.place))}`,
     )
     if (Number(row!.n) !== counted.rows)
       throw new WarehouseProblem(
@@ -55,27 +55,27 @@ export async function pour(
       )
     return counted
   } finally {
-    await clear(bucket, prefix).catch(() => {})
+    await deleteObjects(bucket, prefix).catch(() => {})
   }
 }
 
 async function copy(
-  session: Session,
+  session: SqlSession,
   access: ClientAccess,
-  { place, columns, shown }: Filling,
+  { place, columns, shown }: TableFill,
   { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
 ): Promise<void> {
   try {
-    await session.execute(plain(copyText(access, { place, columns, manifest, none })))
+    await session.execute(plainSql(copyText(access, { place, columns, manifest, none })))
   } catch (error) {
     throw (error instanceof DatabaseError && (await loadError(session, shown, prefix, columns))) || error
   }
 }
 
-type Copied = Pick<Filling, 'place' | 'columns'> & { manifest: string; none: string }
+type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
 
 /** Decimals are rounded rather than cut; nothing else is changed on its way, and one row that does not fit ends it. */
-export function copyText({ staging, role }: ClientAccess, { place, columns, manifest, none }: Copied): string {
+export function copyText({ staging, role }: ClientAccess, { place, columns, manifest, none }: CopyStatement): string {
   const list = columns.map(({ name }) => names.quoted(name)).join(', ')
   const as = role === 'default' ? 'default' : stringLiteral(role)
   return [
@@ -99,10 +99,10 @@ const loadErrors = (prefix: string) => [
 ]
 
 async function loadError(
-  session: Session,
+  session: SqlSession,
   shown: string,
   prefix: string,
-  columns: Filling['columns'],
+  columns: TableFill['columns'],
 ): Promise<WarehouseProblem | undefined> {
   for (const statement of loadErrors(prefix)) {
     const [found] = await session.rows<LoadError>(statement).catch(() => [])
@@ -117,7 +117,7 @@ async function loadError(
   return undefined
 }
 
-async function clear(bucket: Bucket, prefix: string): Promise<void> {
+async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<void> {
   for (const key of await bucket.list(prefix)) await bucket.remove(key)
 }
 
@@ -139,7 +139,7 @@ const objectBytes = 32 * 1024 * 1024
 
 /** Puts rows into objects that begin with `prefix`, compressed, one after another. Answers their keys. */
 async function upload(
-  bucket: Bucket,
+  bucket: StagingBucket,
   prefix: string,
   rows: AsyncIterable<Buffer>,
   signal: AbortSignal,
@@ -148,7 +148,7 @@ async function upload(
   const iterator = rows[Symbol.asyncIterator]()
   try {
     for (let done = false; !done; ) {
-      const packing = pack()
+      const packing = gzipParts()
       let bytes = 0
       while (bytes < objectBytes) {
         const next = await iterator.next()
@@ -172,7 +172,7 @@ async function upload(
   }
 }
 
-function pack() {
+function gzipParts() {
   const gzip = createGzip({ level: 1 })
   const parts: Buffer[] = []
   gzip.on('data', (part: Buffer) => parts.push(part))

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import type { Role } from '../sql-warehouse/sql-dialect.ts'
+import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Where rows wait for the cluster to fetch them, and who writes there. */
-export interface StagingPlace {
+export interface StagingLocation {
   bucket: string
   /** Without slashes at its ends; may be empty. */
   prefix: string
@@ -15,7 +15,7 @@ export interface StagingPlace {
   endpoint?: string
 }
 
-export interface Login {
+export interface DatabaseLogin {
   user: string
   password: string
 }
@@ -31,10 +31,10 @@ export interface ClientAccess {
   /** The operator's, from which others are made. */
   adminDatabase: string
   ssl: false | { rejectUnauthorized: boolean }
-  logins: Readonly<Record<Role, Login>>
+  logins: Readonly<Record<SessionRole, DatabaseLogin>>
   /** What the cluster reads the bucket as: an ARN, several with commas between, or `default`. */
   role: string
-  staging: StagingPlace
+  staging: StagingLocation
 }
 
 /** What an operator sets. */
@@ -62,7 +62,7 @@ export function redshiftAccess(
   { key, loadPassword, readPassword }: Credentials,
 ): ClientAccess {
   const url = new URL(settings.url)
-  const derived = (role: 'load' | 'read', password: string): Login => ({
+  const derived = (role: 'load' | 'read', password: string): DatabaseLogin => ({
     user: `${nameOf(key)}_${role}`,
     // With a letter of each kind and a digit in any case, as the server demands.
     password: `Aa1-${createHmac('sha256', password).update('redshift').digest('base64url')}`,
@@ -97,7 +97,7 @@ function sslOf(mode: string | null): ClientAccess['ssl'] {
   return { rejectUnauthorized: mode !== 'require' }
 }
 
-function stagingPlace(url: string): Pick<StagingPlace, 'bucket' | 'prefix'> {
+function stagingPlace(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9_./-]*))?$/.exec(url) ?? []
   if (bucket === undefined)
     throw new WarehouseProblem(

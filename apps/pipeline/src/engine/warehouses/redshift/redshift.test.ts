@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Readable } from 'node:stream'
 import { given } from '../../../../test/rows.ts'
 import { binary } from '../../../../test/tuples.ts'
-import type { Filling } from '../sql-warehouse/sql-dialect.ts'
+import type { TableFill } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 import { redshiftAccess } from './redshift-settings.ts'
 import { csvRows } from './csv-cells.ts'
@@ -20,7 +20,7 @@ const settings = {
 }
 const credentials = { key: 'abc', loadPassword: 'one', readPassword: 'two' }
 
-function fillingOf(stored: readonly StoredType[]): Filling {
+function fillingOf(stored: readonly StoredType[]): TableFill {
   const columns = stored.map((each, index) => ({
     name: `c${index + 1}`,
     label: `Column ${index + 1}`,

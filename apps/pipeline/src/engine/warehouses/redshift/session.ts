@@ -1,17 +1,17 @@
 import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
-import type { Batch, Opening, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
-import { type Sql, textOf } from '../sql-warehouse/sql.ts'
-import type { Borrowed, Connections } from './connections.ts'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } from '../sql-warehouse/sql-dialect.ts'
+import { type SqlStatement, textOf } from '../sql-warehouse/sql.ts'
+import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { names } from './names.ts'
 import type { Cell } from '../warehouse.ts'
-import type { Placed } from './problems.ts'
+import type { PlacedError } from './problems.ts'
 import { anyDecimal, types } from './types.ts'
 
 /** The longest that a statement may take where nobody says less. */
 const longest = 86_400
 
 /** As every connection is before anything is asked. Names keep their letters; times are in UTC; floats are their own text. */
-function settings({ schemas = [], seconds = longest }: Opening): string {
+function settings({ schemas = [], seconds = longest }: SessionOptions): string {
   const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(names.quoted).join(', ')
   return [
     'set enable_case_sensitive_identifier to true',
@@ -24,7 +24,7 @@ function settings({ schemas = [], seconds = longest }: Opening): string {
 }
 
 /** See `Dialect.open`. */
-export async function openSession(connections: Connections, opening: Opening): Promise<Session> {
+export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<SqlSession> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
   try {
@@ -36,14 +36,14 @@ export async function openSession(connections: Connections, opening: Opening): P
   }
 }
 
-export class RedshiftSession implements Session {
-  readonly #borrowed: Borrowed
-  readonly #opening: Opening
+export class RedshiftSession implements SqlSession {
+  readonly #borrowed: BorrowedClient
+  readonly #opening: SessionOptions
   readonly #stop: () => void
   #sound = true
   #over = false
 
-  constructor(connections: Connections, borrowed: Borrowed, opening: Opening) {
+  constructor(connections: ConnectionPool, borrowed: BorrowedClient, opening: SessionOptions) {
     this.#borrowed = borrowed
     this.#opening = opening
     this.#stop = () => {
@@ -53,11 +53,11 @@ export class RedshiftSession implements Session {
     opening.signal?.addEventListener('abort', this.#stop, { once: true })
   }
 
-  async execute(statement: Sql): Promise<void> {
+  async execute(statement: SqlStatement): Promise<void> {
     await this.#ask(statement)
   }
 
-  async rows<Row>(statement: Sql): Promise<Row[]> {
+  async rows<Row>(statement: SqlStatement): Promise<Row[]> {
     return (await this.#ask(statement)) as Row[]
   }
 
@@ -74,7 +74,7 @@ export class RedshiftSession implements Session {
     }
   }
 
-  async *read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows> {
+  async *read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows> {
     this.#opening.signal?.throwIfAborted()
     try {
       yield* read(this.#borrowed.client, { text, values }, batch)
@@ -89,7 +89,7 @@ export class RedshiftSession implements Session {
     return this.#heard(() => columnsOf(this.#borrowed.client, text))
   }
 
-  async #ask({ texts, values }: Sql): Promise<unknown[]> {
+  async #ask({ texts, values }: SqlStatement): Promise<unknown[]> {
     const text = textOf({ texts, values }, (number) => `$${number}`)
     // By the extended protocol, which takes one statement and no more.
     const query = { text, values: [...values], queryMode: 'extended' }
@@ -119,7 +119,7 @@ export class RedshiftSession implements Session {
 const isServers = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
 
 /** From another connection: the one that runs it listens to nobody. */
-async function stopAtServer(connections: Connections, client: Client | PoolClient): Promise<void> {
+async function stopAtServer(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
   const { processID } = client as unknown as { processID: number | null }
   if (!processID) return
   const other = await connections.open('service').catch(() => undefined)
@@ -158,7 +158,7 @@ const asText = { getTypeParser: () => (text: string) => text }
 async function* read(
   client: Client | PoolClient,
   { text, values }: { text: string; values: readonly (string | null)[] },
-  batch: Batch,
+  batch: BatchLimits,
 ): AsyncGenerator<ReadRows> {
   await client.query('begin read only')
   const declare = { text: `${opening}${text}`, values: [...values], queryMode: 'extended' }
@@ -223,5 +223,5 @@ function placed(error: unknown, text: string, behind = opening): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
   const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - behind.length)).join('')
   const lines = before.split('\n')
-  return Object.assign(error, { line: lines.length, column: [...lines.at(-1)!].length + 1 } satisfies Placed)
+  return Object.assign(error, { line: lines.length, column: [...lines.at(-1)!].length + 1 } satisfies PlacedError)
 }

@@ -1,5 +1,5 @@
 /** Memory that is written into; whoever writes has made sure of the room. */
-export interface Grown {
+export interface GrowingBuffer {
   bytes: Buffer
   at: number
 }
@@ -10,7 +10,7 @@ export class MisfitCell extends Error {
 }
 
 /** Moves one value: big-endian, as PostgreSQL sends it, to little-endian. */
-export type CellWriter = (from: DataView, at: number, length: number, out: Grown) => void
+export type CellWriter = (from: DataView, at: number, length: number, out: GrowingBuffer) => void
 
 const negativeSign = 0x4000
 const positiveSign = 0

@@ -317,12 +317,12 @@ const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.
 
 const mostNamed = 20
 
-type Named = readonly { name: string }[]
+type NamedItem = readonly { name: string }[]
 
-const lists = (before: Named, now: Named): string =>
+const lists = (before: NamedItem, now: NamedItem): string =>
   `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
 
-function named(columns: Named): string {
+function named(columns: NamedItem): string {
   const shown = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
   return columns.length > mostNamed
     ? `${shown.join(', ')} and ${columns.length - mostNamed} more`

@@ -1,19 +1,19 @@
 import type { Place } from '../views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { type Mark, type ViewMark, dropMark, marksIn, setMark } from './ledger.ts'
-import { asked, findRelation, hiddenName, keyOf } from './table-shape.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { type RelationMark, type ViewMark, dropMark, readMarks, setMark } from './ledger.ts'
+import { withSession, findRelation, hiddenName, placeKey } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
-import { prepared } from './sql-queries.ts'
+import { prepareQuery } from './sql-queries.ts'
 
 /** A view that is kept, where it is. */
-export interface KeptView extends Place {
+export interface ManagedView extends Place {
   id: string
-  mark: Mark & { view: ViewMark }
+  mark: RelationMark & { view: ViewMark }
 }
 
 /** All views that we manage. */
-export async function keptViews(dialect: Dialect, session: Session): Promise<KeptView[]> {
-  const marks = await marksIn(dialect, session)
+export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
+  const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
   return relations.flatMap(({ id, schema, name }) => {
     const mark = marks.get(id)
@@ -23,14 +23,14 @@ export async function keptViews(dialect: Dialect, session: Session): Promise<Kep
 
 const isPlace = (one: Place) => (other: Place) => one.schema === other.schema && one.name === other.name
 
-export const readsOf = ({ mark }: KeptView): Place[] => mark.view.reads.map(([schema, name]) => ({ schema, name }))
+export const listReads = ({ mark }: ManagedView): Place[] => mark.view.reads.map(([schema, name]) => ({ schema, name }))
 
 /** The views without rows of their own that read one of the places, also through others: those below before those above. */
-export function viewsAbove(views: readonly KeptView[], places: readonly Place[]): KeptView[] {
-  const found: KeptView[] = []
+export function viewsAbove(views: readonly ManagedView[], places: readonly Place[]): ManagedView[] {
+  const found: ManagedView[] = []
   const visit = (below: Place) => {
     for (const view of views) {
-      if (view.mark.view.materialized || !readsOf(view).some(isPlace(below))) continue
+      if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
       // One that is seen again stands behind what it reads now.
       const before = found.indexOf(view)
       if (before >= 0) found.splice(before, 1)
@@ -43,15 +43,23 @@ export function viewsAbove(views: readonly KeptView[], places: readonly Place[])
 }
 
 /** Takes them away, those above first. */
-export async function dropViews(dialect: Dialect, session: Session, views: readonly KeptView[]): Promise<void> {
+export async function dropViews(
+  dialect: SqlDialect,
+  session: SqlSession,
+  views: readonly ManagedView[],
+): Promise<void> {
   for (const view of views.toReversed()) {
     await session.execute(dialect.changes.dropView(view))
     await dropMark(dialect, session, view.id)
   }
 }
 
-/** Makes them anew, those below first. */
-export async function remakeViews(dialect: Dialect, session: Session, views: readonly KeptView[]): Promise<void> {
+/** Recreates the views in the order of their dependencies. */
+export async function recreateViews(
+  dialect: SqlDialect,
+  session: SqlSession,
+  views: readonly ManagedView[],
+): Promise<void> {
   for (const view of views) {
     for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
     const { id } = (await findRelation(dialect, session, view))!
@@ -60,28 +68,28 @@ export async function remakeViews(dialect: Dialect, session: Session, views: rea
 }
 
 /** What stands in for what, by `keyOf`. */
-export type Stands = ReadonlyMap<string, Place>
+export type TableSubstitutes = ReadonlyMap<string, Place>
 
 /**
  * Whether views would be taken over other tables: each is made under a hidden name, over what stands in for what it reads, and taken away.
  * Those below come first. Throws what the server says. Answers the ids of those that make sense.
  */
-export async function demandSense(
-  dialect: Dialect,
-  views: readonly KeptView[],
-  given: Stands,
+export async function assertViewsCompile(
+  dialect: SqlDialect,
+  views: readonly ManagedView[],
+  given: TableSubstitutes,
 ): Promise<ReadonlySet<string>> {
   if (views.length === 0) return new Set()
   const stands = new Map(given)
   const made: Place[] = []
-  await asked(dialect, { role: 'service' }, async (session) => {
+  await withSession(dialect, { role: 'service' }, async (session) => {
     try {
       for (const view of views) {
-        const { text } = await prepared(dialect, { text: view.mark.view.asked, schemas: [view.schema] }, { stands })
+        const { text } = await prepareQuery(dialect, { text: view.mark.view.asked, schemas: [view.schema] }, { stands })
         const place = { schema: view.schema, name: hiddenName('view', randomUUID()) }
         made.push(place)
         for (const statement of dialect.changes.createView(place, text)) await session.execute(statement)
-        stands.set(keyOf(view), place)
+        stands.set(placeKey(view), place)
       }
     } finally {
       for (const place of made.toReversed()) await session.execute(dialect.changes.dropView(place)).catch(() => {})
@@ -91,5 +99,5 @@ export async function demandSense(
 }
 
 /** Views that came, or changed, after it was looked at whether they make sense. */
-export const untried = (views: readonly KeptView[], tried: ReadonlySet<string>): boolean =>
+export const hasUncheckedViews = (views: readonly ManagedView[], tried: ReadonlySet<string>): boolean =>
   views.some(({ id }) => !tried.has(id))

@@ -1,8 +1,8 @@
 import type { DataType } from '@sluice/contracts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { piece, plain, sql } from './sql.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { sqlFragment, plainSql, sql } from './sql.ts'
 
 /** What is kept of a view's making. */
 export interface ViewMark {
@@ -19,7 +19,7 @@ export interface ViewMark {
 }
 
 /** What is known of a table or view beside what the server's catalogue says. It is kept by the relation's id, so it moves with it. */
-export interface Mark {
+export interface RelationMark {
   /** LOADED: published. STAGING: waiting to be. VIEW: of either kind. PASSING: something for the moment. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
   /** Whose it is; of what is no run's, until when somebody may be at it, in milliseconds. */
@@ -50,16 +50,17 @@ export interface Mark {
 const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
 /** Makes what is missing of the ledger. */
-export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
-  const settled = dialect.publication === 'SETTLED'
+export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
+  const settled = dialect.publication === 'NON_TRANSACTIONAL'
   for (const table of ['marks', 'runs', ...(settled ? (['decisions', 'turn'] as const) : [])] as const)
     await ensureTable(dialect, session, table)
-  if (settled && (await countIn(dialect, session, 'turn')) === 0) await enter(dialect, session, 'turn', 'anybody', {})
+  if (settled && (await countEntries(dialect, session, 'turn')) === 0)
+    await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
-async function ensureTable(dialect: Dialect, session: Session, table: Table): Promise<void> {
+async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
-  const there = () => countIn(dialect, session, table)
+  const there = () => countEntries(dialect, session, table)
   try {
     await there()
   } catch (error) {
@@ -67,35 +68,35 @@ async function ensureTable(dialect: Dialect, session: Session, table: Table): Pr
     const columns = `${tables[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
     const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
     // Somebody else may be quicker.
-    await session.execute(plain(made)).catch(there)
+    await session.execute(plainSql(made)).catch(there)
   }
 }
 
-export async function countIn({ names }: Dialect, session: Session, table: Table): Promise<number> {
-  const [row] = await session.rows<{ n: number | string }>(plain(`select count(*) as n from ${names.ledger(table)}`))
+export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
+  const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
 }
 
 /** Characters of an entry that one row has: some servers have no longer texts. */
 const partLength = 16_000
 
-interface Row {
+interface EntryRow {
   whose: string
   part: number
   entry: string
 }
 
-type Table = keyof typeof tables
+type LedgerTable = keyof typeof tables
 
 /** Entries by whose they are: of all, or of one. */
-export async function entriesIn(
-  { names }: Dialect,
-  session: Session,
-  table: Table,
+export async function readEntries(
+  { names }: SqlDialect,
+  session: SqlSession,
+  table: LedgerTable,
   whose?: string,
 ): Promise<Map<string, unknown>> {
-  const [key, place] = [piece(tables[table]), piece(names.ledger(table))]
-  const rows = await session.rows<Row>(
+  const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
+  const rows = await session.rows<EntryRow>(
     whose === undefined
       ? sql`select ${key} as whose, part, entry from ${place}`
       : sql`select ${key} as whose, part, entry from ${place} where ${key} = ${whose}`,
@@ -109,14 +110,14 @@ export async function entriesIn(
   )
 }
 
-export async function enter(
-  { names }: Dialect,
-  session: Session,
-  table: Table,
+export async function writeEntry(
+  { names }: SqlDialect,
+  session: SqlSession,
+  table: LedgerTable,
   whose: string,
   entry: unknown,
 ): Promise<void> {
-  const [key, place] = [piece(tables[table]), piece(names.ledger(table))]
+  const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
     const some = text.slice(part * partLength, (part + 1) * partLength)
@@ -131,38 +132,53 @@ const asciiJson = (entry: unknown): string =>
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-export async function forget({ names }: Dialect, session: Session, table: Table, whose: string): Promise<void> {
-  await session.execute(sql`delete from ${piece(names.ledger(table))} where ${piece(tables[table])} = ${whose}`)
+export async function deleteEntry(
+  { names }: SqlDialect,
+  session: SqlSession,
+  table: LedgerTable,
+  whose: string,
+): Promise<void> {
+  await session.execute(
+    sql`delete from ${sqlFragment(names.ledger(table))} where ${sqlFragment(tables[table])} = ${whose}`,
+  )
 }
 
 /** Within a transaction: until that ends nobody else publishes, nor passes the fence. */
-export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
+export async function lockLedger({ changes }: SqlDialect, session: SqlSession): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
 /** The marks of all relations of the client, or of one, by id. */
-export async function marksIn(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
-  return (await entriesIn(dialect, session, 'marks', id)) as Map<string, Mark>
+export async function readMarks(
+  dialect: SqlDialect,
+  session: SqlSession,
+  id?: string,
+): Promise<Map<string, RelationMark>> {
+  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMark>
 }
 
 /** Written in the transaction of what it is about, where there is one. */
-export async function setMark(dialect: Dialect, session: Session, id: string, mark: Mark): Promise<void> {
+export async function setMark(dialect: SqlDialect, session: SqlSession, id: string, mark: RelationMark): Promise<void> {
   await dropMark(dialect, session, id)
-  await enter(dialect, session, 'marks', id, mark)
+  await writeEntry(dialect, session, 'marks', id, mark)
 }
 
-export async function dropMark(dialect: Dialect, session: Session, id: string): Promise<void> {
-  await forget(dialect, session, 'marks', id)
+export async function dropMark(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
+  await deleteEntry(dialect, session, 'marks', id)
 }
 
-interface Entry {
+interface RunEntry {
   attempt: number
   at: string
   tables: PublishedTable[]
 }
 
-export async function publishedBy(dialect: Dialect, session: Session, run: string): Promise<Publication | undefined> {
-  const entry = (await entriesIn(dialect, session, 'runs', run)).get(run) as Entry | undefined
+export async function findPublication(
+  dialect: SqlDialect,
+  session: SqlSession,
+  run: string,
+): Promise<Publication | undefined> {
+  const entry = (await readEntries(dialect, session, 'runs', run)).get(run) as RunEntry | undefined
   if (!entry) return undefined
   const { attempt, at, tables: published } = entry
   return {
@@ -176,23 +192,23 @@ export async function publishedBy(dialect: Dialect, session: Session, run: strin
 }
 
 export async function enterRun(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   run: string,
-  entry: Pick<Entry, 'attempt' | 'tables'>,
+  entry: Pick<RunEntry, 'attempt' | 'tables'>,
 ): Promise<void> {
-  const whole: Entry = { ...entry, at: new Date().toISOString() }
-  await enter(dialect, session, 'runs', run, whole)
+  const whole: RunEntry = { ...entry, at: new Date().toISOString() }
+  await writeEntry(dialect, session, 'runs', run, whole)
 }
 
 /** Forgets runs of more than so many days ago whose rows no table holds any more; answers how many. */
-export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
-  const held = new Set([...(await marksIn(dialect, session)).values()].map(({ run }) => run))
+export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
+  const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000
   let dropped = 0
-  for (const [run, entry] of await entriesIn(dialect, session, 'runs')) {
-    if (held.has(run) || Date.parse((entry as Entry).at) >= before) continue
-    await forget(dialect, session, 'runs', run)
+  for (const [run, entry] of await readEntries(dialect, session, 'runs')) {
+    if (held.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
+    await deleteEntry(dialect, session, 'runs', run)
     dropped += 1
   }
   return dropped

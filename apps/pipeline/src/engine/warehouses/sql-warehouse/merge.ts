@@ -3,15 +3,15 @@ import { WarehouseProblem } from '../warehouse.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { replacedColumns, stagedRecords } from '../whole-records.ts'
 import type { Place } from '../views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { type DialectLoad } from './sql-loader.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { type SqlLoad } from './sql-loader.ts'
 import { feedOf } from './plan-table.ts'
-import { type Mark, setMark } from './ledger.ts'
-import { asked, findRelation, hiddenName, type Shape } from './table-shape.ts'
-import { marked, type StagingColumn } from './staging.ts'
+import { type RelationMark, setMark } from './ledger.ts'
+import { withSession, findRelation, hiddenName, type TableShape } from './table-shape.ts'
+import { tableMark, type StagingColumn } from './staging.ts'
 
 /** Where the rows of an increment are, and how they become whole rows of the table. */
-export interface Merging {
+export interface MergeInput {
   /** As SQL takes it. */
   staging: string
   columns: readonly { name: string; type: string }[]
@@ -19,13 +19,16 @@ export interface Merging {
   /** Which columns the rows replace; in the others they keep what the table holds. */
   replaced: readonly string[]
   /** The table as it is. */
-  live: Shape
+  live: TableShape
   /** The records whose parts the rows are. */
   records?: StagedRecords | undefined
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows(dialect: Dialect, { staging, columns, keys, replaced, live, records }: Merging): string {
+export function mergedRows(
+  dialect: SqlDialect,
+  { staging, columns, keys, replaced, live, records }: MergeInput,
+): string {
   const { names } = dialect
   const { quoted } = names
   const there = new Set(live.columns.map(({ name }) => name))
@@ -46,7 +49,7 @@ select ${kept.join(', ')} from ${table} as live where not exists (select 1 from 
 }
 
 /** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
-function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRecords): string {
+function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
   const parts = keys.map((key) => text(`record.${names.quoted(key)}`))
   // Some servers join no more than two texts at once.
@@ -55,7 +58,7 @@ function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRe
 }
 
 /** A table beside the one that is read, with the increment in it. */
-export interface Merged extends Place {
+export interface MergedTable extends Place {
   id: string
   rows: number
 }
@@ -64,13 +67,13 @@ export interface Merged extends Place {
  * Writes the table as it will be. Its rows are written anew: readers never see half of an increment, and a repeated one changes
  * nothing. They are read and written as the client's user, so that no text of theirs runs with more rights than they have.
  */
-export async function mergeAside(
-  dialect: Dialect,
-  load: DialectLoad,
-  records: DialectLoad | undefined,
-  live: Shape,
+export async function writeMergedTable(
+  dialect: SqlDialect,
+  load: SqlLoad,
+  records: SqlLoad | undefined,
+  live: TableShape,
   signal: AbortSignal,
-): Promise<Merged> {
+): Promise<MergedTable> {
   const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
   if (lacking.length > 0)
     throw new WarehouseProblem(
@@ -87,9 +90,15 @@ export async function mergeAside(
     }),
   )
   const { run, attempt, schema, table } = load.target
-  const mark: Mark = { kind: 'STAGING', run, attempt, target: [schema, table], ...marked(dialect.types, columns) }
-  const id = await asked(dialect, { role: 'service', signal }, (session) =>
-    makeFilled(dialect, session, place, columns, mark),
+  const mark: RelationMark = {
+    kind: 'STAGING',
+    run,
+    attempt,
+    target: [schema, table],
+    ...tableMark(dialect.types, columns),
+  }
+  const id = await withSession(dialect, { role: 'service', signal }, (session) =>
+    createFillableTable(dialect, session, place, columns, mark),
   )
   const merging = {
     staging: load.stagingTable,
@@ -99,7 +108,7 @@ export async function mergeAside(
     live,
     records: stagedRecords(records, load.target.partOf),
   }
-  return await asked(dialect, { role: 'load', signal }, async (session) => {
+  return await withSession(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
     for (const statement of dialect.changes.insert(place, names, mergedRows(dialect, merging)))
       await session.execute(statement)
@@ -108,12 +117,12 @@ export async function mergeAside(
 }
 
 /** An empty table that role `load` may fill. One that an earlier try left is taken away. */
-export async function makeFilled(
-  dialect: Dialect,
-  session: Session,
+export async function createFillableTable(
+  dialect: SqlDialect,
+  session: SqlSession,
   place: Place,
   columns: readonly { name: string; type: string; nullable: boolean }[],
-  mark: Mark,
+  mark: RelationMark,
 ): Promise<string> {
   const { changes } = dialect
   await session.execute(changes.dropTable(place))
@@ -124,7 +133,7 @@ export async function makeFilled(
   return id
 }
 
-export async function countRows({ names }: Dialect, session: Session, place: Place): Promise<number> {
+export async function countRows({ names }: SqlDialect, session: SqlSession, place: Place): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>({
     texts: [`select count(*) as n from ${names.place(place)}`],
     values: [],

@@ -2,79 +2,81 @@ import { LostRun } from '../../lost-run.ts'
 import { type PublishedTable, type PublishOptions, type TableChange } from '../warehouse.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
-import type { KeptView } from './dependent-views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { type Mark, marksIn } from './ledger.ts'
-import { demandOurs, type DialectLoad } from './sql-loader.ts'
-import { countRows, type Merged, mergeAside } from './merge.ts'
-import { planTableToBe, type TableToBe } from './plan-table.ts'
-import { changedMeanwhile } from './problems.ts'
-import { patiently, settleFirst } from './recovery.ts'
-import { asked, findRelation, readShape, type Shape } from './table-shape.ts'
+import type { ManagedView } from './dependent-views.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { type RelationMark, readMarks } from './ledger.ts'
+import { assertTableOwned, type SqlLoad } from './sql-loader.ts'
+import { countRows, type MergedTable, writeMergedTable } from './merge.ts'
+import { planTableAfterLoad, type LoadPlan } from './plan-table.ts'
+import { concurrentlyChanged } from './problems.ts'
+import { retryOnMissingTable, recoverPending } from './recovery.ts'
+import { withSession, findRelation, readShape, type TableShape } from './table-shape.ts'
 import type { StagingColumn } from './staging.ts'
 import { viewsDepend } from './problems.ts'
 
 /** What one load becomes, as it was planned over the table that was there. */
-export interface Planned {
-  load: DialectLoad
-  live: Shape | undefined
-  merged: Merged | undefined
+export interface PlannedPublication {
+  load: SqlLoad
+  live: TableShape | undefined
+  merged: MergedTable | undefined
   rows: number
 }
 
 /** What was planned before over the table that is still there is not done again: merging writes all of it. */
-export async function plan(
-  dialect: Dialect,
-  load: DialectLoad,
-  { merging, records }: { merging: boolean; records: DialectLoad | undefined },
+export async function planPublication(
+  dialect: SqlDialect,
+  load: SqlLoad,
+  { merging, records }: { merging: boolean; records: SqlLoad | undefined },
   signal: AbortSignal,
-  before: Planned | undefined,
-): Promise<Planned> {
+  before: PlannedPublication | undefined,
+): Promise<PlannedPublication> {
   const { schema, table } = load.target
-  const live = await asked(dialect, { role: 'service', signal }, async (session) => {
-    await settleFirst(dialect, session)
+  const live = await withSession(dialect, { role: 'service', signal }, async (session) => {
+    await recoverPending(dialect, session)
     return readShape(dialect, session, { schema, name: table })
   })
-  demandOurs(live, load.place)
+  assertTableOwned(live, load.place)
   if (before && before.live?.id === live?.id) return before
   const merged =
-    merging && live ? await patiently(dialect, () => mergeAside(dialect, load, records, live, signal)) : undefined
+    merging && live
+      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, records, live, signal))
+      : undefined
   const rows = load.transformed
-    ? await asked(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
+    ? await withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
     : (load.written?.rows ?? 0)
   return { load, live, merged, rows }
 }
 
 /** Where its rows wait. */
-export const waiting = ({ load, merged }: Planned) => ({
+export const waitingTable = ({ load, merged }: PlannedPublication) => ({
   schema: load.target.schema,
   name: (merged ?? load.staging).name,
   id: merged?.id ?? load.id,
 })
 
 /** What is said of a table from its publication on. */
-export interface Becoming {
-  live: Shape | undefined
-  mark: Mark
+export interface PublishedState {
+  live: TableShape | undefined
+  mark: RelationMark
   published: PublishedTable
 }
 
 /** Throws WAREHOUSE_BUSY where another run changed the table since it was planned, `LostRun` where the rows are gone. */
-export async function becoming(
-  dialect: Dialect,
-  { ledger, tables }: { ledger: Session; tables: Session },
-  planned: Planned,
+export async function planPublishedState(
+  dialect: SqlDialect,
+  { ledger, tables }: { ledger: SqlSession; tables: SqlSession },
+  planned: PlannedPublication,
   { cursors = {} }: PublishOptions,
-): Promise<Becoming> {
+): Promise<PublishedState> {
   const { load, live: before, merged, rows } = planned
   const { schema, table, run, attempt } = load.target
   const live = await readShape(dialect, tables, { schema, name: table })
-  if (live?.id !== before?.id) throw changedMeanwhile(load.place)
-  const there = waiting(planned)
-  const mark = (await marksIn(dialect, ledger, there.id)).get(there.id)
+  if (live?.id !== before?.id) throw concurrentlyChanged(load.place)
+  const there = waitingTable(planned)
+  const mark = (await readMarks(dialect, ledger, there.id)).get(there.id)
   if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
     throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
-  const { changes, feed } = tableToBe(dialect, live, load)
+  const { changes, feed } = planCurrentTable(dialect, live, load)
   const falls = live && !merged ? fallOfRows(load.target, live.mark?.rows, rows) : []
   return {
     live,
@@ -93,24 +95,29 @@ export async function becoming(
 }
 
 /** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
-export function tableToBe(dialect: Dialect, live: Shape | undefined, load: DialectLoad): TableToBe {
+export function planCurrentTable(dialect: SqlDialect, live: TableShape | undefined, load: SqlLoad): LoadPlan {
   const { target, held, reading, written } = load
-  const now = planTableToBe(dialect, live, { target, held, reading, sourceRows: written?.rows })
+  const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
     columns
       .map(({ name, type }) => `${name}\0${type}`)
       .toSorted()
       .join('\0')
-  if (types(now.columns) !== types(load.columns)) throw changedMeanwhile(load.place)
+  if (types(now.columns) !== types(load.columns)) throw concurrentlyChanged(load.place)
   return now
 }
 
 /** Changes of a table that its views have to follow. */
-export const viewsFollow = ({ kind }: TableChange): boolean =>
+export const affectsViews = ({ kind }: TableChange): boolean =>
   kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
 /** A view that stood over the old types and does not over the new ones. */
-export const unmakeable = (dialect: Dialect, error: unknown, views: readonly KeptView[], place: string): unknown =>
+export const viewRebuildProblem = (
+  dialect: SqlDialect,
+  error: unknown,
+  views: readonly ManagedView[],
+  place: string,
+): unknown =>
   viewsDepend(
     dialect,
     error,

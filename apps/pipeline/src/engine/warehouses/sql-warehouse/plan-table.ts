@@ -3,15 +3,15 @@ import { type LoadedFeed, memoryOf, planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { planTable } from '../shape/plan-table.ts'
 import type { TableChange } from '../warehouse.ts'
-import type { Dialect } from './sql-dialect.ts'
-import type { Shape } from './table-shape.ts'
+import type { SqlDialect } from './sql-dialect.ts'
+import type { TableShape } from './table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging.ts'
 
 /** The memory of a table's last load. For tables of older versions, it is derived from the table. */
-export const feedOf = (live: Shape | undefined): FeedMemory | undefined =>
+export const feedOf = (live: TableShape | undefined): FeedMemory | undefined =>
   live && (live.mark?.feed ?? memoryOfTable(live.columns, live.mark?.fed ?? []))
 
-export interface TableToBe {
+export interface LoadPlan {
   /** One for each column that is fed, in their order. */
   planned: PlannedColumn[]
   /** The table's columns after publication, in order. */
@@ -21,11 +21,11 @@ export interface TableToBe {
 }
 
 /** Plans the table after a load. Throws as `planLoad` does. */
-export function planTableToBe(
-  { types }: Dialect,
-  live: Shape | undefined,
+export function planTableAfterLoad(
+  { types }: SqlDialect,
+  live: TableShape | undefined,
   loaded: LoadedFeed & { reading?: unknown },
-): TableToBe {
+): LoadPlan {
   const rules = typeRules(types)
   const last = feedOf(live)
   const plan = planLoad(rules, last, loaded)

@@ -1,13 +1,13 @@
 import { types } from 'node:util'
 import { LostRun } from '../../lost-run.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { withoutValues } from '../query-problems.ts'
-import type { Dialect } from './sql-dialect.ts'
+import { redactValues } from '../query-problems.ts'
+import type { SqlDialect } from './sql-dialect.ts'
 import { asSentence } from '../../../as-sentence.ts'
 import { missingTableAdvice } from '../query-problems.ts'
 
-/** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
-export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
+/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+export function problemOf({ explain }: Pick<SqlDialect, 'explain'>, error: unknown, place: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
   const verdict = explain(error)
   if (!verdict) return error
@@ -17,7 +17,7 @@ export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown,
 
 /** What went wrong with a query that users wrote: the server's sentence, and the place in their text. */
 export function queryProblemOf(
-  dialect: Pick<Dialect, 'explain' | 'explainQuery'>,
+  dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
   error: unknown,
   { values = [] }: Pick<UserQuery, 'values'>,
   seconds: number,
@@ -26,7 +26,7 @@ export function queryProblemOf(
   const verdict = dialect.explainQuery(error, seconds)
   if (!verdict) return problemOf(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
-  const words = withoutValues(verdict.words, values)
+  const words = redactValues(verdict.words, values)
   // The driver's own error holds the text and its values.
   const cause = new Error(words)
   if (verdict.code === 'SQL_NOT_ALLOWED')
@@ -45,13 +45,13 @@ export function tooSlow(seconds: number): WarehouseProblem {
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
-export function changedMeanwhile(place: string): WarehouseProblem {
+export function concurrentlyChanged(place: string): WarehouseProblem {
   const sentence = `Another run changed ${place} while this one was being published. It is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
-/** Somebody has been reading, or publishing, for longer than we wait. */
-export function inUse(what: string, cause?: unknown): WarehouseProblem {
+/** Another session has read or published for longer than the wait. */
+export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
   const sentence = `${what} is in use: somebody has been reading it for long. Try again in a moment.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause })
 }
@@ -61,7 +61,7 @@ export const isBusy = (error: unknown): boolean =>
 
 /** Why something cannot change below its views, from what the server says of them over it. What may pass by itself is left as it is. */
 export function viewsDepend(
-  dialect: Dialect,
+  dialect: SqlDialect,
   error: unknown,
   place: string,
   sentence: (reason: string) => string,

@@ -1,31 +1,46 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
-import { demandReady } from '../ready-to-publish.ts'
+import { assertReadyToPublish } from '../ready-to-publish.ts'
 import type { Place } from '../views.ts'
 import type { Publication, PublishOptions, PublishedTable } from '../warehouse.ts'
-import { type KeptView, dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { dropMark, enterRun, lockLedger, publishedBy, setMark } from './ledger.ts'
-import type { DialectLoad } from './sql-loader.ts'
-import { type Planned, becoming, plan, tableToBe, unmakeable, viewsFollow, waiting } from './plan-publication.ts'
-import { changedMeanwhile, inUse, isBusy, problemOf } from './problems.ts'
-import { behindOthers, decide, dropAside, inTurn, settle, settleFirst } from './recovery.ts'
-import { asideName, asked, hiddenName, keyOf } from './table-shape.ts'
+import { type ManagedView, dropViews, listManagedViews, recreateViews, viewsAbove } from './dependent-views.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { dropMark, enterRun, lockLedger, findPublication, setMark } from './ledger.ts'
+import type { SqlLoad } from './sql-loader.ts'
+import {
+  type PlannedPublication,
+  planPublishedState,
+  planPublication,
+  planCurrentTable,
+  viewRebuildProblem,
+  affectsViews,
+  waitingTable,
+} from './plan-publication.ts'
+import { concurrentlyChanged, tableInUse, isBusy, problemOf } from './problems.ts'
+import {
+  afterPendingPublications,
+  recordDecision,
+  dropRetiredTables,
+  withPublishLock,
+  recover,
+  recoverPending,
+} from './recovery.ts'
+import { retiredTableName, withSession, hiddenName, placeKey } from './table-shape.ts'
 import { recordsOf } from '../whole-records.ts'
 import { LostRun } from '../../lost-run.ts'
-import { demandSense, untried } from './dependent-views.ts'
-import type { Decision, Hands } from './recovery.ts'
+import { assertViewsCompile, hasUncheckedViews } from './dependent-views.ts'
+import type { PublicationDecision, PublishSessions } from './recovery.ts'
 
-/** Milliseconds before another try, where somebody reads the table or publishes just now. */
-const patience = [100, 250, 500, 1_000, 2_000]
+/** Delays in milliseconds between tries while the table is read or another run publishes. */
+const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
 /**
  * See `Warehouse.publish`. Everything that takes long is done before the ledger is locked; then the fence is asked, and each table takes
  * its place under its name.
  */
 export async function publish(
-  dialect: Dialect,
-  given: readonly DialectLoad[],
+  dialect: SqlDialect,
+  given: readonly SqlLoad[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
@@ -37,41 +52,41 @@ export async function publish(
   const merging = options.mode === 'MERGE'
   try {
     const earlier = async () =>
-      asked(dialect, { role: 'service', signal }, async (session) => {
-        await settleFirst(dialect, session)
-        return publishedBy(dialect, session, run)
+      withSession(dialect, { role: 'service', signal }, async (session) => {
+        await recoverPending(dialect, session)
+        return findPublication(dialect, session, run)
       })
     const published = await earlier()
     if (published) return published
-    await demandReady(
+    await assertReadyToPublish(
       loads,
-      { merging, gate: options.gate, keyTwice: (load) => keyTwice(dialect, load, signal) },
+      { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(dialect, load, signal) },
       signal,
     )
     await failpoint('before-swap')
-    const planned: Planned[] = []
+    const planned: PlannedPublication[] = []
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted()
       try {
         const already = tries > 0 ? await earlier() : undefined
         if (already) return already
         // What was decided in another try is still to be carried out, and must not be made anew.
-        if (first.decided) throw inUse(first.place)
+        if (first.decided) throw tableInUse(first.place)
         for (const [index, load] of loads.entries())
-          planned[index] = await plan(
+          planned[index] = await planPublication(
             dialect,
             load,
             { merging, records: recordsOf(loads, load.target) },
             signal,
             planned[index],
           )
-        const take = dialect.publication === 'SETTLED' ? settleAll : swapAll
+        const take = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
         return await take(dialect, planned, stillOurs, signal, options)
       } catch (error) {
         const problem = problemOf(dialect, error, first.place)
-        if (!isBusy(problem) || tries >= patience.length) throw problem
+        if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
       }
-      await sleep(patience[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+      await sleep(retryDelaysMs[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
     }
   } catch (error) {
     signal.throwIfAborted()
@@ -79,15 +94,15 @@ export async function publish(
   }
 }
 
-/** See `Warehouse.closeRun`: whoever has passed the fence has the ledger locked until they are through. */
-export function closeRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
-  return behindOthers(dialect, ({ ledger }) => publishedBy(dialect, ledger, run))
+/** See `Warehouse.closeRun`. An attempt that has passed the fence holds the ledger lock until it has committed. */
+export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication | undefined> {
+  return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
 /** In one transaction. */
-async function swapAll(
-  dialect: Dialect,
-  planned: readonly Planned[],
+async function publishInTransaction(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
@@ -100,25 +115,25 @@ async function swapAll(
     const publication = await session.transaction(async () => {
       old = []
       await lockLedger(dialect, session)
-      const earlier = await publishedBy(dialect, session, run)
+      const earlier = await findPublication(dialect, session, run)
       if (earlier) return earlier
-      await passFence({ run, attempt }, stillOurs, signal)
+      await assertCurrentAttempt({ run, attempt }, stillOurs, signal)
       const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
       // Away from all tables at once: over some new and some old ones a view may make no sense.
-      const above = viewsAbove(await keptViews(dialect, session), places)
+      const above = viewsAbove(await listManagedViews(dialect, session), places)
       await dropViews(dialect, session, above)
       const tables: PublishedTable[] = []
-      for (const one of planned) tables.push(await swap(dialect, session, one, options, old))
-      await remakeViews(dialect, session, above).catch((error: unknown) => {
-        throw unmakeable(dialect, error, above, planned.map(({ load }) => load.place).join(', '))
+      for (const one of planned) tables.push(await swapTable(dialect, session, one, options, old))
+      await recreateViews(dialect, session, above).catch((error: unknown) => {
+        throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.place).join(', '))
       })
       await enterRun(dialect, session, run, { attempt, tables })
       ours = true
-      return (await publishedBy(dialect, session, run))!
+      return (await findPublication(dialect, session, run))!
     })
     // What was merged into another table is left in the waiting one, to be dropped.
     for (const { load, merged } of planned) load.published = ours && merged === undefined
-    await afterwards(() => tidy(dialect, session, old), options)
+    await runCleanup(() => dropOldTables(dialect, session, old), options)
     return publication
   } catch (error) {
     await session[Symbol.asyncDispose]()
@@ -127,24 +142,29 @@ async function swapAll(
 }
 
 /** One table takes its place. Throws WAREHOUSE_BUSY where another run changed it since it was planned. */
-async function swap(
-  dialect: Dialect,
-  session: Session,
-  planned: Planned,
+async function swapTable(
+  dialect: SqlDialect,
+  session: SqlSession,
+  planned: PlannedPublication,
   options: PublishOptions,
   old: Place[],
 ): Promise<PublishedTable> {
   const { load } = planned
   const { schema, table, run } = load.target
   const place = { schema, name: table }
-  const { live, mark, published } = await becoming(dialect, { ledger: session, tables: session }, planned, options)
+  const { live, mark, published } = await planPublishedState(
+    dialect,
+    { ledger: session, tables: session },
+    planned,
+    options,
+  )
   if (live) {
-    const aside = { schema, name: asideName(live.id, run) }
+    const aside = { schema, name: retiredTableName(live.id, run) }
     await session.execute(dialect.changes.rename(place, aside.name))
     await dropMark(dialect, session, live.id)
     old.push(aside)
   }
-  const from = waiting(planned)
+  const from = waitingTable(planned)
   await session.execute(dialect.changes.rename(from, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
   await setMark(dialect, session, from.id, mark)
@@ -152,7 +172,7 @@ async function swap(
 }
 
 /** Old rows that stay are swept; their readers may hold them for a while. */
-async function tidy(dialect: Dialect, session: Session, old: readonly Place[]): Promise<void> {
+async function dropOldTables(dialect: SqlDialect, session: SqlSession, old: readonly Place[]): Promise<void> {
   try {
     for (const place of old) await session.execute(dialect.changes.dropTable(place))
   } catch {
@@ -161,11 +181,11 @@ async function tidy(dialect: Dialect, session: Session, old: readonly Place[]): 
   }
 }
 
-/** The key of some two rows that have the same one; undefined where there are none. */
-async function keyTwice(dialect: Dialect, load: DialectLoad, signal: AbortSignal): Promise<string | undefined> {
+/** Returns a key that several rows share, or undefined. */
+async function findDuplicateKey(dialect: SqlDialect, load: SqlLoad, signal: AbortSignal): Promise<string | undefined> {
   const keys = load.keys.map((name) => dialect.names.quoted(name)).join(', ')
   const text = `select ${keys} from ${load.stagingTable} group by ${keys} having count(*) > 1`
-  return asked(dialect, { role: 'read', signal }, async (session) => {
+  return withSession(dialect, { role: 'read', signal }, async (session) => {
     for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
       const [twice] = rows
       return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
@@ -175,7 +195,7 @@ async function keyTwice(dialect: Dialect, load: DialectLoad, signal: AbortSignal
 }
 
 /** The last look before readers see other rows. Throws `LostRun` unless the run is still in this attempt's hands, or the signal's reason. */
-export async function passFence(
+export async function assertCurrentAttempt(
   { run, attempt }: { run: string; attempt: number },
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
@@ -185,8 +205,8 @@ export async function passFence(
   signal.throwIfAborted()
 }
 
-/** Readers see the new rows. What is left to tidy is not waited for where somebody takes that over. */
-export async function afterwards(tidy: () => Promise<void>, { behind }: PublishOptions): Promise<void> {
+/** Runs the cleanup after readers see the new rows: in the background if the caller accepts background work. */
+export async function runCleanup(tidy: () => Promise<void>, { behind }: PublishOptions): Promise<void> {
   await failpoint('published')
   const tidied = tidy()
   if (behind) behind(tidied)
@@ -194,73 +214,82 @@ export async function afterwards(tidy: () => Promise<void>, { behind }: PublishO
 }
 
 /**
- * As `swapAll`, where tables are no part of a transaction. The ledger is locked, the fence asked, and what is to become of each table written
+ * Publishes on servers without transactional DDL. The ledger is locked, the fence asked, and what is to become of each table written
  * down: from then on the run is published, whoever carries it out. Each table is the old one or the new one, or for a moment nowhere.
  */
-async function settleAll(
-  dialect: Dialect,
-  planned: readonly Planned[],
+async function publishByDecision(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
   const { run, attempt } = planned[0]!.load.target
-  const tried = await demandSenseOf(dialect, planned)
-  const earlier = await inTurn(dialect, async (hands) => {
-    const published = await publishedBy(dialect, hands.ledger, run)
+  const tried = await assertViewsAboveCompile(dialect, planned)
+  const earlier = await withPublishLock(dialect, async (hands) => {
+    const published = await findPublication(dialect, hands.ledger, run)
     if (published) return published
-    await passFence({ run, attempt }, stillOurs, signal)
-    const decision = await decisionOn(dialect, hands, planned, tried, options)
+    await assertCurrentAttempt({ run, attempt }, stillOurs, signal)
+    const decision = await makeDecision(dialect, hands, planned, tried, options)
     // Whether it counts we may never hear. What was merged into another table is left in the waiting one, to be dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined
     }
-    await decide(dialect, hands, decision)
+    await recordDecision(dialect, hands, decision)
     return undefined
   })
   if (earlier) return earlier
-  const aside = await settle(dialect)
-  await afterwards(() => dropAside(dialect, aside), options)
-  const published = await asked(dialect, { role: 'service' }, (session) => publishedBy(dialect, session, run))
-  if (!published) throw changedMeanwhile(planned[0]!.load.place)
+  const aside = await recover(dialect)
+  await runCleanup(() => dropRetiredTables(dialect, aside), options)
+  const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
+  if (!published) throw concurrentlyChanged(planned[0]!.load.place)
   return published
 }
 
 /** Tables whose columns change, with the views above all of them. */
-function changing(dialect: Dialect, planned: readonly Planned[], views: readonly KeptView[]) {
-  const those = planned.filter(({ live, load }) => live && tableToBe(dialect, live, load).changes.some(viewsFollow))
+function tablesWithViewChanges(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
+  views: readonly ManagedView[],
+) {
+  const those = planned.filter(
+    ({ live, load }) => live && planCurrentTable(dialect, live, load).changes.some(affectsViews),
+  )
   const places = those.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
   return { those, above: viewsAbove(views, places) }
 }
 
 /** Whether the views above make sense over the new columns, before anything is decided. */
-async function demandSenseOf(dialect: Dialect, planned: readonly Planned[]): Promise<ReadonlySet<string>> {
-  const views = await asked(dialect, { role: 'service' }, (session) => keptViews(dialect, session))
-  const { those, above } = changing(dialect, planned, views)
+async function assertViewsAboveCompile(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
+): Promise<ReadonlySet<string>> {
+  const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
+  const { those, above } = tablesWithViewChanges(dialect, planned, views)
   const stands = those.map((one) => {
     const { schema, table } = one.load.target
-    return [keyOf({ schema, name: table }), waiting(one)] as const
+    return [placeKey({ schema, name: table }), waitingTable(one)] as const
   })
-  return demandSense(dialect, above, new Map(stands)).catch((error: unknown) => {
-    throw unmakeable(dialect, error, above, those.map(({ load }) => load.place).join(', '))
+  return assertViewsCompile(dialect, above, new Map(stands)).catch((error: unknown) => {
+    throw viewRebuildProblem(dialect, error, above, those.map(({ load }) => load.place).join(', '))
   })
 }
 
-async function decisionOn(
-  dialect: Dialect,
-  hands: Hands,
-  planned: readonly Planned[],
+async function makeDecision(
+  dialect: SqlDialect,
+  hands: PublishSessions,
+  planned: readonly PlannedPublication[],
   tried: ReadonlySet<string>,
   options: PublishOptions,
-): Promise<Decision> {
+): Promise<PublicationDecision> {
   const { run, attempt } = planned[0]!.load.target
   const tables = []
-  const decision: Decision = { steps: [], marks: [], forgotten: [] }
+  const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
   for (const one of planned) {
     const { schema, table } = one.load.target
-    const { live, mark, published } = await becoming(dialect, hands, one, options)
-    const { name, id } = waiting(one)
+    const { live, mark, published } = await planPublishedState(dialect, hands, one, options)
+    const { name, id } = waitingTable(one)
     const aside = live && { aside: hiddenName('aside', live.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
     await setMark(dialect, hands.ledger, id, mark)
@@ -268,8 +297,8 @@ async function decisionOn(
     if (live) decision.forgotten.push(live.id)
     tables.push(published)
   }
-  const { above } = changing(dialect, planned, await keptViews(dialect, hands.tables))
-  if (untried(above, tried)) throw changedMeanwhile(planned[0]!.load.place)
+  const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, hands.tables))
+  if (hasUncheckedViews(above, tried)) throw concurrentlyChanged(planned[0]!.load.place)
   for (const { schema, name, id, mark } of above) {
     decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
     decision.marks.push({ place: { schema, name }, id, mark })

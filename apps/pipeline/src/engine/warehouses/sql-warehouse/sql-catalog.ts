@@ -1,32 +1,36 @@
-import { measured } from '../measured.ts'
+import { measuredColumn } from '../measured.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
-import type { Dialect, Relation, Session } from './sql-dialect.ts'
-import { dropMark, type Mark, marksIn } from './ledger.ts'
+import type { SqlDialect, CatalogRelation, SqlSession } from './sql-dialect.ts'
+import { dropMark, type RelationMark, readMarks } from './ledger.ts'
 import { feedOf } from './plan-table.ts'
-import { inTurn } from './recovery.ts'
+import { withPublishLock } from './recovery.ts'
 import {
-  asked,
+  withSession,
   describeColumn,
-  isAside,
+  isRetired,
   isHidden,
   isHiddenSchema,
-  keyOf,
+  placeKey,
   readShape,
-  type Shape,
+  type TableShape,
   shapeOf,
 } from './table-shape.ts'
 
 /** Rows as the load counted them; what was measured of columns, as it did. */
-export async function tableOf(dialect: Dialect, session: Session, shape: Shape): Promise<WarehouseTable> {
+export async function describeTable(
+  dialect: SqlDialect,
+  session: SqlSession,
+  shape: TableShape,
+): Promise<WarehouseTable> {
   const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
   return {
     schema: shape.schema,
     name: shape.name,
     columns: shape.columns.map((column) => ({
       ...describeColumn(dialect, column),
-      ...measured(profiles.get(column.name)),
+      ...measuredColumn(profiles.get(column.name)),
     })),
     rowCount: shape.mark?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
@@ -35,32 +39,32 @@ export async function tableOf(dialect: Dialect, session: Session, shape: Shape):
 }
 
 export async function findTables(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   places: readonly Place[],
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
-  const marks = await marksIn(dialect, session)
-  const there = new Map<string, Relation>()
+  const marks = await readMarks(dialect, session)
+  const there = new Map<string, CatalogRelation>()
   for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
-    there.set(keyOf(relation), relation)
+    there.set(placeKey(relation), relation)
   const found: WarehouseTable[] = []
   for (const place of places) {
-    const relation = there.get(keyOf(place))
-    if (relation) found.push(await tableOf(dialect, session, await shapeOf(dialect, session, relation, marks)))
+    const relation = there.get(placeKey(place))
+    if (relation) found.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
   }
   return found
 }
 
 /** The client's own, by name. */
-export async function ownSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
+export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession): Promise<string[]> {
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
 /** By schema, then by name. */
-export async function ownRelations(
-  { catalogue }: Dialect,
-  session: Session,
+export async function listRelations(
+  { catalogue }: SqlDialect,
+  session: SqlSession,
   schemas: readonly string[],
 ): Promise<Place[]> {
   if (schemas.length === 0) return []
@@ -68,18 +72,18 @@ export async function ownRelations(
   return there
     .filter(({ name }) => !isHidden(name))
     .map(({ schema, name }) => ({ schema, name }))
-    .toSorted((one, other) => (order(one) < order(other) ? -1 : 1))
+    .toSorted((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))
 }
 
-const order = ({ schema, name }: Place): string => `${schema}\0${name}`
+const sortKey = ({ schema, name }: Place): string => `${schema}\0${name}`
 
 /** The newest rows that wait to become this table. */
 export async function findStaging(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   { schema, name }: Place,
 ): Promise<StagingTable | undefined> {
-  const marks = await marksIn(dialect, session)
+  const marks = await readMarks(dialect, session)
   const waiting = (await dialect.catalogue.relations(session, [schema]))
     .flatMap((relation) => {
       const mark = marks.get(relation.id)
@@ -90,13 +94,13 @@ export async function findStaging(
   const [newest] = waiting
   if (!newest) return undefined
   const shape = await shapeOf(dialect, session, newest.relation, marks)
-  return { ...(await tableOf(dialect, session, shape)), run: newest.run }
+  return { ...(await describeTable(dialect, session, shape)), run: newest.run }
 }
 
 /** Milliseconds that something may be in the making: longer than its maker needs to mark it. */
-const making = 600_000
-/** Seconds that a sweep waits for whoever reads what it drops: a load may wait for the sweep. */
-const patience = 60
+const unmarkedGraceMs = 600_000
+/** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
+const dropWaitSeconds = 60
 
 /**
  * Hidden tables and schemas of runs that are not alive, and what was for the moment and is over. Lists first, asks who is alive second:
@@ -105,23 +109,23 @@ const patience = 60
  * relation is nowhere: it may have become a table meanwhile.
  */
 export async function sweepStaging(
-  dialect: Dialect,
+  dialect: SqlDialect,
   alive: () => Promise<ReadonlySet<string>>,
   unsure: Map<string, number>,
 ): Promise<number> {
-  const dropped = await inTurn(dialect, async ({ ledger, tables: session }) => {
+  const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
-    const marks = await marksIn(dialect, ledger)
+    const marks = await readMarks(dialect, ledger)
     const runs = await alive()
     const unsureNow = new Map<string, number>()
     const isLeft = (what: string) => {
       const since = unsure.get(what) ?? Date.now()
       unsureNow.set(what, since)
-      return Date.now() - since >= making
+      return Date.now() - since >= unmarkedGraceMs
     }
-    const isOver = ({ id, name }: Relation) => {
+    const isOver = ({ id, name }: CatalogRelation) => {
       const mark = marks.get(id)
-      if (!mark) return isAside(name) || isLeft(`relation ${id}`)
+      if (!mark) return isRetired(name) || isLeft(`relation ${id}`)
       if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
       return mark.run === undefined || !runs.has(mark.run)
     }
@@ -137,19 +141,19 @@ export async function sweepStaging(
   return dropped
 }
 
-async function dropAll(dialect: Dialect, relations: readonly Relation[]): Promise<void> {
+async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[]): Promise<void> {
   if (relations.length === 0) return
   const { dropView, dropTable } = dialect.changes
-  await asked(dialect, { role: 'service', seconds: patience }, async (session) => {
+  await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
     for (const one of relations)
       await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
   })
 }
 
 async function dropEmptySchemas(
-  dialect: Dialect,
-  session: Session,
-  relations: readonly Relation[],
+  dialect: SqlDialect,
+  session: SqlSession,
+  relations: readonly CatalogRelation[],
   isLeft: (what: string) => boolean,
 ): Promise<void> {
   const used = new Set(relations.map(({ schema }) => schema))
@@ -161,10 +165,10 @@ async function dropEmptySchemas(
 
 /** Of relations that are gone; answers of how many staging tables. Marks that came meanwhile are not among these. */
 async function dropStaleMarks(
-  dialect: Dialect,
-  session: Session,
-  relations: readonly Relation[],
-  marks: ReadonlyMap<string, Mark>,
+  dialect: SqlDialect,
+  session: SqlSession,
+  relations: readonly CatalogRelation[],
+  marks: ReadonlyMap<string, RelationMark>,
 ): Promise<number> {
   const there = new Set(relations.map(({ id }) => id))
   let staging = 0
@@ -176,10 +180,14 @@ async function dropStaleMarks(
   return staging
 }
 
-export async function findFeed(dialect: Dialect, session: Session, place: Place): Promise<FeedMemory | undefined> {
+export async function findFeed(
+  dialect: SqlDialect,
+  session: SqlSession,
+  place: Place,
+): Promise<FeedMemory | undefined> {
   return feedOf(await readShape(dialect, session, place))
 }
 
-export async function findCursor(dialect: Dialect, session: Session, place: Place): Promise<unknown> {
+export async function findCursor(dialect: SqlDialect, session: SqlSession, place: Place): Promise<unknown> {
   return (await readShape(dialect, session, place))?.mark?.cursor
 }

@@ -10,28 +10,28 @@ import {
   type LoadTarget,
   WarehouseProblem,
 } from '../warehouse.ts'
-import type { Dialect } from './sql-dialect.ts'
+import type { SqlDialect } from './sql-dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { problemOf } from './problems.ts'
-import { settleFirst } from './recovery.ts'
+import { recoverPending } from './recovery.ts'
 import {
-  asked,
+  withSession,
   findRelation,
   hiddenName,
   isHidden,
   isHiddenSchema,
   readShape,
-  type Shape,
-  shownAs,
+  type TableShape,
+  quotePlace,
 } from './table-shape.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
-import { feedOf, planTableToBe, type TableToBe } from './plan-table.ts'
-import { marked, stagingColumn, type StagingColumn } from './staging.ts'
+import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
+import { tableMark, stagingColumn, type StagingColumn } from './staging.ts'
 
 /** Most columns of a table, those that vanished from the source included. */
 const mostColumns = 1_000
 
-export class DialectLoad implements Load {
+export class SqlLoad implements Load {
   readonly target: LoadTarget
   /** The table's columns after publication. Columns that only earlier loads brought are empty. */
   readonly columns: readonly StagingColumn[]
@@ -57,17 +57,17 @@ export class DialectLoad implements Load {
   fedBefore: readonly string[] = []
   /** The waiting table has become the table, or it is decided that it does. */
   published = false
-  readonly #dialect: Dialect
+  readonly #dialect: SqlDialect
   #begun = false
 
-  constructor(dialect: Dialect, target: LoadTarget, { planned, columns }: Pick<TableToBe, 'planned' | 'columns'>) {
+  constructor(dialect: SqlDialect, target: LoadTarget, { planned, columns }: Pick<LoadPlan, 'planned' | 'columns'>) {
     this.#dialect = dialect
     this.target = target
     this.columns = columns
     this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     const { schema, table, run, attempt, staging = 1 } = target
     this.staging = { schema, name: hiddenName('load', run, attempt, table, staging) }
-    this.place = shownAs({ schema, name: table })
+    this.place = quotePlace({ schema, name: table })
   }
 
   get stagingTable(): string {
@@ -90,7 +90,7 @@ export class DialectLoad implements Load {
     const { run, attempt } = this.target
     try {
       const filling = { place: this.staging, columns, run, attempt, shown: this.place }
-      this.written = await this.#dialect.pour(filling, content, signal)
+      this.written = await this.#dialect.copyRows(filling, content, signal)
       await this.#dropIgnored(signal)
     } catch (error) {
       throw problemOf(this.#dialect, error, this.place)
@@ -116,16 +116,16 @@ export class DialectLoad implements Load {
   async #dropIgnored(signal: AbortSignal): Promise<void> {
     if (this.ignored.length === 0) return
     const { changes } = this.#dialect
-    await asked(this.#dialect, { role: 'service', signal }, async (session) => {
+    await withSession(this.#dialect, { role: 'service', signal }, async (session) => {
       for (const { name } of this.ignored) await session.execute(changes.dropColumn(this.staging, name))
     })
   }
 
-  /** Never throws: what cannot be dropped now the janitor sweeps. */
+  /** Never throws. Maintenance sweeps what cannot be dropped now. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.published) return
     const dialect = this.#dialect
-    await asked(dialect, { role: 'service' }, async (session) => {
+    await withSession(dialect, { role: 'service' }, async (session) => {
       // It may have become the table without our hearing of it, and its mark is the table's then.
       if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
       await session.execute(dialect.changes.dropTable(this.staging))
@@ -142,21 +142,21 @@ function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
 }
 
 /** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
-export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<DialectLoad> {
+export async function beginLoad(dialect: SqlDialect, target: LoadTarget, signal: AbortSignal): Promise<SqlLoad> {
   const { run, attempt, schema, table } = target
-  check(dialect, 'schema', schema)
-  check(dialect, 'table', table)
-  const place = shownAs({ schema, name: table })
-  checkColumns(target, place, (name) => check(dialect, 'column', name))
+  checkName(dialect, 'schema', schema)
+  checkName(dialect, 'table', table)
+  const place = quotePlace({ schema, name: table })
+  checkColumns(target, place, (name) => checkName(dialect, 'column', name))
   try {
-    return await asked(dialect, { role: 'service', signal }, async (session) => {
-      await settleFirst(dialect, session)
+    return await withSession(dialect, { role: 'service', signal }, async (session) => {
+      await recoverPending(dialect, session)
       if (!(await dialect.catalogue.schemas(session)).includes(schema))
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(dialect, session, { schema, name: table })
-      demandOurs(existing, place)
-      const tableToBe = planTableToBe(dialect, existing, { target })
-      const load = new DialectLoad(dialect, target, tableToBe)
+      assertTableOwned(existing, place)
+      const tableToBe = planTableAfterLoad(dialect, existing, { target })
+      const load = new SqlLoad(dialect, target, tableToBe)
       const columns = [...load.columns, ...load.ignored]
       if (columns.length > mostColumns)
         throw new WarehouseProblem(
@@ -164,13 +164,13 @@ export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: Ab
           `${place} would have more than 1,000 columns, counting those that vanished from the source.`,
         )
       load.fedBefore = fedColumns(feedOf(existing))
-      if (await findRelation(dialect, session, load.staging)) throw lost(target)
+      if (await findRelation(dialect, session, load.staging)) throw attemptTaken(target)
       await session.execute(dialect.changes.createTable(load.staging, columns)).catch(async (error: unknown) => {
-        if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw lost(target)
+        if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw attemptTaken(target)
         throw error
       })
       load.id = (await findRelation(dialect, session, load.staging))!.id
-      const mark = marked(dialect.types, load.columns)
+      const mark = tableMark(dialect.types, load.columns)
       await setMark(dialect, session, load.id, {
         kind: 'STAGING',
         run,
@@ -187,17 +187,17 @@ export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: Ab
   }
 }
 
-export function check({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
+export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
   if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
     throw refusedName(kind, name, 'is reserved')
   names.check(kind, name)
 }
 
-const lost = ({ run, attempt }: LoadTarget) =>
+const attemptTaken = ({ run, attempt }: LoadTarget) =>
   new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
 
-export function demandOurs(existing: Shape | undefined, place: string): void {
+export function assertTableOwned(existing: TableShape | undefined, place: string): void {
   if (existing && existing.mark?.kind !== 'LOADED')
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',

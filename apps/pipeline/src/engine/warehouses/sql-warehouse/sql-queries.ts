@@ -1,7 +1,7 @@
-import { ambiguousAmong } from '../sql-names.ts'
-import { rowTooLarge, within } from '../query-limits.ts'
+import { findAmbiguousTable } from '../sql-names.ts'
+import { rowTooLarge, clampLimit } from '../query-limits.ts'
 import { withoutEnd } from '../../../sql-text.ts'
-import { type Readdressed, readdressed } from '../sql-names.ts'
+import { type ResolvedQuery, resolveNames } from '../sql-names.ts'
 import { uniqueNames } from '../identifiers.ts'
 import type { Place } from '../views.ts'
 import {
@@ -13,44 +13,44 @@ import {
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
-import { ownRelations, ownSchemas } from './sql-catalog.ts'
-import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
+import { listRelations, listSchemas } from './sql-catalog.ts'
+import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
-import type { Stands } from './dependent-views.ts'
-import { patiently, settleFirst } from './recovery.ts'
-import { asked, describeColumn, hiddenName, keyOf, readShape, shownAs } from './table-shape.ts'
+import type { TableSubstitutes } from './dependent-views.ts'
+import { retryOnMissingTable, recoverPending } from './recovery.ts'
+import { withSession, describeColumn, hiddenName, placeKey, readShape, quotePlace } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
-import { makeFilled } from './merge.ts'
+import { createFillableTable } from './merge.ts'
 
 const mostRows = 10_000
 const mostBytes = 32 * 1024 * 1024
 const usualBytes = 4 * 1024 * 1024
 const usualSeconds = 30
 const mostSeconds = 86_400
-/** Rows that are asked for at once. */
+/** Rows per batch. */
 const batchRows = 2_000
 
 /**
  * A user's text as the server takes it. `literals`: with the values in it, for a text that is kept or run by another. `stands`: with other
  * tables in the place of those.
  */
-export async function prepared(
-  dialect: Dialect,
+export async function prepareQuery(
+  dialect: SqlDialect,
   { text, values = [], schemas = [] }: UserQuery,
-  { literals = false, stands }: { literals?: boolean; stands?: Stands } = {},
-): Promise<Readdressed> {
+  { literals = false, stands }: { literals?: boolean; stands?: TableSubstitutes } = {},
+): Promise<ResolvedQuery> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
-  const relations = await asked(dialect, { role: 'service' }, async (session) =>
-    ownRelations(dialect, session, [...schemas, ...(await ownSchemas(dialect, session))]),
+  const relations = await withSession(dialect, { role: 'service' }, async (session) =>
+    listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
   const { language, names } = dialect
-  const found = readdressed(withoutEnd(text), {
+  const found = resolveNames(withoutEnd(text), {
     schemas,
     relations,
     whole: dialect.bareNames === 'REWRITTEN' || stands !== undefined,
     ...(language && { language }),
-    address: (place: Place) => names.place(stands?.get(keyOf(place)) ?? place),
+    address: (place: Place) => names.place(stands?.get(placeKey(place)) ?? place),
     ...(literals && {
       parameter: (number: number) =>
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
@@ -61,19 +61,22 @@ export async function prepared(
 }
 
 /** See `Warehouse.query`. */
-export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<Rows> {
+export async function query(dialect: SqlDialect, given: UserQuery, signal?: AbortSignal): Promise<Rows> {
   signal?.throwIfAborted()
   const { limits = {}, values = [], schemas = [] } = given
-  const seconds = Math.max(1, within(limits.seconds, mostSeconds, usualSeconds))
-  const most = { rows: within(limits.rows, mostRows, mostRows), bytes: within(limits.bytes, mostBytes, usualBytes) }
-  const offset = within(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+  const seconds = Math.max(1, clampLimit(limits.seconds, mostSeconds, usualSeconds))
+  const most = {
+    rows: clampLimit(limits.rows, mostRows, mostRows),
+    bytes: clampLimit(limits.bytes, mostBytes, usualBytes),
+  }
+  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
   const late = AbortSignal.timeout(seconds * 1_000)
   const either = signal ? AbortSignal.any([signal, late]) : late
   try {
     const opening = { role: 'read', schemas, signal: either, seconds } as const
-    return await patiently(dialect, async () => {
-      const { text } = await prepared(dialect, given)
-      return asked(dialect, opening, (session) => taken(session, { text, values, offset, most }))
+    return await retryOnMissingTable(dialect, async () => {
+      const { text } = await prepareQuery(dialect, given)
+      return withSession(dialect, opening, (session) => readRows(session, { text, values, offset, most }))
     })
   } catch (error) {
     signal?.throwIfAborted()
@@ -82,7 +85,7 @@ export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSi
   }
 }
 
-interface Taking {
+interface QueryWindow {
   text: string
   values: readonly (string | null)[]
   offset: number
@@ -90,9 +93,9 @@ interface Taking {
 }
 
 /** So many rows, or as many as fit into so many bytes; the rest is left at the server. */
-export async function taken(
-  session: Session,
-  { text, values, offset, most }: Taking,
+export async function readRows(
+  session: SqlSession,
+  { text, values, offset, most }: QueryWindow,
 ): Promise<Rows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
   const rows: Cell[][] = []
@@ -141,17 +144,17 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
 
 /** See `Warehouse.readTable`: in the order of the key; without one, as the server has them. */
 export async function readTable(
-  dialect: Dialect,
+  dialect: SqlDialect,
   place: Place,
   page: { limit: number; offset: number },
   { seconds = usualSeconds, signal }: ReadLimits = {},
 ): Promise<Rows> {
   signal?.throwIfAborted()
-  const shape = await asked(dialect, { role: 'service' }, async (session) => {
-    await settleFirst(dialect, session)
+  const shape = await withSession(dialect, { role: 'service' }, async (session) => {
+    await recoverPending(dialect, session)
     return readShape(dialect, session, place)
   })
-  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${shownAs(place)} does not exist. Load it first.`)
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(place)} does not exist. Load it first.`)
   const columns = shape.columns.map((column) => describeColumn(dialect, column))
   const limit = Math.min(Math.max(0, page.limit), mostRows)
   const text = dialect.page(
@@ -164,9 +167,9 @@ export async function readTable(
     },
   )
   const most = { rows: limit, bytes: usualBytes }
-  const found = await patiently(dialect, () =>
-    asked(dialect, { role: 'read', seconds, signal }, (session) =>
-      taken(session, { text, values: [], offset: 0, most }),
+  const found = await retryOnMissingTable(dialect, () =>
+    withSession(dialect, { role: 'read', seconds, signal }, (session) =>
+      readRows(session, { text, values: [], offset: 0, most }),
     ),
   )
   return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
@@ -180,29 +183,29 @@ const asJson = (row: Cell[], columns: readonly WarehouseColumn[]): Cell[] =>
 
 /** See `Warehouse.ambiguousTable`. */
 export async function ambiguousTable(
-  dialect: Dialect,
+  dialect: SqlDialect,
   given: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = given.schemas ?? []
-  const { bare } = await prepared(dialect, given)
-  const there = await asked(dialect, { role: 'service' }, (session) => ownRelations(dialect, session, schemas))
-  return ambiguousAmong(bare, there, schemas, preferred)
+  const { bare } = await prepareQuery(dialect, given)
+  const there = await withSession(dialect, { role: 'service' }, (session) => listRelations(dialect, session, schemas))
+  return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
 const mostPageRows = 10_000
 const mostPageBytes = 32 * 1024 * 1024
 /** The column with each row's place in the order of the query. */
-const order = 'n'
+const orderColumn = 'n'
 /** Seconds that the slowest taker may need for all pages. */
-const slowest = 14_400
+const pageReaderSeconds = 14_400
 
 /**
  * See `Warehouse.queryPages`. The result is kept at the server in a hidden table, and read from there: so it is as of its beginning, and
  * no load waits for its readers.
  */
 export async function* queryPages(
-  dialect: Dialect,
+  dialect: SqlDialect,
   given: UserQuery,
   pageRows: number,
   signal: AbortSignal,
@@ -215,63 +218,63 @@ export async function* queryPages(
   let place: Place | undefined
   let id: string | undefined
   try {
-    const home = schemas[0] ?? (await asked(dialect, service, (session) => ownSchemas(dialect, session)))[0]
+    const home = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
     if (home === undefined)
       throw new WarehouseProblem('QUERY_FAILED', 'There is no schema yet that a query could read.')
     const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
-    const { text, columns } = await patiently(dialect, async () => {
-      const { text: whole } = await prepared(dialect, given, { literals: true })
-      return { text: whole, columns: await columnsOf(dialect, whole, { schemas, signal, seconds }) }
+    const { text, columns } = await retryOnMissingTable(dialect, async () => {
+      const { text: whole } = await prepareQuery(dialect, given, { literals: true })
+      return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
     })
     const names = columns.map((_column, index) => `c${index + 1}`)
     const numbered = dialect.numbered?.(text, columns)
     const made = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
     if (numbered !== undefined)
-      made.push({ name: order, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+      made.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
     place = kept
-    id = await asked(dialect, service, (session) =>
-      makeFilled(dialect, session, kept, made, {
+    id = await withSession(dialect, service, (session) =>
+      createFillableTable(dialect, session, kept, made, {
         kind: 'PASSING',
-        until: Date.now() + (seconds + slowest) * 1_000,
+        until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
     )
     const into = made.map(({ name }) => name)
-    await patiently(dialect, () =>
-      asked(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
+    await retryOnMissingTable(dialect, () =>
+      withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
         for (const statement of dialect.changes.insert(kept, into, numbered ?? text)) await session.execute(statement)
       }),
     )
     const { quoted, place: at } = dialect.names
-    const inOrder = numbered === undefined ? '' : ` order by ${quoted(order)}`
+    const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
     const all = `select ${names.map(quoted).join(', ')} from ${at(kept)}${inOrder}`
     yield* pagesOf(dialect, { text: all, columns, size, bytes, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, given, seconds)
   } finally {
-    if (place) await forget(dialect, place, id).catch(() => {})
+    if (place) await dropPagesTable(dialect, place, id).catch(() => {})
   }
 }
 
 /** As role `read`. */
-export async function columnsOf(
-  dialect: Dialect,
+export async function readColumns(
+  dialect: SqlDialect,
   text: string,
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
 ): Promise<readonly ReadColumn[]> {
-  const columns = await asked(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
+  const columns = await withSession(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
   if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
   return columns
 }
 
-function forget(dialect: Dialect, place: Place, id: string | undefined): Promise<void> {
-  return asked(dialect, { role: 'service' }, async (session) => {
+function dropPagesTable(dialect: SqlDialect, place: Place, id: string | undefined): Promise<void> {
+  return withSession(dialect, { role: 'service' }, async (session) => {
     await session.execute(dialect.changes.dropTable(place))
     if (id !== undefined) await dropMark(dialect, session, id)
   })
 }
 
-interface Kept {
+interface PagedResult {
   text: string
   columns: readonly ReadColumn[]
   size: number
@@ -280,8 +283,8 @@ interface Kept {
 }
 
 async function* pagesOf(
-  dialect: Dialect,
-  { text, columns, size, bytes, limits }: Kept,
+  dialect: SqlDialect,
+  { text, columns, size, bytes, limits }: PagedResult,
   signal: AbortSignal,
 ): AsyncGenerator<Rows> {
   await using session = await dialect.open({ role: 'read', signal })

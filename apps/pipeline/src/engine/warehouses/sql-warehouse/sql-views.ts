@@ -1,66 +1,78 @@
 import { withoutEnd } from '../../../sql-text.ts'
 import { type DefinedView, definitionHash, type Place, type ViewDefinition, type WarehouseView } from '../views.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { tableOf } from './sql-catalog.ts'
-import { type KeptView, keptViews, readsOf } from './dependent-views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { marksIn, type ViewMark } from './ledger.ts'
-import { check } from './sql-loader.ts'
-import { placeSettled } from './replace-view.ts'
-import { demandView, filled, forget, type Limits, type Placing, putInPlace } from './replace-view.ts'
+import { describeTable } from './sql-catalog.ts'
+import { type ManagedView, listManagedViews, listReads } from './dependent-views.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { readMarks, type ViewMark } from './ledger.ts'
+import { checkName } from './sql-loader.ts'
+import { replaceByDecision } from './replace-view.ts'
+import {
+  assertViewCompiles,
+  createFilledTable,
+  dropRelation,
+  type ViewLimits,
+  type ViewReplacement,
+  replaceInTransaction,
+} from './replace-view.ts'
 import { queryProblemOf } from './problems.ts'
-import { prepared } from './sql-queries.ts'
-import { inTurn, settleFirst } from './recovery.ts'
-import { asked, findRelation, readShape, type Shape, shownAs } from './table-shape.ts'
+import { prepareQuery } from './sql-queries.ts'
+import { withPublishLock, recoverPending } from './recovery.ts'
+import { withSession, findRelation, readShape, type TableShape, quotePlace } from './table-shape.ts'
 
 /** Seconds that filling a view may take. */
-const longest = 7_200
+const refreshTimeoutSeconds = 7_200
 
 const isAt = (one: Place, other: Place): boolean => one.schema === other.schema && one.name === other.name
-const putThere = (dialect: Dialect, placing: Placing): Promise<void> =>
-  dialect.publication === 'SETTLED' ? placeSettled(dialect, placing) : putInPlace(dialect, placing)
-const problem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
+const replaceView = (dialect: SqlDialect, placing: ViewReplacement): Promise<void> =>
+  dialect.publication === 'NON_TRANSACTIONAL'
+    ? replaceByDecision(dialect, placing)
+    : replaceInTransaction(dialect, placing)
+const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
 
 /** See `WarehouseViews.defineView`. */
 export async function defineView(
-  dialect: Dialect,
+  dialect: SqlDialect,
   view: ViewDefinition,
-  limits: Limits,
+  limits: ViewLimits,
   signal: AbortSignal,
 ): Promise<DefinedView> {
-  check(dialect, 'schema', view.schema)
-  check(dialect, 'table', view.name)
+  checkName(dialect, 'schema', view.schema)
+  checkName(dialect, 'table', view.name)
   const { seconds } = limits
   const given: UserQuery = { text: view.query, schemas: [view.schema] }
   const place = { schema: view.schema, name: view.name }
   try {
-    const [kept, there] = await asked(dialect, { role: 'service', signal }, async (session) => {
-      await settleFirst(dialect, session)
-      return [await keptViews(dialect, session), await readShape(dialect, session, place)] as const
+    const [kept, there] = await withSession(dialect, { role: 'service', signal }, async (session) => {
+      await recoverPending(dialect, session)
+      return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
     const own = kept.filter(({ mark }) => mark.view.id === view.id)
     const free = !there || there.mark?.view?.id === view.id || (own.length === 0 && view.takesOver && there.mark?.view)
-    if (!free) throw problem('VIEW_NAME_TAKEN', `${shownAs(place)} exists already. Choose another name for the view.`)
-    const { text, reads } = await prepared(dialect, given)
-    demandNoCircle(kept, place, reads)
+    if (!free)
+      throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} exists already. Choose another name for the view.`)
+    const { text, reads } = await prepareQuery(dialect, given)
+    assertNoCycle(kept, place, reads)
     const mark = markOf(view, text, reads, limits)
-    await demandView(dialect, place, text, limits, signal)
-    const made = view.materialized ? await filled(dialect, place, mark, limits, signal) : mark
+    await assertViewCompiles(dialect, place, text, limits, signal)
+    const made = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
     signal.throwIfAborted()
-    const instead = await asked(dialect, { role: 'service' }, (session) => standing(dialect, session, [...own, place]))
-    await putThere(dialect, { place, instead, made })
+    const instead = await withSession(dialect, { role: 'service' }, (session) =>
+      findViewsAt(dialect, session, [...own, place]),
+    )
+    await replaceView(dialect, { place, instead, made })
     return { reads }
   } catch (error) {
     if (signal.aborted)
-      throw problem(
+      throw viewProblem(
         'QUERY_TIMEOUT',
-        `${shownAs(place)} took longer than ${seconds} seconds to be made and was left as it was.`,
+        `${quotePlace(place)} took longer than ${seconds} seconds to be made and was left as it was.`,
       )
     throw queryProblemOf(dialect, error, given, seconds)
   }
 }
 
-function markOf(view: ViewDefinition, query: string, reads: readonly Place[], { empty = false }: Limits): ViewMark {
+function markOf(view: ViewDefinition, query: string, reads: readonly Place[], { empty = false }: ViewLimits): ViewMark {
   return {
     id: view.id,
     definition: definitionHash(view),
@@ -73,8 +85,8 @@ function markOf(view: ViewDefinition, query: string, reads: readonly Place[], { 
 }
 
 /** What is at these places, each once. */
-async function standing(dialect: Dialect, session: Session, places: readonly Place[]): Promise<Shape[]> {
-  const found = new Map<string, Shape>()
+async function findViewsAt(dialect: SqlDialect, session: SqlSession, places: readonly Place[]): Promise<TableShape[]> {
+  const found = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
     if (shape?.mark?.view) found.set(shape.id, shape)
@@ -82,26 +94,30 @@ async function standing(dialect: Dialect, session: Session, places: readonly Pla
   return [...found.values()]
 }
 
-function demandNoCircle(kept: readonly KeptView[], view: Place, reads: readonly Place[]): void {
-  const seen = new Set<KeptView>()
+function assertNoCycle(kept: readonly ManagedView[], view: Place, reads: readonly Place[]): void {
+  const seen = new Set<ManagedView>()
   const reaches = (place: Place): boolean => {
     if (isAt(place, view)) return true
     const next = kept.find((one) => isAt(one, place))
     if (!next || seen.has(next)) return false
     seen.add(next)
-    return readsOf(next).some(reaches)
+    return listReads(next).some(reaches)
   }
   if (reads.some(reaches))
-    throw problem('VIEW_READS_ITSELF', `${shownAs(view)} would read itself, at once or through other views.`)
+    throw viewProblem('VIEW_READS_ITSELF', `${quotePlace(view)} would read itself, at once or through other views.`)
 }
 
-/** A view, of ours or not. */
-export async function findView(dialect: Dialect, session: Session, place: Place): Promise<WarehouseView | undefined> {
+/** Finds a managed or unmanaged view. */
+export async function findView(
+  dialect: SqlDialect,
+  session: SqlSession,
+  place: Place,
+): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view
   if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
   return {
-    ...(await tableOf(dialect, session, shape)),
+    ...(await describeTable(dialect, session, shape)),
     materialized: mark?.materialized ?? false,
     populated: mark?.materialized ? mark.populated : true,
     ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
@@ -110,56 +126,65 @@ export async function findView(dialect: Dialect, session: Session, place: Place)
 
 /** See `WarehouseViews.refreshView`: filled beside the old rows, which are read until it is done. */
 export async function refreshView(
-  dialect: Dialect,
+  dialect: SqlDialect,
   place: Place,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   try {
-    const before = await asked(dialect, { role: 'service', signal }, async (session) => {
-      await settleFirst(dialect, session)
+    const before = await withSession(dialect, { role: 'service', signal }, async (session) => {
+      await recoverPending(dialect, session)
       return readShape(dialect, session, place)
     })
     const mark = before?.mark?.view
     if (!before || !mark?.materialized)
-      throw problem('VIEW_MISSING', `The materialised view ${shownAs(place)} is not in the warehouse.`)
-    const made = await filled(dialect, place, { ...mark, populated: true }, { seconds: longest }, signal)
+      throw viewProblem('VIEW_MISSING', `The materialised view ${quotePlace(place)} is not in the warehouse.`)
+    const made = await createFilledTable(
+      dialect,
+      place,
+      { ...mark, populated: true },
+      { seconds: refreshTimeoutSeconds },
+      signal,
+    )
     signal.throwIfAborted()
-    await putThere(dialect, { place, instead: [before], made })
-    return await asked(dialect, { role: 'service' }, async (session) => ({
+    await replaceView(dialect, { place, instead: [before], made })
+    return await withSession(dialect, { role: 'service' }, async (session) => ({
       rows: made.mark.rows ?? 0,
       bytes: await dialect.catalogue.bytes(session, { ...place, id: made.id, kind: 'TABLE' }),
     }))
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblemOf(dialect, error, {}, longest)
+    throw queryProblemOf(dialect, error, {}, refreshTimeoutSeconds)
   }
 }
 
 /** See `WarehouseViews.dropView`. */
-export async function dropView(dialect: Dialect, place: Place): Promise<void> {
-  await inTurn(dialect, async ({ tables, ledger }) => {
+export async function dropView(dialect: SqlDialect, place: Place): Promise<void> {
+  await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
-    await demandUnread(dialect, tables, place)
-    await forget(dialect, { tables, ledger }, shape)
+    await assertUnread(dialect, tables, place)
+    await dropRelation(dialect, { tables, ledger }, shape)
   })
 }
 
 /** Refuses with VIEWS_DEPEND while a view reads it. */
-export async function demandUnread(dialect: Dialect, session: Session, place: Place): Promise<void> {
-  const readers = (await keptViews(dialect, session))
-    .filter((view) => !isAt(view, place) && readsOf(view).some((read) => isAt(read, place)))
+export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: Place): Promise<void> {
+  const readers = (await listManagedViews(dialect, session))
+    .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
-  const all = [...new Set([...readers, ...(await viewsByHand(dialect, session, place))])]
+  const all = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
   if (all.length > 0)
-    throw problem('VIEWS_DEPEND', `${shownAs(place)} is still in use: ${all.join(', ')} read it. Drop that first.`)
+    throw viewProblem(
+      'VIEWS_DEPEND',
+      `${quotePlace(place)} is still in use: ${all.join(', ')} read it. Drop that first.`,
+    )
 }
 
 /** Those that an operator made: the ledger knows nothing of them. */
-export async function viewsByHand(dialect: Dialect, session: Session, place: Place): Promise<string[]> {
+export async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: Place): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []
-  const marks = await marksIn(dialect, session)
+  const marks = await readMarks(dialect, session)
   return readers.filter(({ id }) => !marks.has(id)).map(({ schema, name }) => `${schema}.${name}`)
 }

@@ -8,36 +8,36 @@ import {
   findFeed,
   findStaging,
   findTables,
-  ownRelations,
-  ownSchemas,
+  listRelations,
+  listSchemas,
   sweepStaging,
-  tableOf,
+  describeTable,
 } from './sql-catalog.ts'
-import { keptViews, readsOf } from './dependent-views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
-import { ensureLedger, pruneRuns, publishedBy } from './ledger.ts'
-import { beginLoad, check, demandOurs, DialectLoad } from './sql-loader.ts'
+import { listManagedViews, listReads } from './dependent-views.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import { ensureLedger, pruneRuns, findPublication } from './ledger.ts'
+import { beginLoad, checkName, assertTableOwned, SqlLoad } from './sql-loader.ts'
 import { queryPages } from './sql-queries.ts'
-import { forget } from './replace-view.ts'
+import { dropRelation } from './replace-view.ts'
 import { problemOf } from './problems.ts'
-import { closeRun, publish } from './publish.ts'
+import { fenceRun, publish } from './publish.ts'
 import { ambiguousTable, query, readTable } from './sql-queries.ts'
-import { rehearse } from './staged-rows-preview.ts'
-import { inTurn, settleFirst, together } from './recovery.ts'
-import { asked, readShape, shownAs } from './table-shape.ts'
+import { exposeStagedRows } from './staged-rows-preview.ts'
+import { withPublishLock, recoverPending, inTransactionIfSupported } from './recovery.ts'
+import { withSession, readShape, quotePlace } from './table-shape.ts'
 import { typeRules } from './staging.ts'
 import { transform } from './transform.ts'
-import { defineView, demandUnread, dropView, findView, refreshView, viewsByHand } from './sql-views.ts'
+import { defineView, assertUnread, dropView, findView, refreshView, listUnmanagedViews } from './sql-views.ts'
 
 /** A client's part of a server that speaks SQL as `dialect` says. It is made, or mended, when it is used first. */
-export function openDialectWarehouse(dialect: Dialect): Warehouse {
+export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
   /** In which its queries run: one warehouse, one share. */
   const share = randomUUID()
   let made: Promise<void> | undefined
 
   /** Once in this process; again where it failed. */
   const ready = (): Promise<void> =>
-    (made ??= provisioned(dialect).catch((error: unknown) => {
+    (made ??= provisionWarehouse(dialect).catch((error: unknown) => {
       made = undefined
       throw error
     }))
@@ -51,22 +51,22 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
       throw problemOf(dialect, error, place)
     }
   }
-  const service = <T>(place: string, work: (session: Session) => Promise<T>): Promise<T> =>
+  const service = <T>(place: string, work: (session: SqlSession) => Promise<T>): Promise<T> =>
     run(place, () =>
-      asked(dialect, { role: 'service' }, async (session) => {
-        await settleFirst(dialect, session)
+      withSession(dialect, { role: 'service' }, async (session) => {
+        await recoverPending(dialect, session)
         return work(session)
       }),
     )
   const whole = 'the warehouse'
   const at = (schema: string, name: string): Place => {
-    check(dialect, 'schema', schema)
-    check(dialect, 'table', name)
+    checkName(dialect, 'schema', schema)
+    checkName(dialect, 'table', name)
     return { schema, name }
   }
-  const placed = async <T>(schema: string, name: string, work: (session: Session, place: Place) => Promise<T>) => {
+  const placed = async <T>(schema: string, name: string, work: (session: SqlSession, place: Place) => Promise<T>) => {
     const place = at(schema, name)
-    return service(shownAs(place), (session) => work(session, place))
+    return service(quotePlace(place), (session) => work(session, place))
   }
 
   return {
@@ -75,20 +75,20 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     connections: () => 0,
 
     async ensureSchema(schema) {
-      check(dialect, 'schema', schema)
+      checkName(dialect, 'schema', schema)
       await service(`"${schema}"`, async (session) => {
-        const settled = dialect.publication === 'SETTLED'
-        if (!settled && (await ownSchemas(dialect, session)).includes(schema)) return
+        const settled = dialect.publication === 'NON_TRANSACTIONAL'
+        if (!settled && (await listSchemas(dialect, session)).includes(schema)) return
         // With its rights, or not at all: one that is there is not looked at again, unless it may have come without them.
-        await together(dialect, session, async () => {
+        await inTransactionIfSupported(dialect, session, async () => {
           for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
         })
       })
     },
     async dropSchema(schema) {
-      check(dialect, 'schema', schema)
+      checkName(dialect, 'schema', schema)
       await service(`"${schema}"`, async (session) => {
-        if (!(await ownSchemas(dialect, session)).includes(schema)) return
+        if (!(await listSchemas(dialect, session)).includes(schema)) return
         const left = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
         if (left.length > 0)
           throw new WarehouseProblem(
@@ -100,7 +100,8 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     },
 
     beginLoad: (target, signal) => run(whole, () => beginLoad(dialect, target, signal)),
-    publish: (loads, stillOurs, signal, options = {}) => publish(dialect, ourOwn(loads), stillOurs, signal, options),
+    publish: (loads, stillOurs, signal, options = {}) =>
+      publish(dialect, assertSqlLoads(loads), stillOurs, signal, options),
     plan: async () => {
       throw cannotUndo()
     },
@@ -111,22 +112,22 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
       throw cannotUndo()
     },
     expirePrevious: async () => 0,
-    transform: (loads, statements, signal) => transform(dialect, ourOwn(loads), statements, signal),
-    rehearse: (tables, of) => rehearse(dialect, tables, of),
+    transform: (loads, statements, signal) => transform(dialect, assertSqlLoads(loads), statements, signal),
+    rehearse: (tables, of) => exposeStagedRows(dialect, tables, of),
 
-    findPublication: (id) => service('the ledger', (session) => publishedBy(dialect, session, id)),
-    closeRun: (id) => run('the ledger', () => closeRun(dialect, id)),
+    findPublication: (id) => service('the ledger', (session) => findPublication(dialect, session, id)),
+    closeRun: (id) => run('the ledger', () => fenceRun(dialect, id)),
     findCursor: (schema, table) => placed(schema, table, (session, place) => findCursor(dialect, session, place)),
     findFeed: (schema, table) => placed(schema, table, (session, place) => findFeed(dialect, session, place)),
     typeRules: async () => typeRules(dialect.types),
     findTable: (schema, table) =>
       placed(schema, table, async (session, place) => {
         const shape = await readShape(dialect, session, place)
-        return shape && tableOf(dialect, session, shape)
+        return shape && describeTable(dialect, session, shape)
       }),
     async readTable(schema, table, page, limits) {
       const place = at(schema, table)
-      return run(shownAs(place), () => readTable(dialect, place, page, limits))
+      return run(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
 
     async query(given, signal) {
@@ -140,39 +141,44 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     },
     ambiguousTable: (given, preferred) => run(whole, () => ambiguousTable(dialect, given, preferred)),
 
-    schemas: () => service(whole, (session) => ownSchemas(dialect, session)),
-    relations: (schemas) => service(whole, (session) => ownRelations(dialect, session, schemas)),
+    schemas: () => service(whole, (session) => listSchemas(dialect, session)),
+    relations: (schemas) => service(whole, (session) => listRelations(dialect, session, schemas)),
     findTables: (places) => service(whole, (session) => findTables(dialect, session, places)),
     findStaging: (schema, table) => placed(schema, table, (session, place) => findStaging(dialect, session, place)),
 
     defineView: (view, limits, signal) => run(whole, () => defineView(dialect, view, limits, signal)),
     async refreshView(schema, name, signal) {
       const place = at(schema, name)
-      return run(shownAs(place), () => refreshView(dialect, place, signal))
+      return run(quotePlace(place), () => refreshView(dialect, place, signal))
     },
     async dropView(schema, name) {
       const place = at(schema, name)
-      await run(shownAs(place), () => dropView(dialect, place))
+      await run(quotePlace(place), () => dropView(dialect, place))
     },
     findView: (schema, name) => placed(schema, name, (session, place) => findView(dialect, session, place)),
     viewReads: (schema, name) =>
       placed(schema, name, async (session) => {
-        const view = (await keptViews(dialect, session)).find((one) => one.schema === schema && one.name === name)
-        return view ? readsOf(view) : []
+        const view = (await listManagedViews(dialect, session)).find(
+          (one) => one.schema === schema && one.name === name,
+        )
+        return view ? listReads(view) : []
       }),
     isManaged: (id) =>
-      service(whole, async (session) => (await keptViews(dialect, session)).some(({ mark }) => mark.view.id === id)),
-    viewsByHand: (schema, name) => placed(schema, name, (session, place) => viewsByHand(dialect, session, place)),
+      service(whole, async (session) =>
+        (await listManagedViews(dialect, session)).some(({ mark }) => mark.view.id === id),
+      ),
+    viewsByHand: (schema, name) =>
+      placed(schema, name, (session, place) => listUnmanagedViews(dialect, session, place)),
 
     async dropTable(schema, table) {
       const place = at(schema, table)
-      await run(shownAs(place), () =>
-        inTurn(dialect, async (hands) => {
+      await run(quotePlace(place), () =>
+        withPublishLock(dialect, async (hands) => {
           const shape = await readShape(dialect, hands.tables, place)
           if (!shape) return
-          demandOurs(shape, shownAs(place))
-          await demandUnread(dialect, hands.tables, place)
-          await forget(dialect, hands, shape)
+          assertTableOwned(shape, quotePlace(place))
+          await assertUnread(dialect, hands.tables, place)
+          await dropRelation(dialect, hands, shape)
         }),
       )
     },
@@ -183,13 +189,13 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
   }
 }
 
-async function provisioned(dialect: Dialect): Promise<void> {
+async function provisionWarehouse(dialect: SqlDialect): Promise<void> {
   await dialect.provision()
-  await asked(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
+  await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
 }
 
-function ourOwn(loads: readonly Load[]): DialectLoad[] {
-  const ours = loads.filter((load) => load instanceof DialectLoad)
+function assertSqlLoads(loads: readonly Load[]): SqlLoad[] {
+  const ours = loads.filter((load) => load instanceof SqlLoad)
   if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
   return ours
 }

@@ -1,56 +1,61 @@
 import type { Place } from '../views.ts'
 import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
-import { keptViews, readsOf } from './dependent-views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
+import { listManagedViews, listReads } from './dependent-views.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { mergedRows } from './merge.ts'
 import { problemOf, queryProblemOf } from './problems.ts'
-import { prepared } from './sql-queries.ts'
-import { asked, findRelation, hiddenSchemaName, keyOf, readShape, shownAs } from './table-shape.ts'
+import { prepareQuery } from './sql-queries.ts'
+import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from './table-shape.ts'
 
-/** Milliseconds after which what nobody tidied up is swept. */
-const longest = 86_400_000
+/** Milliseconds after which a preview that was not dropped is swept. */
+const previewLifetimeMs = 86_400_000
 const usualSeconds = 30
 
 /** See `Warehouse.rehearse`: a hidden schema with a view for each table, on the rows that are about to be published. */
-export async function rehearse(
-  dialect: Dialect,
+export async function exposeStagedRows(
+  dialect: SqlDialect,
   tables: readonly ReadyTable[],
   of: { run: string; attempt: number },
 ): Promise<Rehearsal> {
   const schema = hiddenSchemaName('shown', of, tables)
-  const place = shownAs({ schema: tables[0]!.schema, name: tables[0]!.table })
-  const service = <Result>(work: (session: Session) => Promise<Result>) =>
-    asked(dialect, { role: 'service' }, work).catch((error: unknown) => {
+  const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
+  const service = <Result>(work: (session: SqlSession) => Promise<Result>) =>
+    withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
       throw problemOf(dialect, error, place)
     })
   try {
     await service(async (session) => {
-      await forget(dialect, session, schema)
+      await dropPreview(dialect, session, schema)
       for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
-      for (const table of tables) await show(dialect, session, { schema, name: table.table }, table)
+      for (const table of tables) await createPreviewView(dialect, session, { schema, name: table.table }, table)
     })
   } catch (error) {
-    await service((session) => forget(dialect, session, schema)).catch(() => {})
+    await service((session) => dropPreview(dialect, session, schema)).catch(() => {})
     throw error
   }
   return {
     schema,
-    oldRows: (query) => oldRows(dialect, tables, query),
-    [Symbol.asyncDispose]: () => service((session) => forget(dialect, session, schema)),
+    oldRows: (query) => findOldRows(dialect, tables, query),
+    [Symbol.asyncDispose]: () => service((session) => dropPreview(dialect, session, schema)),
   }
 }
 
-async function show(dialect: Dialect, session: Session, view: Place, table: ReadyTable): Promise<void> {
-  for (const statement of dialect.changes.createView(view, await rowsToBe(dialect, session, table)))
+async function createPreviewView(
+  dialect: SqlDialect,
+  session: SqlSession,
+  view: Place,
+  table: ReadyTable,
+): Promise<void> {
+  for (const statement of dialect.changes.createView(view, await rowsAfterPublication(dialect, session, table)))
     await session.execute(statement)
   const { id } = (await findRelation(dialect, session, view))!
-  await setMark(dialect, session, id, { kind: 'PASSING', until: Date.now() + longest })
+  await setMark(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
 }
 
-async function rowsToBe(
-  dialect: Dialect,
-  session: Session,
+async function rowsAfterPublication(
+  dialect: SqlDialect,
+  session: SqlSession,
   { schema, table, staging, merge }: ReadyTable,
 ): Promise<string> {
   const live = merge && (await readShape(dialect, session, { schema, name: table }))
@@ -63,7 +68,7 @@ async function rowsToBe(
   return mergedRows(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
-async function forget(dialect: Dialect, session: Session, schema: string): Promise<void> {
+async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {
   if (!(await dialect.catalogue.schemas(session)).includes(schema)) return
   for (const view of await dialect.catalogue.relations(session, [schema])) {
     await session.execute(dialect.changes.dropView(view))
@@ -73,25 +78,25 @@ async function forget(dialect: Dialect, session: Session, schema: string): Promi
 }
 
 /** By the names behind FROM and JOIN, and by what the views among them are known to read. */
-async function oldRows(
-  dialect: Dialect,
+async function findOldRows(
+  dialect: SqlDialect,
   tables: readonly ReadyTable[],
   query: UserQuery,
 ): Promise<OldRows | undefined> {
-  const { reads } = await prepared(dialect, query).catch((error: unknown) => {
+  const { reads } = await prepareQuery(dialect, query).catch((error: unknown) => {
     throw queryProblemOf(dialect, error, query, usualSeconds)
   })
   const isOld = (place: Place) => tables.some(({ schema, table }) => place.schema === schema && place.name === table)
   const direct = reads.find(isOld)
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
-  const views = await asked(dialect, { role: 'service' }, (session) => keptViews(dialect, session))
-  const known = new Map(views.map((view) => [keyOf(view), readsOf(view)]))
+  const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
+  const known = new Map(views.map((view) => [placeKey(view), listReads(view)]))
   for (const view of reads) {
     const seen = new Set<string>()
     const reaches = (place: Place): boolean => {
-      if (seen.has(keyOf(place))) return false
-      seen.add(keyOf(place))
-      return (known.get(keyOf(place)) ?? []).some((each) => isOld(each) || reaches(each))
+      if (seen.has(placeKey(place))) return false
+      seen.add(placeKey(place))
+      return (known.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))
     }
     if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }

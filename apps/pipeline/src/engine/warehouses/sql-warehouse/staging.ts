@@ -1,18 +1,18 @@
 import type { DataType } from '@sluice/contracts'
 import type { PlannedColumn, TypeRules } from '../shape/plan-shape.ts'
 import { widestText } from '../shape/plan-shape.ts'
-import type { MadeColumn, Types } from './sql-dialect.ts'
-import type { Mark } from './ledger.ts'
+import type { NewColumn, DialectTypes } from './sql-dialect.ts'
+import type { RelationMark } from './ledger.ts'
 import type { ShapeColumn } from './table-shape.ts'
 
-export interface StagingColumn extends MadeColumn {
+export interface StagingColumn extends NewColumn {
   label: string
   dataType: DataType
   primaryKey: boolean
 }
 
 /** The type rules of one dialect for the plan that all warehouses share. */
-export const typeRules = (types: Types): TypeRules => ({
+export const typeRules = (types: DialectTypes): TypeRules => ({
   storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {
     const type = types.widest(one.type, other.type)
@@ -44,9 +44,9 @@ export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): Stagi
 const plainText = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 
-type Stored = Pick<StagingColumn, 'type' | 'dataType'>
+type StoredColumn = Pick<StagingColumn, 'type' | 'dataType'>
 
-function storedAs(types: Types, type: string, before: Stored, after: Stored): DataType {
+function storedAs(types: DialectTypes, type: string, before: StoredColumn, after: StoredColumn): DataType {
   if (types.isText(type)) {
     const texts = [before, after].every((one) => types.isText(one.type))
     return texts ? widestText(before.dataType, after.dataType) : 'TEXT'
@@ -55,16 +55,19 @@ function storedAs(types: Types, type: string, before: Stored, after: Stored): Da
 }
 
 /** Of columns whose type says less than they hold. */
-export function dataTypesOf(types: Types, columns: readonly StagingColumn[]): NonNullable<Mark['dataTypes']> {
+export function dataTypesOf(
+  types: DialectTypes,
+  columns: readonly StagingColumn[],
+): NonNullable<RelationMark['dataTypes']> {
   const told = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
   return Object.fromEntries(told.map(({ name, dataType }) => [name, dataType]))
 }
 
 /** What a waiting table is marked with, and keeps once it is published. */
-export const marked = (
-  types: Types,
+export const tableMark = (
+  types: DialectTypes,
   columns: readonly StagingColumn[],
-): Pick<Mark, 'labels' | 'dataTypes' | 'keys'> => ({
+): Pick<RelationMark, 'labels' | 'dataTypes' | 'keys'> => ({
   labels: Object.fromEntries(
     columns.filter(({ name, label }) => name !== label).map(({ name, label }) => [name, label]),
   ),

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { Place } from '../views.ts'
 import type { WarehouseColumn } from '../warehouse.ts'
-import type { CatalogueColumn, Dialect, Opening, Relation, Session } from './sql-dialect.ts'
-import { type Mark, marksIn } from './ledger.ts'
+import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
+import { type RelationMark, readMarks } from './ledger.ts'
 
-export interface ShapeColumn extends CatalogueColumn {
+export interface ShapeColumn extends CatalogColumn {
   label: string
   dataType: DataType
   primaryKey: boolean
@@ -15,8 +15,8 @@ export interface ShapeColumn extends CatalogueColumn {
 }
 
 /** A table or view as the server has it, and what the ledger knows of it. */
-export interface Shape extends Relation {
-  mark: Mark | undefined
+export interface TableShape extends CatalogRelation {
+  mark: RelationMark | undefined
   columns: ShapeColumn[]
 }
 
@@ -34,51 +34,55 @@ export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
 }
 
 /** Of the table that gives way to a publication. */
-export const asideName = (id: string, run: string): string => hiddenName('old', id, run)
-export const isAside = (name: string): boolean => name.startsWith(`${hiddenTable}old_`)
+export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
+export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTable}old_`)
 
 /** The same for a schema. */
 export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
   hiddenName(kind, ...parts).replace(hiddenTable, hiddenSchema)
 
 /** As keys of maps call it. */
-export const keyOf = ({ schema, name }: Place): string => JSON.stringify([schema, name])
+export const placeKey = ({ schema, name }: Place): string => JSON.stringify([schema, name])
 
 /** As sentences call it. */
-export const shownAs = ({ schema, name }: Place): string => `"${schema}"."${name}"`
+export const quotePlace = ({ schema, name }: Place): string => `"${schema}"."${name}"`
 
 /** One connection for one piece of work. */
-export async function asked<Result>(
-  dialect: Dialect,
-  opening: Opening,
-  work: (session: Session) => Promise<Result>,
+export async function withSession<Result>(
+  dialect: SqlDialect,
+  opening: SessionOptions,
+  work: (session: SqlSession) => Promise<Result>,
 ): Promise<Result> {
   await using session = await dialect.open(opening)
   return await work(session)
 }
 
 export async function findRelation(
-  { catalogue }: Dialect,
-  session: Session,
+  { catalogue }: SqlDialect,
+  session: SqlSession,
   place: Place,
-): Promise<Relation | undefined> {
+): Promise<CatalogRelation | undefined> {
   const there = await catalogue.relations(session, [place.schema])
   return there.find(({ schema, name }) => schema === place.schema && name === place.name)
 }
 
-export async function readShape(dialect: Dialect, session: Session, place: Place): Promise<Shape | undefined> {
+export async function readShape(
+  dialect: SqlDialect,
+  session: SqlSession,
+  place: Place,
+): Promise<TableShape | undefined> {
   const relation = await findRelation(dialect, session, place)
   return relation && shapeOf(dialect, session, relation)
 }
 
 export async function shapeOf(
-  dialect: Dialect,
-  session: Session,
-  relation: Relation,
-  marks?: ReadonlyMap<string, Mark>,
-): Promise<Shape> {
+  dialect: SqlDialect,
+  session: SqlSession,
+  relation: CatalogRelation,
+  marks?: ReadonlyMap<string, RelationMark>,
+): Promise<TableShape> {
   const columns = await dialect.catalogue.columns(session, relation)
-  const mark = (marks ?? (await marksIn(dialect, session, relation.id))).get(relation.id)
+  const mark = (marks ?? (await readMarks(dialect, session, relation.id))).get(relation.id)
   const keys = new Set(mark?.keys)
   const history = historyOf(mark?.feed)
   return {
@@ -94,7 +98,7 @@ export async function shapeOf(
   }
 }
 
-export const describeColumn = ({ types }: Dialect, column: ShapeColumn): WarehouseColumn => ({
+export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): WarehouseColumn => ({
   name: column.name,
   label: column.label,
   ...types.describe(column.type),

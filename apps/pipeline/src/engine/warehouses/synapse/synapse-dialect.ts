@@ -1,10 +1,10 @@
-import type { Catalogue, Dialect } from '../sql-warehouse/sql-dialect.ts'
-import { openDialectWarehouse } from '../sql-warehouse/sql-warehouse.ts'
+import type { DialectCatalog, SqlDialect } from '../sql-warehouse/sql-dialect.ts'
+import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { orderText, tsqlDialect } from '../tsql/tsql-dialect.ts'
-import { type Home, bracketed } from '../tsql/names.ts'
-import { aroundOf, columnName } from '../tsql/ordered.ts'
+import { type DatabaseHome, bracketed } from '../tsql/names.ts'
+import { splitOrderedQuery, columnName } from '../tsql/ordered.ts'
 import { synapseChangesOf } from './changes.ts'
 import { sql } from '../sql-warehouse/sql.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
@@ -14,15 +14,15 @@ import { on } from '../tsql/provision.ts'
 const rowPlace = bracketed('place'.padEnd(64, '~'))
 
 /** One client's part of a dedicated SQL pool of Azure Synapse. */
-export function synapseDialect(access: ClientAccess): Dialect {
+export function synapseDialect(access: ClientAccess): SqlDialect {
   const shared = tsqlDialect(access, synapseChangesOf)
   return {
     ...shared,
     catalogue: synapseCatalogueOf(access),
-    publication: 'SETTLED',
+    publication: 'NON_TRANSACTIONAL',
     async provision() {
       await shared.provision()
-      await demandSnapshots(access)
+      await assertSnapshotIsolation(access)
     },
     // There is no OFFSET.
     page(place, columns, { limit, offset, order }) {
@@ -31,7 +31,7 @@ export function synapseDialect(access: ClientAccess): Dialect {
       return `select ${list} from (${numbered}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
     },
     numbered(query, columns) {
-      const { before, from, by, behind } = aroundOf(query, columns)
+      const { before, from, by, behind } = splitOrderedQuery(query, columns)
       if (by === '') return undefined
       const list = columns.map((_column, index) => columnName(index)).join(', ')
       return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${behind}`
@@ -39,10 +39,10 @@ export function synapseDialect(access: ClientAccess): Dialect {
   }
 }
 
-export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openDialectWarehouse(synapseDialect(access))
+export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
 
 /** As of SQL Server, but for what is in the 60 databases below. */
-function synapseCatalogueOf(home: Home): Catalogue {
+function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
   return {
     ...catalogueOf(home),
     async bytes(session, { id }) {
@@ -63,7 +63,7 @@ function synapseCatalogueOf(home: Home): Catalogue {
  * A pool shows rows that are not committed unless it is told to show the last ones that are. Readers of the ledger would see halves of what
  * is written, and readers of tables halves of a transformation.
  */
-async function demandSnapshots({ logins, database }: ClientAccess): Promise<void> {
+async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
   const told = await on(logins.service, (_run, ask) =>
     ask(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
   )

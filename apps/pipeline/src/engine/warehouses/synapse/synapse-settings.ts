@@ -1,4 +1,4 @@
-import { type ClientAccess, type Credentials, type Login, tsqlAccess } from '../tsql/tsql-settings.ts'
+import { type ClientAccess, type Credentials, type DatabaseLogin, tsqlAccess } from '../tsql/tsql-settings.ts'
 
 /**
  * From an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Every client has schemas
@@ -14,4 +14,4 @@ export function synapseAccess(url: string, credentials: Credentials): ClientAcce
   }
 }
 
-const asked = (login: Login): Login => ({ ...login, isolation: 'READ_UNCOMMITTED' })
+const asked = (login: DatabaseLogin): DatabaseLogin => ({ ...login, isolation: 'READ_UNCOMMITTED' })

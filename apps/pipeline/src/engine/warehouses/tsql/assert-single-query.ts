@@ -1,5 +1,5 @@
-import { demandPlainComments } from '../sql-tokens.ts'
-import type { Token } from '../sql-tokens.ts'
+import { assertPlainComments } from '../sql-tokens.ts'
+import type { SqlToken } from '../sql-tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { tsqlTokens } from './tokens.ts'
 
@@ -18,12 +18,12 @@ const statements = new Set(
  * Throws SQL_NOT_ALLOWED unless the text is one query: SELECT, or WITH and SELECT. What it may read is for the server to know; this keeps
  * it from starting a second statement, waiting, or writing to where everybody may.
  */
-export function demandOneQuery(text: string): void {
-  demandPlainComments(text)
+export function assertSingleQuery(text: string): void {
+  assertPlainComments(text)
   const tokens = tsqlTokens(text)
   const [first] = tokens
   if (first?.kind !== 'word' || !/^(select|with)$/i.test(first.text)) {
-    if (first?.text !== '(') throw notOne()
+    if (first?.text !== '(') throw notASingleQuery()
   }
   let depth = 0
   let queries = 0
@@ -31,37 +31,37 @@ export function demandOneQuery(text: string): void {
   for (const [index, token] of tokens.entries()) {
     if (token.text === '(' && token.kind === 'sign') depth += 1
     if (token.text === ')' && token.kind === 'sign') depth -= 1
-    if (depth < 0 || (token.kind === 'sign' && token.text === ';')) throw notOne()
+    if (depth < 0 || (token.kind === 'sign' && token.text === ';')) throw notASingleQuery()
     if (token.kind !== 'word') continue
     const word = token.text.toLowerCase()
-    if (statements.has(word)) throw forbidden(token)
-    if (word.startsWith('#') || word.startsWith('@@')) throw forbidden(token)
+    if (statements.has(word)) throw forbiddenWord(token)
+    if (word.startsWith('#') || word.startsWith('@@')) throw forbiddenWord(token)
     const next = tokens[index + 1]
     // Names elsewhere; there, one runs a model that somebody keeps, the other changes a sequence.
-    if (word === 'predict' && next?.text === '(') throw forbidden(token)
-    if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbidden(token)
+    if (word === 'predict' && next?.text === '(') throw forbiddenWord(token)
+    if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbiddenWord(token)
     if (depth > 0) continue
     if (word === 'union' || word === 'except' || word === 'intersect') joined = true
     if (word === 'select') {
-      if (!joined) throw notOne()
+      if (!joined) throw notASingleQuery()
       joined = false
       queries += 1
     }
   }
-  if (queries === 0 && first?.text !== '(') throw notOne()
+  if (queries === 0 && first?.text !== '(') throw notASingleQuery()
 }
 
-const notOne = () =>
+const notASingleQuery = () =>
   new WarehouseProblem('SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT or WITH … SELECT.')
 
-const forbidden = ({ text }: Token) =>
+const forbiddenWord = ({ text }: SqlToken) =>
   new WarehouseProblem(
     'SQL_NOT_ALLOWED',
     `The query may not do this: ${text.toUpperCase().slice(0, 100)}. If that is a name, write it in brackets: [${text.slice(0, 100)}].`,
   )
 
 /** A query in pieces: so that something can be asked over it, which does not go with WITH, ORDER BY and OPTION inside. */
-export interface Pieces {
+export interface QueryParts {
   /** WITH and what it defines, or nothing. */
   before: string
   body: string
@@ -75,9 +75,9 @@ export interface Pieces {
   behind: string
 }
 
-export function piecesOf(text: string): Pieces {
+export function splitQuery(text: string): QueryParts {
   const tokens = tsqlTokens(text)
-  const top: Token[] = []
+  const top: SqlToken[] = []
   let depth = 0
   for (const token of tokens) {
     if (token.kind === 'sign' && token.text === ')') depth -= 1

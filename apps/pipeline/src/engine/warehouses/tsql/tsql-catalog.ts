@@ -1,15 +1,15 @@
-import type { Catalogue, CatalogueColumn, Relation } from '../sql-warehouse/sql-dialect.ts'
-import { listed, piece, sql } from '../sql-warehouse/sql.ts'
-import { type Home, literal } from './names.ts'
+import type { DialectCatalog, CatalogColumn, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
+import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
+import { type DatabaseHome, literal } from './names.ts'
 import { type CatalogueType, typeText } from './types.ts'
 
 /** Schemas that every database has, and the hidden one of ours. */
 const serversOwn = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
 /** What of the server's catalogue is this client's. */
-export function catalogueOf({ prefix, ledger }: Home): Catalogue {
-  const apart = listed([...serversOwn, ledger].map(literal))
-  const own = piece(
+export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
+  const apart = sqlList([...serversOwn, ledger].map(literal))
+  const own = sqlFragment(
     prefix === ''
       ? `s.name not in (${apart.text}) and s.name not like 'db[_]%'`
       : `left(s.name, ${prefix.length}) = ${literal(prefix)}`,
@@ -23,15 +23,15 @@ export function catalogueOf({ prefix, ledger }: Home): Catalogue {
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
       const among = schemas
-        ? piece(` and s.name in (${schemas.map((each) => literal(prefix + each)).join(', ')})`)
-        : piece('')
+        ? sqlFragment(` and s.name in (${schemas.map((each) => literal(prefix + each)).join(', ')})`)
+        : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
           from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
           where o.type in ('U', 'V') and ${own}${among}`,
       )
       return rows.map(
-        ({ schema, name, id, type }): Relation => ({
+        ({ schema, name, id, type }): CatalogRelation => ({
           schema: without(schema),
           name,
           id: String(id),
@@ -47,7 +47,7 @@ export function catalogueOf({ prefix, ledger }: Home): Catalogue {
           where c.object_id = ${Number(id)} order by c.column_id`,
       )
       return rows.map(
-        (column): CatalogueColumn => ({
+        (column): CatalogColumn => ({
           name: column.name,
           type: typeText(column),
           nullable: Boolean(column.nullable),

@@ -1,11 +1,11 @@
-import type { Dialect } from '../sql-warehouse/sql-dialect.ts'
-import { openDialectWarehouse } from '../sql-warehouse/sql-warehouse.ts'
+import type { SqlDialect } from '../sql-warehouse/sql-dialect.ts'
+import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import type { Warehouse } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, namesOf } from './names.ts'
 import { catalogueOf } from './tsql-catalog.ts'
 import { changesOf } from './changes.ts'
-import { pour } from './tsql-loader.ts'
+import { bulkLoad } from './tsql-loader.ts'
 import { explain, explainQuery } from './problems.ts'
 import { provision } from './provision.ts'
 import { openSession } from './session.ts'
@@ -13,10 +13,10 @@ import { tsql } from './tokens.ts'
 import { types } from './types.ts'
 
 /** One client's part of a SQL Server. */
-export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
+export const sqlServerDialect = (access: ClientAccess): SqlDialect => tsqlDialect(access, changesOf)
 
 /** As it is of SQL Server, but for statements that another server has in other words. */
-export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): Dialect {
+export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): SqlDialect {
   const names = namesOf(access)
   let ownedViews = true
   return {
@@ -31,7 +31,7 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
     async provision() {
       ;({ ownedViews } = await provision(access))
     },
-    pour: (filling, content, signal) => pour(access, filling, content, signal),
+    copyRows: (filling, content, signal) => bulkLoad(access, filling, content, signal),
     explain,
     explainQuery,
     page: (place, columns, { limit, offset, order }) =>
@@ -43,5 +43,4 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
 export const orderText = (order: readonly string[]): string =>
   order.length > 0 ? order.map(bracketed).join(', ') : '(select null)'
 
-export const openSqlServerWarehouse = (access: ClientAccess): Warehouse =>
-  openDialectWarehouse(sqlServerDialect(access))
+export const openSqlServerWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(sqlServerDialect(access))

@@ -1,5 +1,5 @@
 import type { Connection } from 'tedious'
-import type { Filling, MadeColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
+import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
 import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
@@ -7,16 +7,16 @@ import { bulkCell, decimalBytes } from './bulk-cells.ts'
 import { connected } from './connection.ts'
 import { namesOf } from './names.ts'
 import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
-import type { Grown } from '../rows/cell-writer.ts'
+import type { GrowingBuffer } from '../rows/cell-writer.ts'
 import { digitsOf, isText } from './types.ts'
 
 /** The token before each row; the driver writes that of the first one of a chunk. */
 const rowToken = 0xd1
 
-/** See `Dialect.pour`: as one bulk load, which is all there or not at all. */
-export async function pour(
+/** See `SqlDialect.copyRows`: as one bulk load, which is all there or not at all. */
+export async function bulkLoad(
   access: ClientAccess,
-  { place, columns, shown }: Filling,
+  { place, columns, shown }: TableFill,
   content: LoadContent,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
@@ -45,7 +45,7 @@ export async function pour(
   const sent = rows()
   try {
     const table = namesOf(access).place(place)
-    const taken = await poured(connection, table, columns, sent, signal)
+    const taken = await runBulkLoad(connection, table, columns, sent, signal)
     if (failure !== undefined) throw failure
     if (taken !== counted.rows)
       throw new WarehouseProblem(
@@ -74,10 +74,10 @@ async function* until<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>)
 }
 
 /** Answers how many rows the server took. */
-async function poured(
+async function runBulkLoad(
   connection: Connection,
   table: string,
-  columns: Filling['columns'],
+  columns: TableFill['columns'],
   rows: AsyncIterable<Buffer[]>,
   signal: AbortSignal,
 ): Promise<number> {
@@ -126,7 +126,7 @@ function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer 
 }
 
 /** Whether a NULL of the type is a length of nought, as it is of all but texts. */
-function writeNone(type: SqlType): (out: Grown) => void {
+function writeNone(type: SqlType): (out: GrowingBuffer) => void {
   const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
   return (out) => {
     out.bytes.fill(bytes === 1 ? 0 : 0xff, out.at, out.at + bytes)
@@ -140,7 +140,7 @@ const nothing = Buffer.alloc(0)
  * A column as the driver takes it for a bulk load. The driver makes packets of objects, value by value, and loses digits on the way;
  * here the first column's value is the bytes of many whole rows, and the others have none.
  */
-function bulkColumn({ type }: MadeColumn, index: number): DataType {
+function bulkColumn({ type }: NewColumn, index: number): DataType {
   return {
     id: 0,
     type: 'BYTES',

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import type { Role } from '../sql-warehouse/sql-dialect.ts'
-import type { Home } from './names.ts'
+import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
+import type { DatabaseHome } from './names.ts'
 
 /** How to get in. */
-export interface Login {
+export interface DatabaseLogin {
   host: string
   port: number
   database: string
@@ -17,15 +17,15 @@ export interface Login {
 }
 
 /** One client's part of a server. */
-export interface ClientAccess extends Home {
+export interface ClientAccess extends DatabaseHome {
   /** Lower-case letters and digits. */
   key: string
   database: string
   /** Whether the client has a database of its own, rather than schemas in one that is there. */
   ownDatabase: boolean
-  logins: Readonly<Record<Role, Login>>
+  logins: Readonly<Record<SessionRole, DatabaseLogin>>
   /** As `service`, where logins and databases are made. */
-  master: Login
+  master: DatabaseLogin
 }
 
 /** What the passwords of a client's roles elsewhere are: those here are derived from them, and do not give them away. */
