@@ -1,5 +1,5 @@
 import type { Connection, Pool, Submittable } from 'pg'
-import { type BorrowedConnection, borrow } from './postgres-connections.ts'
+import { type Borrowed, borrow } from './postgres-connections.ts'
 
 /** The application name of connections that copy. They read no table, so loads do not wait for their snapshots (`older-snapshots.ts`). */
 export const copyApplicationName = 'sluice copy'
@@ -22,10 +22,10 @@ export class CopyConnection implements Disposable {
   pending = 0
   /** What it was given in all. */
   bytes = 0
-  readonly #borrowed: BorrowedConnection
+  readonly #borrowed: Borrowed
   readonly #copy: CopyInRequest
 
-  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest) {
+  private constructor(borrowed: Borrowed, copy: CopyInRequest) {
     this.#borrowed = borrowed
     this.#copy = copy
   }

@@ -106,7 +106,7 @@ export function destroySocket(client: Client | PoolClient): void {
 }
 
 /** A connection of a pool, in one hand. It is closed at its disposal, not reused, unless it was called sound. */
-export interface BorrowedConnection extends Disposable {
+export interface Borrowed extends Disposable {
   client: PoolClient
   /** Nothing of a failed transaction is left on it. */
   markReusable(): void
@@ -117,7 +117,7 @@ export interface BorrowedConnection extends Disposable {
 }
 
 /** Cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
-export async function borrow(pool: Pool, signal?: AbortSignal): Promise<BorrowedConnection> {
+export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed> {
   signal?.throwIfAborted()
   const client = await pool.connect()
   const abort = () => destroySocket(client)
@@ -126,7 +126,7 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
     signal?.removeEventListener('abort', abort)
     cuttable = false
   }
-  const borrowed: BorrowedConnection = {
+  const borrowed: Borrowed = {
     client,
     markReusable: () => (failed = false),
     ignoreAbort: spare,
@@ -153,7 +153,7 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
 export async function withClient<T>(
   pool: Pool,
   signal: AbortSignal | undefined,
-  work: (client: PoolClient, borrowed: BorrowedConnection) => Promise<T>,
+  work: (client: PoolClient, borrowed: Borrowed) => Promise<T>,
 ): Promise<T> {
   using borrowed = await borrow(pool, signal)
   try {

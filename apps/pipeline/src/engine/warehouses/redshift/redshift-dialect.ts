@@ -1,4 +1,4 @@
-import type { DialectCatalog, SqlDialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
+import type { DialectCatalog, Dialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { changesOf } from './changes.ts'
 import { connectionsOf } from './connections.ts'
@@ -11,7 +11,7 @@ import { types } from './types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
 
 /** One client's part of a Redshift cluster: a database of its own. */
-export function redshiftDialect(access: ClientAccess): SqlDialect {
+export function redshiftDialect(access: ClientAccess): Dialect {
   const connections = connectionsOf(access)
   return {
     names,

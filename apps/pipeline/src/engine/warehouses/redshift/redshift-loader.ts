@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { DatabaseError } from 'pg'
-import type { TableFill, SqlSession } from '../sql-warehouse/sql-dialect.ts'
+import type { TableFill, Session } from '../sql-warehouse/sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from '../sql-warehouse/sql.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
 import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
@@ -21,7 +21,7 @@ export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `SqlDialect.copyRows`: rows go into objects of a bucket, which the cluster fetches by COPY, all or none. No key tells what another load is
+ * See `Dialect.copyRows`: rows go into objects of a bucket, which the cluster fetches by COPY, all or none. No key tells what another load is
  * called, and what is left of a worker that died is swept.
  */
 export async function copyRows(
@@ -60,7 +60,7 @@ export async function copyRows(
 }
 
 async function copy(
-  session: SqlSession,
+  session: Session,
   access: ClientAccess,
   { place, columns, shown }: TableFill,
   { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
@@ -99,7 +99,7 @@ const loadErrors = (prefix: string) => [
 ]
 
 async function loadError(
-  session: SqlSession,
+  session: Session,
   shown: string,
   prefix: string,
   columns: TableFill['columns'],

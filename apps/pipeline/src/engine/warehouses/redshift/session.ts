@@ -1,6 +1,6 @@
 import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
-import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } from '../sql-warehouse/sql-dialect.ts'
-import { type SqlStatement, textOf } from '../sql-warehouse/sql.ts'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
+import { type Sql, textOf } from '../sql-warehouse/sql.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { names } from './names.ts'
 import type { Cell } from '../warehouse.ts'
@@ -24,7 +24,7 @@ function settings({ schemas = [], seconds = longest }: SessionOptions): string {
 }
 
 /** See `Dialect.open`. */
-export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<SqlSession> {
+export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<Session> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
   try {
@@ -36,7 +36,7 @@ export async function openSession(connections: ConnectionPool, opening: SessionO
   }
 }
 
-export class RedshiftSession implements SqlSession {
+export class RedshiftSession implements Session {
   readonly #borrowed: BorrowedClient
   readonly #opening: SessionOptions
   readonly #stop: () => void
@@ -53,11 +53,11 @@ export class RedshiftSession implements SqlSession {
     opening.signal?.addEventListener('abort', this.#stop, { once: true })
   }
 
-  async execute(statement: SqlStatement): Promise<void> {
+  async execute(statement: Sql): Promise<void> {
     await this.#ask(statement)
   }
 
-  async rows<Row>(statement: SqlStatement): Promise<Row[]> {
+  async rows<Row>(statement: Sql): Promise<Row[]> {
     return (await this.#ask(statement)) as Row[]
   }
 
@@ -89,7 +89,7 @@ export class RedshiftSession implements SqlSession {
     return this.#heard(() => columnsOf(this.#borrowed.client, text))
   }
 
-  async #ask({ texts, values }: SqlStatement): Promise<unknown[]> {
+  async #ask({ texts, values }: Sql): Promise<unknown[]> {
     const text = textOf({ texts, values }, (number) => `$${number}`)
     // By the extended protocol, which takes one statement and no more.
     const query = { text, values: [...values], queryMode: 'extended' }

@@ -1,18 +1,18 @@
 import type { Place } from '../views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
-import { type RelationMark, type ViewMark, dropMark, readMarks, setMark } from './ledger.ts'
-import { withSession, findRelation, hiddenName, placeKey } from './table-shape.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import { type Mark, type ViewMark, dropMark, readMarks, setMark } from './ledger.ts'
+import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from './sql-queries.ts'
 
 /** A view that is kept, where it is. */
 export interface ManagedView extends Place {
   id: string
-  mark: RelationMark & { view: ViewMark }
+  mark: Mark & { view: ViewMark }
 }
 
 /** All views that we manage. */
-export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
+export async function listManagedViews(dialect: Dialect, session: Session): Promise<ManagedView[]> {
   const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
   return relations.flatMap(({ id, schema, name }) => {
@@ -43,11 +43,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Place
 }
 
 /** Takes them away, those above first. */
-export async function dropViews(
-  dialect: SqlDialect,
-  session: SqlSession,
-  views: readonly ManagedView[],
-): Promise<void> {
+export async function dropViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
   for (const view of views.toReversed()) {
     await session.execute(dialect.changes.dropView(view))
     await dropMark(dialect, session, view.id)
@@ -55,11 +51,7 @@ export async function dropViews(
 }
 
 /** Recreates the views in the order of their dependencies. */
-export async function recreateViews(
-  dialect: SqlDialect,
-  session: SqlSession,
-  views: readonly ManagedView[],
-): Promise<void> {
+export async function recreateViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
   for (const view of views) {
     for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
     const { id } = (await findRelation(dialect, session, view))!
@@ -67,15 +59,12 @@ export async function recreateViews(
   }
 }
 
-/** What stands in for what, by `keyOf`. */
-export type TableSubstitutes = ReadonlyMap<string, Place>
-
 /**
  * Whether views would be taken over other tables: each is made under a hidden name, over what stands in for what it reads, and taken away.
  * Those below come first. Throws what the server says. Answers the ids of those that make sense.
  */
 export async function assertViewsCompile(
-  dialect: SqlDialect,
+  dialect: Dialect,
   views: readonly ManagedView[],
   given: TableSubstitutes,
 ): Promise<ReadonlySet<string>> {

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql.ts'
 
 /** What is kept of a view's making. */
@@ -19,7 +19,7 @@ export interface ViewMark {
 }
 
 /** What is known of a table or view beside what the server's catalogue says. It is kept by the relation's id, so it moves with it. */
-export interface RelationMark {
+export interface Mark {
   /** LOADED: published. STAGING: waiting to be. VIEW: of either kind. PASSING: something for the moment. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
   /** Whose it is; of what is no run's, until when somebody may be at it, in milliseconds. */
@@ -50,7 +50,7 @@ export interface RelationMark {
 const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
 /** Makes what is missing of the ledger. */
-export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
+export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
   const settled = dialect.publication === 'NON_TRANSACTIONAL'
   for (const table of ['marks', 'runs', ...(settled ? (['decisions', 'turn'] as const) : [])] as const)
     await ensureTable(dialect, session, table)
@@ -58,7 +58,7 @@ export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Pr
     await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
-async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
+async function ensureTable(dialect: Dialect, session: Session, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
   const there = () => countEntries(dialect, session, table)
   try {
@@ -72,7 +72,7 @@ async function ensureTable(dialect: SqlDialect, session: SqlSession, table: Ledg
   }
 }
 
-export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
+export async function countEntries({ names }: Dialect, session: Session, table: LedgerTable): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
 }
@@ -90,8 +90,8 @@ type LedgerTable = keyof typeof tables
 
 /** Entries by whose they are: of all, or of one. */
 export async function readEntries(
-  { names }: SqlDialect,
-  session: SqlSession,
+  { names }: Dialect,
+  session: Session,
   table: LedgerTable,
   whose?: string,
 ): Promise<Map<string, unknown>> {
@@ -111,8 +111,8 @@ export async function readEntries(
 }
 
 export async function writeEntry(
-  { names }: SqlDialect,
-  session: SqlSession,
+  { names }: Dialect,
+  session: Session,
   table: LedgerTable,
   whose: string,
   entry: unknown,
@@ -133,8 +133,8 @@ const asciiJson = (entry: unknown): string =>
   )
 
 export async function deleteEntry(
-  { names }: SqlDialect,
-  session: SqlSession,
+  { names }: Dialect,
+  session: Session,
   table: LedgerTable,
   whose: string,
 ): Promise<void> {
@@ -144,26 +144,22 @@ export async function deleteEntry(
 }
 
 /** Within a transaction: until that ends nobody else publishes, nor passes the fence. */
-export async function lockLedger({ changes }: SqlDialect, session: SqlSession): Promise<void> {
+export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
 /** The marks of all relations of the client, or of one, by id. */
-export async function readMarks(
-  dialect: SqlDialect,
-  session: SqlSession,
-  id?: string,
-): Promise<Map<string, RelationMark>> {
-  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMark>
+export async function readMarks(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
+  return (await readEntries(dialect, session, 'marks', id)) as Map<string, Mark>
 }
 
 /** Written in the transaction of what it is about, where there is one. */
-export async function setMark(dialect: SqlDialect, session: SqlSession, id: string, mark: RelationMark): Promise<void> {
+export async function setMark(dialect: Dialect, session: Session, id: string, mark: Mark): Promise<void> {
   await dropMark(dialect, session, id)
   await writeEntry(dialect, session, 'marks', id, mark)
 }
 
-export async function dropMark(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
+export async function dropMark(dialect: Dialect, session: Session, id: string): Promise<void> {
   await deleteEntry(dialect, session, 'marks', id)
 }
 
@@ -174,8 +170,8 @@ interface RunEntry {
 }
 
 export async function findPublication(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   run: string,
 ): Promise<Publication | undefined> {
   const entry = (await readEntries(dialect, session, 'runs', run)).get(run) as RunEntry | undefined
@@ -192,8 +188,8 @@ export async function findPublication(
 }
 
 export async function enterRun(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   run: string,
   entry: Pick<RunEntry, 'attempt' | 'tables'>,
 ): Promise<void> {
@@ -202,7 +198,7 @@ export async function enterRun(
 }
 
 /** Forgets runs of more than so many days ago whose rows no table holds any more; answers how many. */
-export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
+export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
   const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000
   let dropped = 0

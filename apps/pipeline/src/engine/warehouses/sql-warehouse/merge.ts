@@ -3,10 +3,10 @@ import { WarehouseProblem } from '../warehouse.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { replacedColumns, stagedRecords } from '../whole-records.ts'
 import type { Place } from '../views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import { type SqlLoad } from './sql-loader.ts'
 import { feedOf } from './plan-table.ts'
-import { type RelationMark, setMark } from './ledger.ts'
+import { type Mark, setMark } from './ledger.ts'
 import { withSession, findRelation, hiddenName, type TableShape } from './table-shape.ts'
 import { tableMark, type StagingColumn } from './staging.ts'
 
@@ -25,10 +25,7 @@ export interface MergeInput {
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows(
-  dialect: SqlDialect,
-  { staging, columns, keys, replaced, live, records }: MergeInput,
-): string {
+export function mergedRows(dialect: Dialect, { staging, columns, keys, replaced, live, records }: MergeInput): string {
   const { names } = dialect
   const { quoted } = names
   const there = new Set(live.columns.map(({ name }) => name))
@@ -49,7 +46,7 @@ select ${kept.join(', ')} from ${table} as live where not exists (select 1 from 
 }
 
 /** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
-function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
+function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
   const parts = keys.map((key) => text(`record.${names.quoted(key)}`))
   // Some servers join no more than two texts at once.
@@ -68,7 +65,7 @@ export interface MergedTable extends Place {
  * nothing. They are read and written as the client's user, so that no text of theirs runs with more rights than they have.
  */
 export async function writeMergedTable(
-  dialect: SqlDialect,
+  dialect: Dialect,
   load: SqlLoad,
   records: SqlLoad | undefined,
   live: TableShape,
@@ -90,7 +87,7 @@ export async function writeMergedTable(
     }),
   )
   const { run, attempt, schema, table } = load.target
-  const mark: RelationMark = {
+  const mark: Mark = {
     kind: 'STAGING',
     run,
     attempt,
@@ -118,11 +115,11 @@ export async function writeMergedTable(
 
 /** An empty table that role `load` may fill. One that an earlier try left is taken away. */
 export async function createFillableTable(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   place: Place,
   columns: readonly { name: string; type: string; nullable: boolean }[],
-  mark: RelationMark,
+  mark: Mark,
 ): Promise<string> {
   const { changes } = dialect
   await session.execute(changes.dropTable(place))
@@ -133,7 +130,7 @@ export async function createFillableTable(
   return id
 }
 
-export async function countRows({ names }: SqlDialect, session: SqlSession, place: Place): Promise<number> {
+export async function countRows({ names }: Dialect, session: Session, place: Place): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>({
     texts: [`select count(*) as n from ${names.place(place)}`],
     values: [],

@@ -3,8 +3,8 @@ import { type PublishedTable, type PublishOptions, type TableChange } from '../w
 import { fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
 import type { ManagedView } from './dependent-views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
-import { type RelationMark, readMarks } from './ledger.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import { type Mark, readMarks } from './ledger.ts'
 import { assertTableOwned, type SqlLoad } from './sql-loader.ts'
 import { countRows, type MergedTable, writeMergedTable } from './merge.ts'
 import { planTableAfterLoad, type LoadPlan } from './plan-table.ts'
@@ -24,7 +24,7 @@ export interface PlannedPublication {
 
 /** What was planned before over the table that is still there is not done again: merging writes all of it. */
 export async function planPublication(
-  dialect: SqlDialect,
+  dialect: Dialect,
   load: SqlLoad,
   { merging, records }: { merging: boolean; records: SqlLoad | undefined },
   signal: AbortSignal,
@@ -57,14 +57,14 @@ export const waitingTable = ({ load, merged }: PlannedPublication) => ({
 /** What is said of a table from its publication on. */
 export interface PublishedState {
   live: TableShape | undefined
-  mark: RelationMark
+  mark: Mark
   published: PublishedTable
 }
 
 /** Throws WAREHOUSE_BUSY where another run changed the table since it was planned, `LostRun` where the rows are gone. */
 export async function planPublishedState(
-  dialect: SqlDialect,
-  { ledger, tables }: { ledger: SqlSession; tables: SqlSession },
+  dialect: Dialect,
+  { ledger, tables }: { ledger: Session; tables: Session },
   planned: PlannedPublication,
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
@@ -95,7 +95,7 @@ export async function planPublishedState(
 }
 
 /** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
-export function planCurrentTable(dialect: SqlDialect, live: TableShape | undefined, load: SqlLoad): LoadPlan {
+export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlLoad): LoadPlan {
   const { target, held, reading, written } = load
   const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
@@ -113,7 +113,7 @@ export const affectsViews = ({ kind }: TableChange): boolean =>
 
 /** A view that stood over the old types and does not over the new ones. */
 export const viewRebuildProblem = (
-  dialect: SqlDialect,
+  dialect: Dialect,
   error: unknown,
   views: readonly ManagedView[],
   place: string,

@@ -2,12 +2,12 @@ import { types } from 'node:util'
 import { LostRun } from '../../lost-run.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { redactValues } from '../query-problems.ts'
-import type { SqlDialect } from './sql-dialect.ts'
+import type { Dialect } from './sql-dialect.ts'
 import { asSentence } from '../../../as-sentence.ts'
 import { missingTableAdvice } from '../query-problems.ts'
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function problemOf({ explain }: Pick<SqlDialect, 'explain'>, error: unknown, place: string): unknown {
+export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
   const verdict = explain(error)
   if (!verdict) return error
@@ -17,7 +17,7 @@ export function problemOf({ explain }: Pick<SqlDialect, 'explain'>, error: unkno
 
 /** What went wrong with a query that users wrote: the server's sentence, and the place in their text. */
 export function queryProblemOf(
-  dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
+  dialect: Pick<Dialect, 'explain' | 'explainQuery'>,
   error: unknown,
   { values = [] }: Pick<UserQuery, 'values'>,
   seconds: number,
@@ -61,7 +61,7 @@ export const isBusy = (error: unknown): boolean =>
 
 /** Why something cannot change below its views, from what the server says of them over it. What may pass by itself is left as it is. */
 export function viewsDepend(
-  dialect: SqlDialect,
+  dialect: Dialect,
   error: unknown,
   place: string,
   sentence: (reason: string) => string,

@@ -4,7 +4,7 @@ import { assertReadyToPublish } from '../ready-to-publish.ts'
 import type { Place } from '../views.ts'
 import type { Publication, PublishOptions, PublishedTable } from '../warehouse.ts'
 import { type ManagedView, dropViews, listManagedViews, recreateViews, viewsAbove } from './dependent-views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import { dropMark, enterRun, lockLedger, findPublication, setMark } from './ledger.ts'
 import type { SqlLoad } from './sql-loader.ts'
 import {
@@ -39,7 +39,7 @@ const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
  * its place under its name.
  */
 export async function publish(
-  dialect: SqlDialect,
+  dialect: Dialect,
   given: readonly SqlLoad[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
@@ -95,13 +95,13 @@ export async function publish(
 }
 
 /** See `Warehouse.closeRun`. An attempt that has passed the fence holds the ledger lock until it has committed. */
-export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication | undefined> {
+export function fenceRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
 /** In one transaction. */
 async function publishInTransaction(
-  dialect: SqlDialect,
+  dialect: Dialect,
   planned: readonly PlannedPublication[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
@@ -143,8 +143,8 @@ async function publishInTransaction(
 
 /** One table takes its place. Throws WAREHOUSE_BUSY where another run changed it since it was planned. */
 async function swapTable(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   planned: PlannedPublication,
   options: PublishOptions,
   old: Place[],
@@ -172,7 +172,7 @@ async function swapTable(
 }
 
 /** Old rows that stay are swept; their readers may hold them for a while. */
-async function dropOldTables(dialect: SqlDialect, session: SqlSession, old: readonly Place[]): Promise<void> {
+async function dropOldTables(dialect: Dialect, session: Session, old: readonly Place[]): Promise<void> {
   try {
     for (const place of old) await session.execute(dialect.changes.dropTable(place))
   } catch {
@@ -182,7 +182,7 @@ async function dropOldTables(dialect: SqlDialect, session: SqlSession, old: read
 }
 
 /** Returns a key that several rows share, or undefined. */
-async function findDuplicateKey(dialect: SqlDialect, load: SqlLoad, signal: AbortSignal): Promise<string | undefined> {
+async function findDuplicateKey(dialect: Dialect, load: SqlLoad, signal: AbortSignal): Promise<string | undefined> {
   const keys = load.keys.map((name) => dialect.names.quoted(name)).join(', ')
   const text = `select ${keys} from ${load.stagingTable} group by ${keys} having count(*) > 1`
   return withSession(dialect, { role: 'read', signal }, async (session) => {
@@ -218,7 +218,7 @@ export async function runCleanup(tidy: () => Promise<void>, { behind }: PublishO
  * down: from then on the run is published, whoever carries it out. Each table is the old one or the new one, or for a moment nowhere.
  */
 async function publishByDecision(
-  dialect: SqlDialect,
+  dialect: Dialect,
   planned: readonly PlannedPublication[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
@@ -249,7 +249,7 @@ async function publishByDecision(
 
 /** Tables whose columns change, with the views above all of them. */
 function tablesWithViewChanges(
-  dialect: SqlDialect,
+  dialect: Dialect,
   planned: readonly PlannedPublication[],
   views: readonly ManagedView[],
 ) {
@@ -262,7 +262,7 @@ function tablesWithViewChanges(
 
 /** Whether the views above make sense over the new columns, before anything is decided. */
 async function assertViewsAboveCompile(
-  dialect: SqlDialect,
+  dialect: Dialect,
   planned: readonly PlannedPublication[],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
@@ -277,7 +277,7 @@ async function assertViewsAboveCompile(
 }
 
 async function makeDecision(
-  dialect: SqlDialect,
+  dialect: Dialect,
   hands: PublishSessions,
   planned: readonly PlannedPublication[],
   tried: ReadonlySet<string>,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Place } from '../views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import {
-  type RelationMark,
+  type Mark,
   countEntries,
   dropMark,
   writeEntry,
@@ -16,7 +16,7 @@ import {
 import { tableInUse, isBusy, problemOf } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { type PublishedTable, WarehouseProblem } from '../warehouse.ts'
-import { type SqlStatement, plainSql } from './sql.ts'
+import { type Sql, plainSql } from './sql.ts'
 
 /** Seconds that a change waits for readers of the table or for the publish lock. */
 const lockWaitSeconds = 30
@@ -27,7 +27,7 @@ const readerWaitSeconds = 5
  * transactions, those keep each other apart by themselves.
  */
 export async function withPublishLock<Result>(
-  dialect: SqlDialect,
+  dialect: Dialect,
   work: (hands: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   if (dialect.publication === 'TRANSACTION')
@@ -44,7 +44,7 @@ export async function withPublishLock<Result>(
 
 /** Runs `work` after every pending publication has ended, in both publication modes. */
 export const afterPendingPublications = <Result>(
-  dialect: SqlDialect,
+  dialect: Dialect,
   work: (hands: PublishSessions) => Promise<Result>,
 ): Promise<Result> =>
   dialect.publication === 'NON_TRANSACTIONAL'
@@ -52,7 +52,7 @@ export const afterPendingPublications = <Result>(
     : withPublishSessions(dialect, lockWaitSeconds, (hands) => withLedgerLock(dialect, hands, () => work(hands)))
 
 async function withPublishSessions<Result>(
-  dialect: SqlDialect,
+  dialect: Dialect,
   seconds: number,
   work: (hands: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
@@ -62,7 +62,7 @@ async function withPublishSessions<Result>(
 }
 
 async function withLedgerLock<Result>(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { ledger }: PublishSessions,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -74,7 +74,7 @@ async function withLedgerLock<Result>(
 
 /** Records the decision. It takes effect when the transaction of the publish lock commits. */
 export async function recordDecision(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { ledger }: PublishSessions,
   decision: PublicationDecision,
 ): Promise<void> {
@@ -82,7 +82,7 @@ export async function recordDecision(
 }
 
 /** Applies recorded decisions of this or of a crashed process. Returns the tables that it retired. */
-export async function recover(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<Place[]> {
+export async function recover(dialect: Dialect, seconds = lockWaitSeconds): Promise<Place[]> {
   return withPublishSessions(
     dialect,
     seconds,
@@ -92,13 +92,13 @@ export async function recover(dialect: SqlDialect, seconds = lockWaitSeconds): P
 
 /** Runs `work` in one transaction if the server supports transactional DDL. */
 export const inTransactionIfSupported = (
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   work: () => Promise<void>,
 ): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(work) : work())
 
 /** Applies pending decisions before tables are read. Ignores a decision that is blocked by readers. */
-export async function recoverPending(dialect: SqlDialect, session: SqlSession): Promise<void> {
+export async function recoverPending(dialect: Dialect, session: Session): Promise<void> {
   if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
   await recover(dialect, readerWaitSeconds).catch((error: unknown) => {
     if (!isBusy(problemOf(dialect, error, 'The warehouse'))) throw error
@@ -106,7 +106,7 @@ export async function recoverPending(dialect: SqlDialect, session: SqlSession): 
 }
 
 /** A table is briefly missing during its rename: recovers pending decisions and retries once. */
-export async function retryOnMissingTable<Result>(dialect: SqlDialect, work: () => Promise<Result>): Promise<Result> {
+export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
@@ -120,7 +120,7 @@ export async function retryOnMissingTable<Result>(dialect: SqlDialect, work: () 
  * What we have put aside ourselves goes. What another had decided stays until it is swept: their last statement may still be on its way, and
  * finds the name taken then.
  */
-export async function dropRetiredTables(dialect: SqlDialect, aside: readonly Place[]): Promise<void> {
+export async function dropRetiredTables(dialect: Dialect, aside: readonly Place[]): Promise<void> {
   if (aside.length === 0) return
   await withSession(dialect, { role: 'service' }, async (session) => {
     for (const place of aside) await session.execute(dialect.changes.dropTable(place))
@@ -134,7 +134,7 @@ export async function dropRetiredTables(dialect: SqlDialect, aside: readonly Pla
 export interface PublicationDecision {
   steps: DecisionStep[]
   /** What is known from then on of what stands at these places; under `id`, where it has that already, it is said with the decision. */
-  marks: { place: Place; id?: string; mark: RelationMark }[]
+  marks: { place: Place; id?: string; mark: Mark }[]
   /** Ids of what is known no more. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
@@ -150,13 +150,13 @@ export type DecisionStep =
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
   /** Within the transaction that holds the turn: for rows of the ledger. */
-  ledger: SqlSession
+  ledger: Session
   /** Outside that transaction: for tables, views and catalog queries. */
-  tables: SqlSession
+  tables: Session
 }
 
 /** Undefined where nothing was decided. */
-async function applyDecisions(dialect: SqlDialect, hands: PublishSessions): Promise<Place[] | undefined> {
+async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise<Place[] | undefined> {
   const { ledger, tables } = hands
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
   if (decisions.size === 0) return undefined
@@ -181,7 +181,7 @@ async function applyDecisions(dialect: SqlDialect, hands: PublishSessions): Prom
  * the run can be published again.
  */
 async function applySteps(
-  dialect: SqlDialect,
+  dialect: Dialect,
   hands: PublishSessions,
   steps: readonly DecisionStep[],
 ): Promise<Place[] | undefined> {
@@ -196,7 +196,7 @@ async function applySteps(
 
 /** Answers what it has put aside; undefined as above. */
 async function applyStep(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { ledger, tables }: PublishSessions,
   step: DecisionStep,
 ): Promise<Place[] | undefined> {
@@ -206,7 +206,7 @@ async function applyStep(
     (await dialect.catalogue.relations(tables, [place.schema])).map((relation) => [relation.name, relation]),
   )
   const standing = there.get(place.name)
-  const act = (statements: readonly SqlStatement[]) =>
+  const act = (statements: readonly Sql[]) =>
     timeoutAsBusy(dialect, quotePlace(place), async () => {
       // Fails if the publish lock was lost, so that nothing is changed without it.
       await ledger.rows(plainSql('select 1 as held'))
@@ -245,7 +245,7 @@ async function applyStep(
 }
 
 /** Such a server may have no end of its own to waiting for a lock. */
-async function timeoutAsBusy(dialect: SqlDialect, what: string, work: () => Promise<void>): Promise<void> {
+async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { uniqueNames } from '../identifiers.ts'
 import type { Place } from '../views.ts'
 import { dropViews, listManagedViews, recreateViews, viewsAbove } from './dependent-views.ts'
-import type { SqlDialect } from './sql-dialect.ts'
-import { type RelationMark, type ViewMark, dropMark, lockLedger, setMark } from './ledger.ts'
+import type { Dialect } from './sql-dialect.ts'
+import { type Mark, type ViewMark, dropMark, lockLedger, setMark } from './ledger.ts'
 import { countRows, createFillableTable } from './merge.ts'
 import { readColumns } from './sql-queries.ts'
 import type { PublishSessions, DecisionStep } from './recovery.ts'
@@ -40,7 +40,7 @@ export interface ViewLimits {
  * before that is known.
  */
 export async function assertViewCompiles(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { schema }: Place,
   query: string,
   { seconds }: ViewLimits,
@@ -59,19 +59,19 @@ export async function assertViewCompiles(
 /** A table with the rows of a query, out of sight. */
 export interface FilledTable extends Place {
   id: string
-  mark: RelationMark
+  mark: Mark
 }
 
 /** As role `load`, at the types that the query has. */
 export const createFilledTable = (
-  dialect: SqlDialect,
+  dialect: Dialect,
   ...given: TailOf<Parameters<typeof tryCreateFilledTable>>
 ): Promise<FilledTable> => retryOnMissingTable(dialect, () => tryCreateFilledTable(dialect, ...given))
 
 type TailOf<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
 
 async function tryCreateFilledTable(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { schema }: Place,
   view: ViewMark,
   { seconds, empty = false }: ViewLimits,
@@ -81,7 +81,7 @@ async function tryCreateFilledTable(
   const names = uniqueNames(found.map(({ name }) => name))
   const columns = found.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
-  const passing: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
+  const passing: Mark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
   const id = await withSession(dialect, { role: 'service' }, (session) =>
     createFillableTable(dialect, session, place, columns, passing),
   )
@@ -102,7 +102,7 @@ async function tryCreateFilledTable(
 
 /** Takes a view away, with or without rows of its own. */
 export async function dropRelation(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { tables, ledger }: PublishSessions,
   relation: Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>,
 ): Promise<void> {
@@ -120,10 +120,7 @@ export interface ViewReplacement {
 }
 
 /** At one stroke, and the views above it anew. Throws VIEWS_DEPEND, with nothing changed, where one of them makes no sense any more. */
-export async function replaceInTransaction(
-  dialect: SqlDialect,
-  { place, instead, made }: ViewReplacement,
-): Promise<void> {
+export async function replaceInTransaction(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   await withSession(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
       await lockLedger(dialect, session)
@@ -145,12 +142,7 @@ export async function replaceInTransaction(
   )
 }
 
-export const viewsAboveProblem = (
-  dialect: SqlDialect,
-  error: unknown,
-  above: readonly string[],
-  place: string,
-): unknown =>
+export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown =>
   viewsDepend(
     dialect,
     error,
@@ -160,11 +152,11 @@ export const viewsAboveProblem = (
   )
 
 /** As `putInPlace`, where views and tables are no part of a transaction: it is decided, and carried out. */
-export async function replaceByDecision(dialect: SqlDialect, { place, instead, made }: ViewReplacement): Promise<void> {
+export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   const tried = await assertViewsAboveCompile(dialect, place, made)
   const isHere = (other: Place) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
-  const mark: RelationMark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
+  const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
   // A view is changed where it is, a table put aside; what is of the other kind, or elsewhere, goes.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
@@ -197,7 +189,7 @@ export async function replaceByDecision(dialect: SqlDialect, { place, instead, m
 
 /** Those above are tried over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
 async function assertViewsAboveCompile(
-  dialect: SqlDialect,
+  dialect: Dialect,
   place: Place,
   made: ViewReplacement['made'],
 ): Promise<ReadonlySet<string>> {

@@ -2,8 +2,8 @@ import { measuredColumn } from '../measured.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
-import type { SqlDialect, CatalogRelation, SqlSession } from './sql-dialect.ts'
-import { dropMark, type RelationMark, readMarks } from './ledger.ts'
+import type { Dialect, CatalogRelation, Session } from './sql-dialect.ts'
+import { dropMark, type Mark, readMarks } from './ledger.ts'
 import { feedOf } from './plan-table.ts'
 import { withPublishLock } from './recovery.ts'
 import {
@@ -19,11 +19,7 @@ import {
 } from './table-shape.ts'
 
 /** Rows as the load counted them; what was measured of columns, as it did. */
-export async function describeTable(
-  dialect: SqlDialect,
-  session: SqlSession,
-  shape: TableShape,
-): Promise<WarehouseTable> {
+export async function describeTable(dialect: Dialect, session: Session, shape: TableShape): Promise<WarehouseTable> {
   const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
   return {
     schema: shape.schema,
@@ -39,8 +35,8 @@ export async function describeTable(
 }
 
 export async function findTables(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   places: readonly Place[],
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
@@ -57,14 +53,14 @@ export async function findTables(
 }
 
 /** The client's own, by name. */
-export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession): Promise<string[]> {
+export async function listSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
 /** By schema, then by name. */
 export async function listRelations(
-  { catalogue }: SqlDialect,
-  session: SqlSession,
+  { catalogue }: Dialect,
+  session: Session,
   schemas: readonly string[],
 ): Promise<Place[]> {
   if (schemas.length === 0) return []
@@ -79,8 +75,8 @@ const sortKey = ({ schema, name }: Place): string => `${schema}\0${name}`
 
 /** The newest rows that wait to become this table. */
 export async function findStaging(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   { schema, name }: Place,
 ): Promise<StagingTable | undefined> {
   const marks = await readMarks(dialect, session)
@@ -109,7 +105,7 @@ const dropWaitSeconds = 60
  * relation is nowhere: it may have become a table meanwhile.
  */
 export async function sweepStaging(
-  dialect: SqlDialect,
+  dialect: Dialect,
   alive: () => Promise<ReadonlySet<string>>,
   unsure: Map<string, number>,
 ): Promise<number> {
@@ -141,7 +137,7 @@ export async function sweepStaging(
   return dropped
 }
 
-async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[]): Promise<void> {
+async function dropAll(dialect: Dialect, relations: readonly CatalogRelation[]): Promise<void> {
   if (relations.length === 0) return
   const { dropView, dropTable } = dialect.changes
   await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
@@ -151,8 +147,8 @@ async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[
 }
 
 async function dropEmptySchemas(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   relations: readonly CatalogRelation[],
   isLeft: (what: string) => boolean,
 ): Promise<void> {
@@ -165,10 +161,10 @@ async function dropEmptySchemas(
 
 /** Of relations that are gone; answers of how many staging tables. Marks that came meanwhile are not among these. */
 async function dropStaleMarks(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   relations: readonly CatalogRelation[],
-  marks: ReadonlyMap<string, RelationMark>,
+  marks: ReadonlyMap<string, Mark>,
 ): Promise<number> {
   const there = new Set(relations.map(({ id }) => id))
   let staging = 0
@@ -180,14 +176,10 @@ async function dropStaleMarks(
   return staging
 }
 
-export async function findFeed(
-  dialect: SqlDialect,
-  session: SqlSession,
-  place: Place,
-): Promise<FeedMemory | undefined> {
+export async function findFeed(dialect: Dialect, session: Session, place: Place): Promise<FeedMemory | undefined> {
   return feedOf(await readShape(dialect, session, place))
 }
 
-export async function findCursor(dialect: SqlDialect, session: SqlSession, place: Place): Promise<unknown> {
+export async function findCursor(dialect: Dialect, session: Session, place: Place): Promise<unknown> {
   return (await readShape(dialect, session, place))?.mark?.cursor
 }

@@ -1,7 +1,7 @@
 import type { SqlLanguage } from '../sql-names.ts'
 import type { Place } from '../views.ts'
 import type { Cell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
-import type { SqlStatement } from './sql.ts'
+import type { Sql } from './sql.ts'
 
 /**
  * Who asks. `service` is the operator's user: it makes and publishes. SQL of users and every question about their rows runs as the
@@ -27,11 +27,11 @@ export interface SessionOptions {
  * One connection that nobody else uses. Disposing closes it, and what it was doing ends at the server. Throws what the driver throws;
  * `Dialect.explain` makes sentences of that.
  */
-export interface SqlSession extends AsyncDisposable {
+export interface Session extends AsyncDisposable {
   /** One statement. */
-  execute(statement: SqlStatement): Promise<void>
+  execute(statement: Sql): Promise<void>
   /** A few rows of our own asking, with numbers where they are exact and text else. */
-  rows<Row>(statement: SqlStatement): Promise<Row[]>
+  rows<Row>(statement: Sql): Promise<Row[]>
   /** What `work` does to rows is done all or not at all; what it does to tables and views as `Dialect.publication` says. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   /**
@@ -108,37 +108,37 @@ export interface CatalogColumn {
 
 /** What is asked of the server's catalogue, of this client's part alone. `session` is of role `service`. */
 export interface DialectCatalog {
-  schemas(session: SqlSession): Promise<string[]>
+  schemas(session: Session): Promise<string[]>
   /** Of these schemas, or of all the client's; without an order, hidden ones included. */
-  relations(session: SqlSession, schemas?: readonly string[]): Promise<CatalogRelation[]>
+  relations(session: Session, schemas?: readonly string[]): Promise<CatalogRelation[]>
   /** In their order. */
-  columns(session: SqlSession, relation: CatalogRelation): Promise<CatalogColumn[]>
+  columns(session: Session, relation: CatalogRelation): Promise<CatalogColumn[]>
   /** Views that read it at once, as far as the server keeps that; none where it does not. */
-  readers?(session: SqlSession, relation: CatalogRelation): Promise<CatalogRelation[]>
+  readers?(session: Session, relation: CatalogRelation): Promise<CatalogRelation[]>
   /** Bytes on disk of a table, as well as the server knows. */
-  bytes(session: SqlSession, relation: CatalogRelation): Promise<number>
+  bytes(session: Session, relation: CatalogRelation): Promise<number>
 }
 
 /** Statements that every server has under another name. */
 export interface DialectStatements {
-  createSchema(schema: string): SqlStatement[]
-  dropSchema(schema: string): SqlStatement[]
-  createTable(place: Place, columns: readonly NewColumn[]): SqlStatement
-  dropTable(place: Place): SqlStatement
-  dropColumn(place: Place, column: string): SqlStatement
-  dropView(place: Place): SqlStatement
+  createSchema(schema: string): Sql[]
+  dropSchema(schema: string): Sql[]
+  createTable(place: Place, columns: readonly NewColumn[]): Sql
+  dropTable(place: Place): Sql
+  dropColumn(place: Place, column: string): Sql
+  dropView(place: Place): Sql
   /** A table or view under another name in its own schema. Fails where the name is taken. */
-  rename(from: Place, to: string): SqlStatement
+  rename(from: Place, to: string): Sql
   /** A view of a user's text, `role load`'s rights behind it: whoever reads it gets no more than that user. */
-  createView(place: Place, text: string): SqlStatement[]
+  createView(place: Place, text: string): Sql[]
   /** Gives a view that is there another text: readers see the one or the other. Where publication is NON_TRANSACTIONAL. */
-  changeView?(place: Place, text: string): SqlStatement[]
+  changeView?(place: Place, text: string): Sql[]
   /** Puts the rows of a query into a table, column by column. */
-  insert(place: Place, columns: readonly string[], query: string): SqlStatement[]
+  insert(place: Place, columns: readonly string[], query: string): Sql[]
   /** What users of the client may do with a table that is theirs to read; for one that `load` fills, to write as well. */
-  grant(place: Place, to: 'READ' | 'FILL'): SqlStatement[]
+  grant(place: Place, to: 'READ' | 'FILL'): Sql[]
   /** Lets no other publication of this client go on until the transaction ends. */
-  lockLedger(): SqlStatement[]
+  lockLedger(): Sql[]
   /** Behind the columns of the ledger's tables, which are small and changed row by row; nothing by default. */
   ledgerOptions?: string
 }
@@ -182,7 +182,7 @@ export interface QueryProblem {
  * What differs from one SQL server to the next, for one client of it. Everything else that a warehouse does is in this folder once:
  * the ledger, evolution of tables, publication, merging, transformations, rehearsals, views, queries with their caps, sweeping.
  */
-export interface SqlDialect {
+export interface Dialect {
   readonly names: DialectNames
   readonly types: DialectTypes
   readonly catalogue: DialectCatalog
@@ -197,7 +197,7 @@ export interface SqlDialect {
    * behind FROM, JOIN, INTO, UPDATE and the like.
    */
   readonly bareNames: 'PATH' | 'REWRITTEN'
-  open(opening: SessionOptions): Promise<SqlSession>
+  open(opening: SessionOptions): Promise<Session>
   /** Makes the client's part of the server and its users, or mends them. Idempotent. The ledger's tables are made by the core. */
   provision(): Promise<void>
   /** Streams rows into an empty table, with back-pressure, once. An error of the content comes out as it is. */

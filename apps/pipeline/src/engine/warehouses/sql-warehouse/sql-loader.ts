@@ -10,7 +10,7 @@ import {
   type LoadTarget,
   WarehouseProblem,
 } from '../warehouse.ts'
-import type { SqlDialect } from './sql-dialect.ts'
+import type { Dialect } from './sql-dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { problemOf } from './problems.ts'
 import { recoverPending } from './recovery.ts'
@@ -57,10 +57,10 @@ export class SqlLoad implements Load {
   fedBefore: readonly string[] = []
   /** The waiting table has become the table, or it is decided that it does. */
   published = false
-  readonly #dialect: SqlDialect
+  readonly #dialect: Dialect
   #begun = false
 
-  constructor(dialect: SqlDialect, target: LoadTarget, { planned, columns }: Pick<LoadPlan, 'planned' | 'columns'>) {
+  constructor(dialect: Dialect, target: LoadTarget, { planned, columns }: Pick<LoadPlan, 'planned' | 'columns'>) {
     this.#dialect = dialect
     this.target = target
     this.columns = columns
@@ -142,7 +142,7 @@ function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
 }
 
 /** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
-export async function beginLoad(dialect: SqlDialect, target: LoadTarget, signal: AbortSignal): Promise<SqlLoad> {
+export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<SqlLoad> {
   const { run, attempt, schema, table } = target
   checkName(dialect, 'schema', schema)
   checkName(dialect, 'table', table)
@@ -187,7 +187,7 @@ export async function beginLoad(dialect: SqlDialect, target: LoadTarget, signal:
   }
 }
 
-export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'column', name: string): void {
+export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
   if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
     throw refusedName(kind, name, 'is reserved')

@@ -14,11 +14,18 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import { listRelations, listSchemas } from './sql-catalog.ts'
-import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
+import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
-import type { TableSubstitutes } from './dependent-views.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
-import { withSession, describeColumn, hiddenName, placeKey, readShape, quotePlace } from './table-shape.ts'
+import {
+  withSession,
+  describeColumn,
+  hiddenName,
+  placeKey,
+  readShape,
+  quotePlace,
+  type TableSubstitutes,
+} from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
 import { createFillableTable } from './merge.ts'
@@ -36,7 +43,7 @@ const batchRows = 2_000
  * tables in the place of those.
  */
 export async function prepareQuery(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { text, values = [], schemas = [] }: UserQuery,
   { literals = false, stands }: { literals?: boolean; stands?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
@@ -61,7 +68,7 @@ export async function prepareQuery(
 }
 
 /** See `Warehouse.query`. */
-export async function query(dialect: SqlDialect, given: UserQuery, signal?: AbortSignal): Promise<Rows> {
+export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<Rows> {
   signal?.throwIfAborted()
   const { limits = {}, values = [], schemas = [] } = given
   const seconds = Math.max(1, clampLimit(limits.seconds, mostSeconds, usualSeconds))
@@ -94,7 +101,7 @@ interface QueryWindow {
 
 /** So many rows, or as many as fit into so many bytes; the rest is left at the server. */
 export async function readRows(
-  session: SqlSession,
+  session: Session,
   { text, values, offset, most }: QueryWindow,
 ): Promise<Rows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
@@ -144,7 +151,7 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
 
 /** See `Warehouse.readTable`: in the order of the key; without one, as the server has them. */
 export async function readTable(
-  dialect: SqlDialect,
+  dialect: Dialect,
   place: Place,
   page: { limit: number; offset: number },
   { seconds = usualSeconds, signal }: ReadLimits = {},
@@ -183,7 +190,7 @@ const asJson = (row: Cell[], columns: readonly WarehouseColumn[]): Cell[] =>
 
 /** See `Warehouse.ambiguousTable`. */
 export async function ambiguousTable(
-  dialect: SqlDialect,
+  dialect: Dialect,
   given: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
@@ -205,7 +212,7 @@ const pageReaderSeconds = 14_400
  * no load waits for its readers.
  */
 export async function* queryPages(
-  dialect: SqlDialect,
+  dialect: Dialect,
   given: UserQuery,
   pageRows: number,
   signal: AbortSignal,
@@ -258,7 +265,7 @@ export async function* queryPages(
 
 /** As role `read`. */
 export async function readColumns(
-  dialect: SqlDialect,
+  dialect: Dialect,
   text: string,
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
 ): Promise<readonly ReadColumn[]> {
@@ -267,7 +274,7 @@ export async function readColumns(
   return columns
 }
 
-function dropPagesTable(dialect: SqlDialect, place: Place, id: string | undefined): Promise<void> {
+function dropPagesTable(dialect: Dialect, place: Place, id: string | undefined): Promise<void> {
   return withSession(dialect, { role: 'service' }, async (session) => {
     await session.execute(dialect.changes.dropTable(place))
     if (id !== undefined) await dropMark(dialect, session, id)
@@ -283,7 +290,7 @@ interface PagedResult {
 }
 
 async function* pagesOf(
-  dialect: SqlDialect,
+  dialect: Dialect,
   { text, columns, size, bytes, limits }: PagedResult,
   signal: AbortSignal,
 ): AsyncGenerator<Rows> {

@@ -3,7 +3,7 @@ import { type DefinedView, definitionHash, type Place, type ViewDefinition, type
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { describeTable } from './sql-catalog.ts'
 import { type ManagedView, listManagedViews, listReads } from './dependent-views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import { readMarks, type ViewMark } from './ledger.ts'
 import { checkName } from './sql-loader.ts'
 import { replaceByDecision } from './replace-view.ts'
@@ -24,7 +24,7 @@ import { withSession, findRelation, readShape, type TableShape, quotePlace } fro
 const refreshTimeoutSeconds = 7_200
 
 const isAt = (one: Place, other: Place): boolean => one.schema === other.schema && one.name === other.name
-const replaceView = (dialect: SqlDialect, placing: ViewReplacement): Promise<void> =>
+const replaceView = (dialect: Dialect, placing: ViewReplacement): Promise<void> =>
   dialect.publication === 'NON_TRANSACTIONAL'
     ? replaceByDecision(dialect, placing)
     : replaceInTransaction(dialect, placing)
@@ -32,7 +32,7 @@ const viewProblem = (code: string, sentence: string) => new WarehouseProblem(cod
 
 /** See `WarehouseViews.defineView`. */
 export async function defineView(
-  dialect: SqlDialect,
+  dialect: Dialect,
   view: ViewDefinition,
   limits: ViewLimits,
   signal: AbortSignal,
@@ -85,7 +85,7 @@ function markOf(view: ViewDefinition, query: string, reads: readonly Place[], { 
 }
 
 /** What is at these places, each once. */
-async function findViewsAt(dialect: SqlDialect, session: SqlSession, places: readonly Place[]): Promise<TableShape[]> {
+async function findViewsAt(dialect: Dialect, session: Session, places: readonly Place[]): Promise<TableShape[]> {
   const found = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
@@ -108,11 +108,7 @@ function assertNoCycle(kept: readonly ManagedView[], view: Place, reads: readonl
 }
 
 /** Finds a managed or unmanaged view. */
-export async function findView(
-  dialect: SqlDialect,
-  session: SqlSession,
-  place: Place,
-): Promise<WarehouseView | undefined> {
+export async function findView(dialect: Dialect, session: Session, place: Place): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view
   if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
@@ -126,7 +122,7 @@ export async function findView(
 
 /** See `WarehouseViews.refreshView`: filled beside the old rows, which are read until it is done. */
 export async function refreshView(
-  dialect: SqlDialect,
+  dialect: Dialect,
   place: Place,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
@@ -158,7 +154,7 @@ export async function refreshView(
 }
 
 /** See `WarehouseViews.dropView`. */
-export async function dropView(dialect: SqlDialect, place: Place): Promise<void> {
+export async function dropView(dialect: Dialect, place: Place): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
@@ -168,7 +164,7 @@ export async function dropView(dialect: SqlDialect, place: Place): Promise<void>
 }
 
 /** Refuses with VIEWS_DEPEND while a view reads it. */
-export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: Place): Promise<void> {
+export async function assertUnread(dialect: Dialect, session: Session, place: Place): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
@@ -181,7 +177,7 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
 }
 
 /** Those that an operator made: the ledger knows nothing of them. */
-export async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: Place): Promise<string[]> {
+export async function listUnmanagedViews(dialect: Dialect, session: Session, place: Place): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []

@@ -14,7 +14,7 @@ import {
   describeTable,
 } from './sql-catalog.ts'
 import { listManagedViews, listReads } from './dependent-views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import { ensureLedger, pruneRuns, findPublication } from './ledger.ts'
 import { beginLoad, checkName, assertTableOwned, SqlLoad } from './sql-loader.ts'
 import { queryPages } from './sql-queries.ts'
@@ -30,7 +30,7 @@ import { transform } from './transform.ts'
 import { defineView, assertUnread, dropView, findView, refreshView, listUnmanagedViews } from './sql-views.ts'
 
 /** A client's part of a server that speaks SQL as `dialect` says. It is made, or mended, when it is used first. */
-export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
+export function openSqlWarehouse(dialect: Dialect): Warehouse {
   /** In which its queries run: one warehouse, one share. */
   const share = randomUUID()
   let made: Promise<void> | undefined
@@ -51,7 +51,7 @@ export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
       throw problemOf(dialect, error, place)
     }
   }
-  const service = <T>(place: string, work: (session: SqlSession) => Promise<T>): Promise<T> =>
+  const service = <T>(place: string, work: (session: Session) => Promise<T>): Promise<T> =>
     run(place, () =>
       withSession(dialect, { role: 'service' }, async (session) => {
         await recoverPending(dialect, session)
@@ -64,7 +64,7 @@ export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
     checkName(dialect, 'table', name)
     return { schema, name }
   }
-  const placed = async <T>(schema: string, name: string, work: (session: SqlSession, place: Place) => Promise<T>) => {
+  const placed = async <T>(schema: string, name: string, work: (session: Session, place: Place) => Promise<T>) => {
     const place = at(schema, name)
     return service(quotePlace(place), (session) => work(session, place))
   }
@@ -189,7 +189,7 @@ export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
   }
 }
 
-async function provisionWarehouse(dialect: SqlDialect): Promise<void> {
+async function provisionWarehouse(dialect: Dialect): Promise<void> {
   await dialect.provision()
   await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
 }

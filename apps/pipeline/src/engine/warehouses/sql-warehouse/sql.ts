@@ -2,7 +2,7 @@
 export type BoundValue = string | number | boolean | null
 
 /** A statement whose values are bound, whatever mark the server wants where they go. */
-export interface SqlStatement {
+export interface Sql {
   /** What stands before, between and behind the values: one more than there are. */
   texts: readonly string[]
   values: readonly BoundValue[]
@@ -23,7 +23,7 @@ export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
 /** Builds a statement: pieces become part of its text, everything else is bound. */
-export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): SqlStatement {
+export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): Sql {
   const texts = [strings[0]!]
   const values: BoundValue[] = []
   for (const [index, part] of parts.entries()) {
@@ -38,8 +38,8 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
 }
 
 /** A statement that needs no values. */
-export const plainSql = (text: string): SqlStatement => ({ texts: [text], values: [] })
+export const plainSql = (text: string): Sql => ({ texts: [text], values: [] })
 
 /** Its text, with a mark of the server's own for each value, counted from 1. */
-export const textOf = ({ texts }: SqlStatement, mark: (number: number) => string): string =>
+export const textOf = ({ texts }: Sql, mark: (number: number) => string): string =>
   texts.reduce((text, next, index) => `${text}${mark(index)}${next}`)

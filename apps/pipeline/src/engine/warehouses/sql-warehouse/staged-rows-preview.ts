@@ -1,7 +1,7 @@
 import type { Place } from '../views.ts'
 import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
 import { listManagedViews, listReads } from './dependent-views.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { mergedRows } from './merge.ts'
 import { problemOf, queryProblemOf } from './problems.ts'
@@ -14,13 +14,13 @@ const usualSeconds = 30
 
 /** See `Warehouse.rehearse`: a hidden schema with a view for each table, on the rows that are about to be published. */
 export async function exposeStagedRows(
-  dialect: SqlDialect,
+  dialect: Dialect,
   tables: readonly ReadyTable[],
   of: { run: string; attempt: number },
 ): Promise<Rehearsal> {
   const schema = hiddenSchemaName('shown', of, tables)
   const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
-  const service = <Result>(work: (session: SqlSession) => Promise<Result>) =>
+  const service = <Result>(work: (session: Session) => Promise<Result>) =>
     withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
       throw problemOf(dialect, error, place)
     })
@@ -41,12 +41,7 @@ export async function exposeStagedRows(
   }
 }
 
-async function createPreviewView(
-  dialect: SqlDialect,
-  session: SqlSession,
-  view: Place,
-  table: ReadyTable,
-): Promise<void> {
+async function createPreviewView(dialect: Dialect, session: Session, view: Place, table: ReadyTable): Promise<void> {
   for (const statement of dialect.changes.createView(view, await rowsAfterPublication(dialect, session, table)))
     await session.execute(statement)
   const { id } = (await findRelation(dialect, session, view))!
@@ -54,8 +49,8 @@ async function createPreviewView(
 }
 
 async function rowsAfterPublication(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   { schema, table, staging, merge }: ReadyTable,
 ): Promise<string> {
   const live = merge && (await readShape(dialect, session, { schema, name: table }))
@@ -68,7 +63,7 @@ async function rowsAfterPublication(
   return mergedRows(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
-async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {
+async function dropPreview(dialect: Dialect, session: Session, schema: string): Promise<void> {
   if (!(await dialect.catalogue.schemas(session)).includes(schema)) return
   for (const view of await dialect.catalogue.relations(session, [schema])) {
     await session.execute(dialect.changes.dropView(view))
@@ -79,7 +74,7 @@ async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: str
 
 /** By the names behind FROM and JOIN, and by what the views among them are known to read. */
 async function findOldRows(
-  dialect: SqlDialect,
+  dialect: Dialect,
   tables: readonly ReadyTable[],
   query: UserQuery,
 ): Promise<OldRows | undefined> {

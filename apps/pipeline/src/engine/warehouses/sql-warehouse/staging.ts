@@ -2,7 +2,7 @@ import type { DataType } from '@sluice/contracts'
 import type { PlannedColumn, TypeRules } from '../shape/plan-shape.ts'
 import { widestText } from '../shape/plan-shape.ts'
 import type { NewColumn, DialectTypes } from './sql-dialect.ts'
-import type { RelationMark } from './ledger.ts'
+import type { Mark } from './ledger.ts'
 import type { ShapeColumn } from './table-shape.ts'
 
 export interface StagingColumn extends NewColumn {
@@ -55,10 +55,7 @@ function storedAs(types: DialectTypes, type: string, before: StoredColumn, after
 }
 
 /** Of columns whose type says less than they hold. */
-export function dataTypesOf(
-  types: DialectTypes,
-  columns: readonly StagingColumn[],
-): NonNullable<RelationMark['dataTypes']> {
+export function dataTypesOf(types: DialectTypes, columns: readonly StagingColumn[]): NonNullable<Mark['dataTypes']> {
   const told = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
   return Object.fromEntries(told.map(({ name, dataType }) => [name, dataType]))
 }
@@ -67,7 +64,7 @@ export function dataTypesOf(
 export const tableMark = (
   types: DialectTypes,
   columns: readonly StagingColumn[],
-): Pick<RelationMark, 'labels' | 'dataTypes' | 'keys'> => ({
+): Pick<Mark, 'labels' | 'dataTypes' | 'keys'> => ({
   labels: Object.fromEntries(
     columns.filter(({ name, label }) => name !== label).map(({ name, label }) => [name, label]),
   ),

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { Place } from '../views.ts'
 import type { WarehouseColumn } from '../warehouse.ts'
-import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
-import { type RelationMark, readMarks } from './ledger.ts'
+import type { CatalogColumn, Dialect, SessionOptions, CatalogRelation, Session } from './sql-dialect.ts'
+import { type Mark, readMarks } from './ledger.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -16,7 +16,7 @@ export interface ShapeColumn extends CatalogColumn {
 
 /** A table or view as the server has it, and what the ledger knows of it. */
 export interface TableShape extends CatalogRelation {
-  mark: RelationMark | undefined
+  mark: Mark | undefined
   columns: ShapeColumn[]
 }
 
@@ -49,37 +49,33 @@ export const quotePlace = ({ schema, name }: Place): string => `"${schema}"."${n
 
 /** One connection for one piece of work. */
 export async function withSession<Result>(
-  dialect: SqlDialect,
+  dialect: Dialect,
   opening: SessionOptions,
-  work: (session: SqlSession) => Promise<Result>,
+  work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   await using session = await dialect.open(opening)
   return await work(session)
 }
 
 export async function findRelation(
-  { catalogue }: SqlDialect,
-  session: SqlSession,
+  { catalogue }: Dialect,
+  session: Session,
   place: Place,
 ): Promise<CatalogRelation | undefined> {
   const there = await catalogue.relations(session, [place.schema])
   return there.find(({ schema, name }) => schema === place.schema && name === place.name)
 }
 
-export async function readShape(
-  dialect: SqlDialect,
-  session: SqlSession,
-  place: Place,
-): Promise<TableShape | undefined> {
+export async function readShape(dialect: Dialect, session: Session, place: Place): Promise<TableShape | undefined> {
   const relation = await findRelation(dialect, session, place)
   return relation && shapeOf(dialect, session, relation)
 }
 
 export async function shapeOf(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   relation: CatalogRelation,
-  marks?: ReadonlyMap<string, RelationMark>,
+  marks?: ReadonlyMap<string, Mark>,
 ): Promise<TableShape> {
   const columns = await dialect.catalogue.columns(session, relation)
   const mark = (marks ?? (await readMarks(dialect, session, relation.id))).get(relation.id)
@@ -98,7 +94,7 @@ export async function shapeOf(
   }
 }
 
-export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): WarehouseColumn => ({
+export const describeColumn = ({ types }: Dialect, column: ShapeColumn): WarehouseColumn => ({
   name: column.name,
   label: column.label,
   ...types.describe(column.type),
@@ -106,3 +102,6 @@ export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): Ware
   primaryKey: column.primaryKey,
   ...(column.deleted && { deleted: true }),
 })
+
+/** The tables that stand in for others, by `placeKey`. */
+export type TableSubstitutes = ReadonlyMap<string, Place>

@@ -2,7 +2,7 @@ import { type SqlLanguage, resolveNames, defaultLanguage } from '../sql-names.ts
 import type { Place } from '../views.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import { listRelations, listSchemas } from './sql-catalog.ts'
-import type { SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
 import type { SqlLoad } from './sql-loader.ts'
 import { problemOf } from './problems.ts'
 import { withSession, findRelation } from './table-shape.ts'
@@ -18,7 +18,7 @@ const waitingSchema = ''
  * All statements run on one connection, so that temporary tables live as long; each is a transaction of its own.
  */
 export async function transform(
-  dialect: SqlDialect,
+  dialect: Dialect,
   loads: readonly SqlLoad[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
@@ -59,8 +59,8 @@ interface StatementRun {
 }
 
 async function runStatement(
-  dialect: SqlDialect,
-  session: SqlSession,
+  dialect: Dialect,
+  session: Session,
   { loads, relations, statement: { statement, description }, number }: StatementRun,
   signal: AbortSignal,
 ): Promise<void> {
@@ -86,7 +86,7 @@ const writing = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
   opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
 })
 
-function statementProblem(dialect: SqlDialect, error: unknown, named: string): unknown {
+function statementProblem(dialect: Dialect, error: unknown, named: string): unknown {
   const known = problemOf(dialect, error, named)
   if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
   const verdict = dialect.explainQuery(error, transformationSeconds)
@@ -98,7 +98,7 @@ function statementProblem(dialect: SqlDialect, error: unknown, named: string): u
 }
 
 /** The statements may change the rows of the waiting table, and not the table itself. */
-async function assertStagingKept(dialect: SqlDialect, session: SqlSession, load: SqlLoad): Promise<void> {
+async function assertStagingKept(dialect: Dialect, session: Session, load: SqlLoad): Promise<void> {
   const now = await findRelation(dialect, session, load.staging)
   if (now?.id !== load.id)
     throw transformationFailed(

@@ -1,4 +1,4 @@
-import type { DialectCatalog, SqlDialect } from '../sql-warehouse/sql-dialect.ts'
+import type { DialectCatalog, Dialect } from '../sql-warehouse/sql-dialect.ts'
 import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
@@ -14,7 +14,7 @@ import { on } from '../tsql/provision.ts'
 const rowPlace = bracketed('place'.padEnd(64, '~'))
 
 /** One client's part of a dedicated SQL pool of Azure Synapse. */
-export function synapseDialect(access: ClientAccess): SqlDialect {
+export function synapseDialect(access: ClientAccess): Dialect {
   const shared = tsqlDialect(access, synapseChangesOf)
   return {
     ...shared,

@@ -1,5 +1,5 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
-import { sqlList, sqlFragment, plainSql, type SqlStatement, sql } from '../sql-warehouse/sql.ts'
+import { sqlList, sqlFragment, plainSql, type Sql, sql } from '../sql-warehouse/sql.ts'
 import type { Place } from '../views.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, literal, namesOf } from './names.ts'
@@ -67,7 +67,7 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; en
 }
 
 /** A view of a user's query. Throws SQL_NOT_ALLOWED for what is more than one. */
-export function viewText(verb: 'create' | 'alter', place: string, text: string): SqlStatement {
+export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
   const query = withoutEnd(text)
   // Ours is the user who makes it, with every right.
   assertSingleQuery(query)

@@ -1,7 +1,7 @@
 import type { Connection } from 'tedious'
 import { withoutEnd } from '../../../sql-text.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../sql-warehouse/sql-dialect.ts'
-import { type SqlStatement, sql } from '../sql-warehouse/sql.ts'
+import { type Sql, sql } from '../sql-warehouse/sql.ts'
 import type { Cell } from '../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
 import { assertSingleQuery } from './assert-single-query.ts'
@@ -80,7 +80,7 @@ async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGener
 }
 
 /** A value is as the type that it looks like: a whole number, a number, or text. */
-function bound(text: string, values: readonly (string | null)[]): SqlStatement {
+function bound(text: string, values: readonly (string | null)[]): Sql {
   const texts = ['']
   const bindings: (string | number | null)[] = []
   let copied = 0
@@ -148,7 +148,7 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
 /** `known` is what the columns are where the server sends their texts. */
 async function* batches(
   connection: Connection,
-  statement: SqlStatement,
+  statement: Sql,
   batch: BatchLimits,
   bounds: RowBounds,
   known?: readonly ReadColumn[],

@@ -1,6 +1,6 @@
 import { type Connection, Request, TYPES } from 'tedious'
 import type { ColumnDescription } from './cells.ts'
-import { type SqlStatement, textOf, type BoundValue } from '../sql-warehouse/sql.ts'
+import { type Sql, textOf, type BoundValue } from '../sql-warehouse/sql.ts'
 
 /** Rows of a result as the driver gives them: each cell with the description of its column. */
 export interface DriverCell {
@@ -32,7 +32,7 @@ const typeOf = (value: BoundValue) =>
 /** One statement, sent, unless it is over already. Without values it is a batch by itself, as the server wants some statements to be. */
 export function send(
   connection: Connection,
-  statement: SqlStatement,
+  statement: Sql,
   { signal, seconds }: RowBounds,
   listener: RequestListener = {},
 ): { request: Request; done: Promise<void> } {

@@ -1,6 +1,6 @@
 import type { Connection } from 'tedious'
-import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } from '../sql-warehouse/sql-dialect.ts'
-import { plainSql, type SqlStatement } from '../sql-warehouse/sql.ts'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
+import { plainSql, type Sql } from '../sql-warehouse/sql.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { connected } from './connection.ts'
 import { columnsOf, read } from './read.ts'
@@ -10,16 +10,13 @@ import { type RowBounds, send } from './requests.ts'
 const cancelWaitMs = 10_000
 
 /** See `Dialect.open`. */
-export async function openSession(
-  access: ClientAccess,
-  { role, signal, seconds }: SessionOptions,
-): Promise<SqlSession> {
+export async function openSession(access: ClientAccess, { role, signal, seconds }: SessionOptions): Promise<Session> {
   signal?.throwIfAborted()
   const connection = await connected(access.logins[role])
   return new TsqlSession(connection, { signal, seconds })
 }
 
-export class TsqlSession implements SqlSession {
+export class TsqlSession implements Session {
   readonly #connection: Connection
   readonly #bounds: RowBounds
 
@@ -28,11 +25,11 @@ export class TsqlSession implements SqlSession {
     this.#bounds = bounds
   }
 
-  async execute(statement: SqlStatement): Promise<void> {
+  async execute(statement: Sql): Promise<void> {
     await send(this.#connection, statement, this.#bounds).done
   }
 
-  async rows<Row>(statement: SqlStatement): Promise<Row[]> {
+  async rows<Row>(statement: Sql): Promise<Row[]> {
     const rows: Row[] = []
     await send(this.#connection, statement, this.#bounds, {
       row: (cells) =>

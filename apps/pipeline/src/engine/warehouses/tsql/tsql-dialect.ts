@@ -1,4 +1,4 @@
-import type { SqlDialect } from '../sql-warehouse/sql-dialect.ts'
+import type { Dialect } from '../sql-warehouse/sql-dialect.ts'
 import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import type { Warehouse } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
@@ -13,10 +13,10 @@ import { tsql } from './tokens.ts'
 import { types } from './types.ts'
 
 /** One client's part of a SQL Server. */
-export const sqlServerDialect = (access: ClientAccess): SqlDialect => tsqlDialect(access, changesOf)
+export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
 
 /** As it is of SQL Server, but for statements that another server has in other words. */
-export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): SqlDialect {
+export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): Dialect {
   const names = namesOf(access)
   let ownedViews = true
   return {

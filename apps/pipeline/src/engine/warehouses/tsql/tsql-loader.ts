@@ -13,7 +13,7 @@ import { digitsOf, isText } from './types.ts'
 /** The token before each row; the driver writes that of the first one of a chunk. */
 const rowToken = 0xd1
 
-/** See `SqlDialect.copyRows`: as one bulk load, which is all there or not at all. */
+/** See `Dialect.copyRows`: as one bulk load, which is all there or not at all. */
 export async function bulkLoad(
   access: ClientAccess,
   { place, columns, shown }: TableFill,
