@@ -1,5 +1,5 @@
 import { secretUrl, type Setting, SettingsProblem, url } from '@sluice/process'
-import type { RedshiftSettings } from './engine/warehouses/redshift/access.ts'
+import type { RedshiftSettings } from './engine/warehouses/redshift/redshift-settings.ts'
 
 const given = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
   secret,

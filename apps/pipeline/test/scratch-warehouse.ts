@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
-import type { WarehouseAccess } from '../src/engine/warehouses/postgres/access.ts'
+import type { WarehouseAccess } from '../src/engine/warehouses/postgres/postgres-connections.ts'
 import { openPostgresWarehouse } from '../src/engine/warehouses/postgres/postgres-warehouse.ts'
 import { prepareWarehouseServer } from '../src/engine/warehouses/postgres/prepare-server.ts'
 import { provisionWarehouse } from '../src/engine/warehouses/postgres/provision.ts'

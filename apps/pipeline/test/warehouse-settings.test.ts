@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../src/config.ts'
-import { otherKinds } from '../src/engine/warehouses/other-kinds.ts'
+import { otherKinds } from '../src/engine/warehouses/warehouse-registry.ts'
 
 const database = 'postgres://sluice@127.0.0.1/sluice'
 const environment = {

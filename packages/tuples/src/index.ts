@@ -1,11 +1,11 @@
 export { daysFrom2000, isDay, momentOf, writeMicroseconds, type Moment } from './calendar.ts'
 export { checkJson, writeJson } from './json.ts'
-export { Misfit } from './misfit.ts'
+export { Misfit } from './tuple-buffer.ts'
 export { NumericText } from './numeric.ts'
 export { RowEncoder, type Nulled, type RowColumn, type RowFault } from './rows.ts'
 export { textOf } from './rows-text.ts'
 export { checkDecimal, valueWriter, writeMoment, type WriteValue } from './rows-writers.ts'
-export { readTime } from './time-text.ts'
+export { readTime } from './calendar.ts'
 export {
   maxRowBytes,
   maxValueBytes,

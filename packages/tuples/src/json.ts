@@ -1,4 +1,4 @@
-import { Misfit } from './misfit.ts'
+import { Misfit } from './tuple-buffer.ts'
 import { textOf } from './rows-text.ts'
 import { type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
 

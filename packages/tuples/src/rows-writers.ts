@@ -1,11 +1,11 @@
 import type { DataType } from '@sluice/contracts'
 import { momentOf, writeMicroseconds, type Moment } from './calendar.ts'
 import { writeJson } from './json.ts'
-import { Misfit } from './misfit.ts'
+import { Misfit } from './tuple-buffer.ts'
 import { NumericText } from './numeric.ts'
 import type { Nulled, RowColumn } from './rows.ts'
 import { textOf } from './rows-text.ts'
-import { readTime } from './time-text.ts'
+import { readTime } from './calendar.ts'
 import type { TupleBuffer } from './tuple-buffer.ts'
 
 /** Writes one value that is not null, its length first. Throws `Misfit`. */

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { Misfit } from './misfit.ts'
+import { Misfit } from './tuple-buffer.ts'
 import { valueWriter, type WriteValue } from './rows-writers.ts'
 import type { TupleBuffer } from './tuple-buffer.ts'
 

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { Misfit } from './misfit.ts'
 
 /** Room behind the size at which a chunk is full, so that most rows need no larger buffer. */
 const slack = 64 * 1024
@@ -177,3 +176,8 @@ export const valueTooLong = `is longer than ${formatMegabytes(maxValueBytes)}`
 export const rowTooLong = `makes the row longer than ${formatMegabytes(maxRowBytes)}`
 
 const nul = () => new Misfit('holds a NUL character, which text in the warehouse cannot')
+
+/** A value has no place in its column. The message follows the column's name: "holds a NUL character, …". */
+export class Misfit extends Error {
+  override readonly name = 'Misfit'
+}

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { clientWarehouses, type ClientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
-import { everyKind } from '../../src/engine/warehouses/every-kind.ts'
-import { otherKinds } from '../../src/engine/warehouses/other-kinds.ts'
+import { everyKind } from '../../src/engine/warehouses/warehouse-router.ts'
+import { otherKinds } from '../../src/engine/warehouses/warehouse-registry.ts'
 import {
   dropClientOf,
   redshiftMissing,

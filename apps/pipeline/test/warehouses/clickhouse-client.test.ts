@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Access, ask, execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
+import { type ServerAccess, sendStatement, execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
 import { warehouseProblem } from '../../src/engine/warehouses/clickhouse/problems.ts'
 import { takeRows } from '../../src/engine/warehouses/clickhouse/result.ts'
 import { until } from '../engine/worker-process.ts'
@@ -31,7 +31,7 @@ describe('a statement to ClickHouse', () => {
     return
   }
   let server: ClickHouseServer
-  let service: Access
+  let service: ServerAccess
   beforeAll(async () => {
     server = await clickhouseServer()
     service = server.client().service
@@ -103,7 +103,7 @@ describe('a statement to ClickHouse', () => {
     await until(async () => seen.ended && (await running()) === 0)
     const other = new AbortController()
     const settings = { cancel_http_readonly_queries_on_client_close: 1, readonly: 2 }
-    const stream = await ask(service, `select number, 'client.numbers' as what from numbers(1e12)`, {
+    const stream = await sendStatement(service, `select number, 'client.numbers' as what from numbers(1e12)`, {
       signal: other.signal,
       settings,
     })
@@ -116,9 +116,13 @@ describe('a statement to ClickHouse', () => {
   it('tells of what ends a result behind its first rows', async () => {
     const settings = { max_block_size: 1_000, http_write_exception_in_output_format: 0 }
     const format = 'format JSONCompactEachRowWithNamesAndTypes'
-    const stream = await ask(service, `select throwIf(number = 100000, 'too much') as n from numbers(1e7) ${format}`, {
-      settings,
-    })
+    const stream = await sendStatement(
+      service,
+      `select throwIf(number = 100000, 'too much') as n from numbers(1e7) ${format}`,
+      {
+        settings,
+      },
+    )
     const taken = takeRows(stream, { rows: 1e8, bytes: 1e9 })
     await expect(taken).rejects.toMatchObject({ name: 'ClickHouseError', code: 395 })
     await expect(taken).rejects.toThrow(/^too much[^\r\n]*FUNCTION_THROW_IF_VALUE_IS_NON_ZERO\)$/)
@@ -136,7 +140,9 @@ describe('the way to ClickHouse', () => {
     stand?.closeAllConnections()
     stand?.close()
   })
-  async function standIn(serve: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<Access> {
+  async function standIn(
+    serve: (request: IncomingMessage, response: ServerResponse) => unknown,
+  ): Promise<ServerAccess> {
     stand = createServer((request, response) => void serve(request, response)).listen(0, '127.0.0.1')
     await once(stand, 'listening')
     const { port } = stand.address() as AddressInfo
@@ -182,7 +188,7 @@ describe('the way to ClickHouse', () => {
       response.on('drain', more)
       more()
     })
-    const taken = takeRows(await ask(access, 'select 1'), { rows: 10, bytes: 1e6 })
+    const taken = takeRows(await sendStatement(access, 'select 1'), { rows: 10, bytes: 1e6 })
     await expect(taken).rejects.toMatchObject({ name: 'ClickHouseError', code: 1 })
     await gone.promise
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type ClientAccess, provision } from '../../src/engine/warehouses/clickhouse/access.ts'
+import { type ClientAccess, provision } from '../../src/engine/warehouses/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../../src/engine/warehouses/clickhouse/clickhouse-warehouse.ts'
 import { execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
 import { literal } from '../../src/engine/warehouses/clickhouse/names.ts'

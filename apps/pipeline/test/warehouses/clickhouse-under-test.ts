@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startClickHouse } from '../../../../infra/clickhouse/clickhouse.ts'
 import { clickhouseMissing as missingIn, libraryIn } from '../../../../infra/clickhouse/library.ts'
-import { type ClientAccess, clickhouseAccess } from '../../src/engine/warehouses/clickhouse/access.ts'
+import { type ClientAccess, clickhouseAccess } from '../../src/engine/warehouses/clickhouse/clickhouse-settings.ts'
 import { execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
 
 const given = process.env['CLICKHOUSE_TEST_URL']

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
-import type { Role } from '../../src/engine/warehouses/dialects/dialect.ts'
-import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
+import { openSqlWarehouse } from '../../src/engine/warehouses/sql-warehouse/sql-warehouse.ts'
+import type { SessionRole } from '../../src/engine/warehouses/sql-warehouse/sql-dialect.ts'
+import type { ClientAccess } from '../../src/engine/warehouses/redshift/redshift-settings.ts'
 import { clientConfig } from '../../src/engine/warehouses/redshift/connections.ts'
-import { redshiftDialect } from '../../src/engine/warehouses/redshift/dialect.ts'
+import { redshiftDialect } from '../../src/engine/warehouses/redshift/redshift-dialect.ts'
 import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, loadAll, never, numbered, stage } from '../rows.ts'
 import { connected } from '../scratch-warehouse.ts'
@@ -24,8 +24,8 @@ describe('SQL of a client in Redshift', () => {
     server = await redshiftServer()
     own = server.client()
     others = server.client()
-    warehouse = openDialectWarehouse(redshiftDialect(own))
-    const neighbour = openDialectWarehouse(redshiftDialect(others))
+    warehouse = openSqlWarehouse(redshiftDialect(own))
+    const neighbour = openSqlWarehouse(redshiftDialect(others))
     for (const [one, name] of [
       [warehouse, 'mine'],
       [neighbour, 'hidden'],
@@ -37,7 +37,7 @@ describe('SQL of a client in Redshift', () => {
   afterAll(() => server?.[Symbol.asyncDispose]())
 
   /** As an attacker with a password would, past everything of ours. */
-  async function ask(role: Role, database: string, text: string): Promise<unknown> {
+  async function ask(role: SessionRole, database: string, text: string): Promise<unknown> {
     await using client = await connected(clientConfig(own, role, database))
     return (await client.query({ text, rowMode: 'array' })).rows
   }

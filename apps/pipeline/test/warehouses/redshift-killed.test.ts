@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { longRunOnly } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
-import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
-import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
+import { openSqlWarehouse } from '../../src/engine/warehouses/sql-warehouse/sql-warehouse.ts'
+import type { ClientAccess } from '../../src/engine/warehouses/redshift/redshift-settings.ts'
 import { bucketOf } from '../../src/engine/warehouses/redshift/bucket.ts'
-import { redshiftDialect } from '../../src/engine/warehouses/redshift/dialect.ts'
-import { clientPrefix } from '../../src/engine/warehouses/redshift/pour.ts'
+import { redshiftDialect } from '../../src/engine/warehouses/redshift/redshift-dialect.ts'
+import { clientPrefix } from '../../src/engine/warehouses/redshift/redshift-loader.ts'
 import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, loadAll, never, numbered, stage } from '../rows.ts'
 import { connected, superuserUrl } from '../scratch-warehouse.ts'
@@ -36,7 +36,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
   let access: ClientAccess
   let warehouse: Warehouse
   let round = 0
-  const open = () => openDialectWarehouse(redshiftDialect(access))
+  const open = () => openSqlWarehouse(redshiftDialect(access))
   beforeAll(async () => {
     server = await redshiftServer()
     standIn = server.standIn!

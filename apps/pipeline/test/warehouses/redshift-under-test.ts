@@ -6,7 +6,7 @@ import {
   type ClientAccess,
   redshiftAccess,
   type RedshiftSettings,
-} from '../../src/engine/warehouses/redshift/access.ts'
+} from '../../src/engine/warehouses/redshift/redshift-settings.ts'
 import { clientConfig } from '../../src/engine/warehouses/redshift/connections.ts'
 import type { Stack } from '../engine/stack.ts'
 import { type RedshiftStandIn, redshiftStandIn } from './redshift-stand-in.ts'

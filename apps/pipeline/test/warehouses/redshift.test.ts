@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
-import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
-import { redshiftDialect } from '../../src/engine/warehouses/redshift/dialect.ts'
+import { openSqlWarehouse } from '../../src/engine/warehouses/sql-warehouse/sql-warehouse.ts'
+import type { ClientAccess } from '../../src/engine/warehouses/redshift/redshift-settings.ts'
+import { redshiftDialect } from '../../src/engine/warehouses/redshift/redshift-dialect.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
@@ -21,8 +21,8 @@ describe('Redshift as a warehouse', () => {
     access = server.client()
     const others = server.client()
     return {
-      warehouse: openDialectWarehouse(redshiftDialect(access)),
-      neighbour: openDialectWarehouse(redshiftDialect(others)),
+      warehouse: openSqlWarehouse(redshiftDialect(access)),
+      neighbour: openSqlWarehouse(redshiftDialect(others)),
       changeNames: `update TABLE set name = 'changed'`,
       hasUsers: true,
       differs: { anyDecimal: '-123456789012345678.5', longestText: 65_535 },

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { plain, sql } from '../../src/engine/warehouses/dialects/sql.ts'
-import { tsqlAccess } from '../../src/engine/warehouses/tsql/access.ts'
-import { sqlServerDialect } from '../../src/engine/warehouses/tsql/dialect.ts'
+import { plainSql, sql } from '../../src/engine/warehouses/sql-warehouse/sql.ts'
+import { tsqlAccess } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
+import { sqlServerDialect } from '../../src/engine/warehouses/tsql/tsql-dialect.ts'
 import { types as tsqlTypes } from '../../src/engine/warehouses/tsql/types.ts'
 import type { LoadContent } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, given, never } from '../rows.ts'
@@ -79,7 +79,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
       '2026-01-01 12:00:00+02',
       '{"a": [1, null]}',
     ]
-    const poured = await dialect.pour(filling(types), given([row, row.map(() => null)]), never)
+    const poured = await dialect.copyRows(filling(types), given([row, row.map(() => null)]), never)
     expect(poured.rows).toBe(2)
     expect(bulk(server).rows).toEqual([
       [
@@ -109,20 +109,22 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
   it('sends many rows in chunks, and gives their memory back', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
     const content = binary(() => numberedTuples(60_000, 'some text'))
-    expect(await dialect.pour(filling({ id: 'INTEGER', name: 'TEXT' }), content, never)).toMatchObject({ rows: 60_000 })
+    expect(await dialect.copyRows(filling({ id: 'INTEGER', name: 'TEXT' }), content, never)).toMatchObject({
+      rows: 60_000,
+    })
     const rows = bulk(server).rows!
     expect([rows.length, rows[0], rows[59_999]]).toEqual([60_000, [1, 'some text'], [60_000, 'some text']])
   })
 
   it('writes names of columns so that none is more than a name', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
-    await dialect.pour(filling({ 'a] int) drop table x --': 'INTEGER' }), given([[1]]), never)
+    await dialect.copyRows(filling({ 'a] int) drop table x --': 'INTEGER' }), given([[1]]), never)
     expect(bulk(server).text).toContain('[a]] int) drop table x --] int')
   })
 
   it('refuses what the server cannot keep, by the column', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
-    const pour = (type: string, value: string) => dialect.pour(filling({ x: type }), given([[value]]), never)
+    const pour = (type: string, value: string) => dialect.copyRows(filling({ x: type }), given([[value]]), never)
     await expect(pour('DOUBLE', 'NaN')).rejects.toMatchObject({
       code: 'BAD_VALUE',
       message: expect.stringContaining('column "x" does not fit: SQL Server has no number that is NaN'),
@@ -141,7 +143,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
       throw failure
     }
     const shape = filling({ id: 'INTEGER' })
-    await expect(dialect.pour(shape, binary(cutShort), never)).rejects.toBe(failure)
+    await expect(dialect.copyRows(shape, binary(cutShort), never)).rejects.toBe(failure)
     const stop = new AbortController()
     const reason = new Error('cancelled')
     const endless: LoadContent = binary(async function* () {
@@ -151,7 +153,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
         await new Promise((resolve) => setImmediate(resolve))
       }
     })
-    await expect(dialect.pour(shape, endless, stop.signal)).rejects.toBe(reason)
+    await expect(dialect.copyRows(shape, endless, stop.signal)).rejects.toBe(reason)
   })
 
   it('binds values, and reads numbers where they are exact', async () => {
@@ -178,8 +180,8 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
       text.includes('fails') ? { number: 1222, message: 'Lock request time out period exceeded.' } : undefined,
     )
     await using session = await dialect.open({ role: 'service' })
-    await session.transaction(() => session.execute(plain('select 1')))
-    const failing = session.transaction(() => session.execute(plain('this fails')))
+    await session.transaction(() => session.execute(plainSql('select 1')))
+    const failing = session.transaction(() => session.execute(plainSql('this fails')))
     const error = await failing.catch((thrown: unknown) => thrown)
     expect(dialect.explain(error)).toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
     const told = server.statements.map(({ text }) => text).filter((text) => !/^set /i.test(text))
@@ -247,7 +249,7 @@ select id, sum(x) as sum from few where id > @p1 group by id
       if (seen.length >= 300) break
     }
     expect(seen.slice(0, 300)).toEqual(Array.from({ length: 300 }, (_, index) => index + 1))
-    expect(await session.rows(plain('select 1'))).toHaveLength(5_000)
+    expect(await session.rows(plainSql('select 1'))).toHaveLength(5_000)
   })
 
   it('stops a statement at the server when it takes too long, or nobody wants it any more', async () => {
@@ -258,12 +260,12 @@ select id, sum(x) as sum from few where id > @p1 group by id
       return new Promise<Answer>(() => {})
     })
     await using late = await dialect.open({ role: 'read', seconds: 1 })
-    const error = await late.execute(plain('slow')).catch((thrown: unknown) => thrown)
+    const error = await late.execute(plainSql('slow')).catch((thrown: unknown) => thrown)
     expect(dialect.explainQuery(error, 1)).toMatchObject({ code: 'QUERY_TIMEOUT' })
     const stop = new AbortController()
     const reason = new Error('gone')
     await using session = await dialect.open({ role: 'read', signal: stop.signal })
-    const running = session.execute(plain('very slow'))
+    const running = session.execute(plainSql('very slow'))
     await asked.promise
     stop.abort(reason)
     await expect(running).rejects.toBe(reason)

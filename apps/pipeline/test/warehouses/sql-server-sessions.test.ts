@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { tsqlAccess } from '../../src/engine/warehouses/tsql/access.ts'
-import { sqlServerDialect } from '../../src/engine/warehouses/tsql/dialect.ts'
+import { tsqlAccess } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
+import { sqlServerDialect } from '../../src/engine/warehouses/tsql/tsql-dialect.ts'
 import type { LoadContent } from '../../src/engine/warehouses/warehouse.ts'
 import { never } from '../rows.ts'
 import type { Answer } from '../tds/answers.ts'
@@ -78,7 +78,7 @@ describe('a session of SQL Server, against a stand-in', () => {
     const stored = { dataType: 'TEXT' } as const
     const column = { name: 'note', label: 'note', type: 'nvarchar(max)', nullable: true, stored }
     const filling = { place: { schema: 'health', name: 'some' }, columns: [column], run: 'r', attempt: 1, shown: 'it' }
-    const error = await dialect.pour(filling, endless, never).catch((thrown: unknown) => thrown)
+    const error = await dialect.copyRows(filling, endless, never).catch((thrown: unknown) => thrown)
     expect(dialect.explain(error)).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
     await until(() => ended)
   })

@@ -1,4 +1,4 @@
-import { tsqlAccess } from '../../src/engine/warehouses/tsql/access.ts'
+import { tsqlAccess } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
 import { type TsqlUnderTest, tsqlUnderTest } from './tsql-under-test.ts'
 
 const url = process.env['SQLSERVER_TEST_URL']

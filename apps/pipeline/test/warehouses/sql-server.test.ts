@@ -1,5 +1,5 @@
 import { describe, it } from '@jest/globals'
-import { openSqlServerWarehouse } from '../../src/engine/warehouses/tsql/dialect.ts'
+import { openSqlServerWarehouse } from '../../src/engine/warehouses/tsql/tsql-dialect.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'

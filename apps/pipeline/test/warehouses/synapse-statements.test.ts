@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { LostRun } from '../../src/engine/lost-run.ts'
-import { plain } from '../../src/engine/warehouses/dialects/sql.ts'
-import { synapseDialect } from '../../src/engine/warehouses/synapse/dialect.ts'
+import { plainSql } from '../../src/engine/warehouses/sql-warehouse/sql.ts'
+import { synapseDialect } from '../../src/engine/warehouses/synapse/synapse-dialect.ts'
 import { columns, loadAll, never, numbered, stage } from '../rows.ts'
 import { gone, texts } from '../tds/rules.ts'
 import { type SynapseUnderTest, synapseStandIn } from './synapse-stand-in.ts'
@@ -203,9 +203,9 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
       expect([rows, await rowsOf(table)]).toEqual([[[3]], 3])
       const late = pool.server.statements.findLast(({ text }) => text.includes(`[${table}] to [sluice~aside_`))!
       await using session = await synapseDialect(pool.access).open({ role: 'service' })
-      await expect(session.execute(plain(late.text))).rejects.toThrow('already in use')
+      await expect(session.execute(plainSql(late.text))).rejects.toThrow('already in use')
       await pool.warehouse.sweepStaging(async () => new Set())
-      await expect(session.execute(plain(late.text))).rejects.toThrow('already in use')
+      await expect(session.execute(plainSql(late.text))).rejects.toThrow('already in use')
       expect(await rowsOf(table)).toBe(3)
     },
   )

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { enter } from '../../src/engine/warehouses/dialects/ledger.ts'
-import { synapseDialect } from '../../src/engine/warehouses/synapse/dialect.ts'
+import { writeEntry } from '../../src/engine/warehouses/sql-warehouse/ledger.ts'
+import { synapseDialect } from '../../src/engine/warehouses/synapse/synapse-dialect.ts'
 import type { ViewDefinition } from '../../src/engine/warehouses/views.ts'
 import { columns, loadAll, never, numbered } from '../rows.ts'
 import { texts } from '../tds/rules.ts'
@@ -84,7 +84,7 @@ describe('views in Synapse, against a stand-in', () => {
     const place = { schema: 'health', name: 'reaching' }
     const steps = [{ kind: 'VIEW' as const, place, query: 'select * from c_xyz_health.secret' }]
     await using session = await dialect.open({ role: 'service' })
-    await enter(dialect, session, 'decisions', 'left', { steps, marks: [], forgotten: [] })
+    await writeEntry(dialect, session, 'decisions', 'left', { steps, marks: [], forgotten: [] })
     await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(1))
     expect(pool.memory.ledger.has('decisions')).toBe(false)
     expect(pool.memory.find('c_abc_health', 'reaching')).toBeUndefined()

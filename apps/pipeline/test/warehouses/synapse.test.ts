@@ -1,6 +1,6 @@
 import { describe, it } from '@jest/globals'
-import { synapseAccess } from '../../src/engine/warehouses/synapse/access.ts'
-import { openSynapseWarehouse } from '../../src/engine/warehouses/synapse/dialect.ts'
+import { synapseAccess } from '../../src/engine/warehouses/synapse/synapse-settings.ts'
+import { openSynapseWarehouse } from '../../src/engine/warehouses/synapse/synapse-dialect.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'

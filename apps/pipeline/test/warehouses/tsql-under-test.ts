@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { plain } from '../../src/engine/warehouses/dialects/sql.ts'
-import type { ClientAccess, Credentials, Login } from '../../src/engine/warehouses/tsql/access.ts'
+import { plainSql } from '../../src/engine/warehouses/sql-warehouse/sql.ts'
+import type { ClientAccess, Credentials, DatabaseLogin } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
 import { connected } from '../../src/engine/warehouses/tsql/connection.ts'
 import { bracketed, literal } from '../../src/engine/warehouses/tsql/names.ts'
 import { send } from '../../src/engine/warehouses/tsql/requests.ts'
@@ -50,13 +50,13 @@ async function dropSchemas({ key, logins }: ClientAccess): Promise<void> {
 type Run = (text: string) => Promise<(string | null)[][]>
 
 /** What fails is left there. */
-async function on(login: Login, work: (run: Run) => Promise<void>): Promise<void> {
+async function on(login: DatabaseLogin, work: (run: Run) => Promise<void>): Promise<void> {
   const connection = await connected(login)
   await work(async (text) => {
     const rows: (string | null)[][] = []
     const row = (cells: readonly { value: unknown }[]) =>
       void rows.push(cells.map(({ value }) => (typeof value === 'string' ? value : null)))
-    await send(connection, plain(text), {}, { row }).done.catch(() => {})
+    await send(connection, plainSql(text), {}, { row }).done.catch(() => {})
     return rows
   })
   connection.close()

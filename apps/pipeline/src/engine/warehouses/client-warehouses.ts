@@ -4,7 +4,7 @@ import type { Logger, Redaction } from '@sluice/process'
 import { sql, type Kysely, type Selectable } from 'kysely'
 import { catalogueClient, catalogueKey } from '../../catalogue-client.ts'
 import type { DB, Warehouses } from '../../database.ts'
-import { ledgerKey } from './postgres/access.ts'
+import { ledgerKey } from './postgres/postgres-connections.ts'
 import { type Kind, postgresKind } from './kinds.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from './postgres/provision.ts'
@@ -40,7 +40,7 @@ export interface ReadAccess {
   password: string
 }
 
-interface Parts {
+interface ClientWarehouseOptions {
   db: Kysely<DB>
   keyRing: KeyRing
   /** A role with CREATEDB and CREATEROLE in the warehouse's cluster, and no more. */
@@ -59,22 +59,22 @@ interface Parts {
 }
 
 /** Milliseconds until a warehouse without connections is forgotten. */
-const idle = 600_000
+const idleTimeoutMs = 600_000
 
 /** What making the warehouse again mends. */
-const mendable = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
+const repairableCodes = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
-export function clientWarehouses(parts: Parts): ClientWarehouses {
+export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouses {
   const { db, adminUrl, logger } = parts
   const known = new Map<string, { warehouse: Warehouse; usedAt: number }>()
   const opening = new Map<string, Promise<Warehouse>>()
   const server = connect(adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
 
   /** The one of this process. One that is in use is never forgotten: a second beside it would double its connections. */
-  function warehouseOf(row: Row): Warehouse {
+  function warehouseOf(row: WarehouseRow): Warehouse {
     const now = Date.now()
     for (const [other, { usedAt, warehouse }] of known)
-      if (now - usedAt > idle && warehouse.connections() === 0) known.delete(other)
+      if (now - usedAt > idleTimeoutMs && warehouse.connections() === 0) known.delete(other)
     const one = known.get(row.client)
     if (one) {
       one.usedAt = now
@@ -93,7 +93,7 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
     if (row.provisioned_at) {
       const problem = await warehouse.check().catch((error: unknown) => error)
       if (problem === undefined) return warehouse
-      if (!(problem instanceof WarehouseProblem && mendable.has(problem.code))) throw problem
+      if (!(problem instanceof WarehouseProblem && repairableCodes.has(problem.code))) throw problem
       logger.warn({ client, reason: problem.message }, 'making a warehouse again')
     }
     const { database } = await provisionWarehouse(adminUrl, credentialsOf(parts, row))
@@ -109,7 +109,7 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       const one =
         opening.get(client) ??
         openOrMake(client)
-          .catch(away)
+          .catch(unavailableProblem)
           .finally(() => opening.delete(client))
       opening.set(client, one)
       return one
@@ -123,7 +123,7 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       if (!row) return
       await known.get(client)?.warehouse[Symbol.asyncDispose]()
       known.delete(client)
-      await removeWarehouse(adminUrl, row.key).catch(away)
+      await removeWarehouse(adminUrl, row.key).catch(unavailableProblem)
       await db.updateTable('warehouses').set({ provisioned_at: null }).where('client', '=', client).execute()
       logger.info({ client }, 'removed a warehouse')
     },
@@ -149,21 +149,21 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
 const trusts = (ssl: ReturnType<typeof warehouseAccess>['ssl']) =>
   typeof ssl === 'object' && ssl.rejectUnauthorized === false
 
-type Row = Selectable<Warehouses>
+type WarehouseRow = Selectable<Warehouses>
 
-function away(error: unknown): never {
+function unavailableProblem(error: unknown): never {
   if (!isUnavailable(error)) throw error
   const sentence = 'The warehouse is not reachable just now. Try again in a moment.'
   throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', sentence, { retryable: true, cause: error })
 }
 
-function rowOf(db: Kysely<DB>, client: string): Promise<Row | undefined> {
+function rowOf(db: Kysely<DB>, client: string): Promise<WarehouseRow | undefined> {
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirst()
 }
 
 const purpose = (client: string, role: 'load' | 'read') => `warehouses.${role}_password:${client}`
 
-async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
+async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string): Promise<WarehouseRow> {
   const sealed = (role: 'load' | 'read') => keyRing.seal(randomBytes(32).toString('base64url'), purpose(client, role))
   await db
     .insertInto('warehouses')
@@ -180,14 +180,17 @@ async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
 }
 
 /** A client's name in its warehouses, and what the passwords there come from; undefined where it has none yet. */
-export async function warehouseCredentials(parts: Pick<Parts, 'db' | 'keyRing' | 'redaction'>, client: string) {
+export async function warehouseCredentials(
+  parts: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
+  client: string,
+) {
   const row = await rowOf(parts.db, client)
   return row && credentialsOf(parts, row)
 }
 
 function credentialsOf(
-  { keyRing, redaction }: Pick<Parts, 'keyRing' | 'redaction'>,
-  { client, key, load_password, read_password }: Row,
+  { keyRing, redaction }: Pick<ClientWarehouseOptions, 'keyRing' | 'redaction'>,
+  { client, key, load_password, read_password }: WarehouseRow,
 ) {
   const loadPassword = keyRing.open(load_password, purpose(client, 'load'))
   const readPassword = keyRing.open(read_password, purpose(client, 'read'))

@@ -31,6 +31,6 @@ export function assertUndo(kind: Kind): void {
   if (!undoable.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', cannotUndoIn(kind))
 }
 
-/** For a warehouse that was asked although its kind has neither. */
+/** The problem of a warehouse without dry runs and restoring. */
 export const cannotUndo = (): WarehouseProblem =>
   new WarehouseProblem('NOT_SUPPORTED_HERE', 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.')

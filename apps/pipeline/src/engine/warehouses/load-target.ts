@@ -1,8 +1,8 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { PartOf } from './part-of.ts'
+import type { PartOf } from './whole-records.ts'
 import type { Evidence } from './shape/feed-memory.ts'
 
-/** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */
+/** A column to be created. Structurally what a source's feed offers, so neither module imports the other. */
 export interface TargetColumn {
   name: string
   label: string

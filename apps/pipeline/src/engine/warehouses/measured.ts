@@ -1,7 +1,7 @@
 import type { ColumnProfile, WarehouseColumn } from './warehouse.ts'
 
 /** What a load has measured of a column, as tables tell it; nothing where it has not. */
-export function measured(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
+export function measuredColumn(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
   if (!profile) return {}
   const { nulls, distinct, min, max } = profile
   return {

@@ -1,9 +1,10 @@
-import { demandPlainComments } from './comments.ts'
-import { type Token, tokensOf } from './sql-tokens.ts'
+import { assertPlainComments } from './sql-tokens.ts'
+import { type SqlToken, tokensOf } from './sql-tokens.ts'
 import type { Place } from './views.ts'
+import type { AmbiguousTable } from './warehouse.ts'
 
 /** What users call a table, and how the server has it. */
-export interface Surroundings {
+export interface QueryScope {
   /** Where names without a schema are looked for, in this order. The first is where the statement runs. */
   schemas: readonly string[]
   /** Every table gets its whole name: for a text that is kept, and run from somewhere else. */
@@ -11,7 +12,7 @@ export interface Surroundings {
   /** Tables and views of the client's schemas. */
   relations: readonly Place[]
   /** How the server's own SQL is read; usually as ClickHouse and PostgreSQL write it. */
-  language?: Language
+  language?: SqlLanguage
   /** The whole name of a table. */
   address(place: Place): string
   /** What stands for `$1` …, counted from 1; undefined leaves it as it is. */
@@ -19,7 +20,7 @@ export interface Surroundings {
 }
 
 /** A statement as the server takes it. */
-export interface Readdressed {
+export interface ResolvedQuery {
   text: string
   /** Which tables and views it names behind FROM and JOIN. */
   reads: Place[]
@@ -28,14 +29,14 @@ export interface Readdressed {
 }
 
 /** What has to be known of a server's SQL to find the names in it. */
-export interface Language {
-  tokensOf(sql: string): Token[]
+export interface SqlLanguage {
+  tokensOf(sql: string): SqlToken[]
   /** Words behind which a table is named. */
   opening: ReadonlySet<string>
 }
 
 /** As ClickHouse and PostgreSQL write it. */
-export const usual: Language = { tokensOf, opening: new Set(['from', 'join']) }
+export const defaultLanguage: SqlLanguage = { tokensOf, opening: new Set(['from', 'join']) }
 const closing = new Set(
   'where prewhere group order limit offset having union except intersect select settings window qualify fetch'.split(
     ' ',
@@ -47,14 +48,14 @@ const closing = new Set(
  * for it, and a table without a schema the first one that has it; `$1` becomes a parameter of the server. Nothing else of the text is
  * touched. Throws `WarehouseProblem` where servers might read the text otherwise.
  */
-export function readdressed(sql: string, around: Surroundings): Readdressed {
-  demandPlainComments(sql)
-  const language = around.language ?? usual
+export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
+  assertPlainComments(sql)
+  const language = around.language ?? defaultLanguage
   const tokens = language.tokensOf(sql)
   const defined = commonTables(tokens)
-  const found: Readdressed = { text: '', reads: [], bare: [] }
+  const found: ResolvedQuery = { text: '', reads: [], bare: [] }
   let copied = 0
-  const replace = ({ start }: Token, { end }: Token, by: string) => {
+  const replace = ({ start }: SqlToken, { end }: SqlToken, by: string) => {
     found.text += sql.slice(copied, start) + by
     copied = end
   }
@@ -109,7 +110,7 @@ export function readdressed(sql: string, around: Surroundings): Readdressed {
 }
 
 /** Names that WITH gives: `name AS (`. */
-function commonTables(tokens: readonly Token[]): Set<string> {
+function commonTables(tokens: readonly SqlToken[]): Set<string> {
   const names = new Set<string>()
   for (let index = 0; index + 2 < tokens.length; index++) {
     const [name, as, next] = [tokens[index]!, tokens[index + 1]!, tokens[index + 2]!]
@@ -117,4 +118,24 @@ function commonTables(tokens: readonly Token[]): Set<string> {
     if (next.text === '(' || next.text.toLowerCase() === 'materialized') names.add(name.text)
   }
   return names
+}
+
+/**
+ * The first of the names without a schema that several of `schemas` have behind the first `preferred`, none of which has it; see
+ * `Warehouse.ambiguousTable`.
+ */
+export function findAmbiguousTable(
+  names: Iterable<string>,
+  there: readonly Place[],
+  schemas: readonly string[],
+  preferred: number,
+): AmbiguousTable | undefined {
+  const hasOf = (name: string, among: readonly string[]) =>
+    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
+  for (const name of new Set(names)) {
+    const others = hasOf(name, schemas.slice(preferred))
+    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
+      return { name, schemas: others.toSorted() }
+  }
+  return undefined
 }

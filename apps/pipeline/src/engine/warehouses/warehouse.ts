@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type Advice, withAdvice } from '../../advice.ts'
 import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
-import type { StagedRecords } from './part-of.ts'
+import type { StagedRecords } from './whole-records.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
 import type { WarehouseViews } from './views.ts'
@@ -24,7 +24,7 @@ export interface ColumnProfile {
   maxLength?: number
 }
 
-/** What is written to a load. Structurally what a source's feed offers, so neither room imports the other. */
+/** What is written to a load. Structurally what a source's feed offers, so neither module imports the other. */
 export interface LoadContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
@@ -318,3 +318,17 @@ export class WarehouseProblem extends Error {
     this.relationMissing = options.relationMissing ?? false
   }
 }
+
+/** Codes of a warehouse, or a ledger, that is not there, or knows us no more. */
+const gone = new Set([
+  'WAREHOUSE_MISSING',
+  'WAREHOUSE_ACCESS_DENIED',
+  'WAREHOUSE_OUTDATED',
+  'WAREHOUSE_NOT_SET_UP',
+  'WAREHOUSE_NOT_OURS',
+  'SCHEMA_MISSING',
+  'TABLE_MISSING',
+])
+
+/** Whether a warehouse that answers so holds nothing that a run of ours published. */
+export const holdsNothing = (error: unknown): boolean => error instanceof WarehouseProblem && gone.has(error.code)

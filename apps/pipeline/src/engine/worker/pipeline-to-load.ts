@@ -13,7 +13,7 @@ export interface PipelineToLoad {
   /** Sealed. */
   source_secrets: string | null
   /** What runs on the staging table before it is published, in this order. */
-  sqlStatements: SqlStatement[]
+  sqlStatements: Sql[]
   schema: string
   /** Which kind of warehouse the schema is in. */
   provider: string
@@ -25,7 +25,7 @@ export interface PipelineToLoad {
   qualityGroupId: number | null
 }
 
-interface SqlStatement {
+interface Sql {
   description?: string
   statement: string
 }
@@ -52,6 +52,6 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     ...pipeline,
     reset: reset as PipelineToLoad['reset'],
     schemaChanges: schemaChanges as SchemaChanges,
-    sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
+    sqlStatements: (transformation as { sqlStatements?: Sql[] }).sqlStatements ?? [],
   }
 }

@@ -1,7 +1,9 @@
 import type { DataType } from '@sluice/contracts'
-import { type CellWriter, type Grown, MisfitCell } from '../rows/cell-writer.ts'
-import { copyDecimal } from './decimal-cell.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
+import { wholeNumber } from '../rows/cell-writer.ts'
+import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
+import type { StoredType, TupleChunk } from '../warehouse.ts'
 
 /** Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from. */
 const epochDays = 10_957
@@ -49,7 +51,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   }
 }
 
-function fixed(width: number, write: (from: DataView, at: number, out: Grown) => unknown): CellWriter {
+function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
   return (from, at, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
     write(from, at, out)
@@ -57,13 +59,13 @@ function fixed(width: number, write: (from: DataView, at: number, out: Grown) =>
   }
 }
 
-function writeDay(from: DataView, at: number, out: Grown): void {
+function writeDay(from: DataView, at: number, out: GrowingBuffer): void {
   const day = from.getInt32(at) + epochDays
   if (day < firstDay || day > lastDay) throw outside('date', BigInt(day) * microsecondsOfDay, 10)
   out.bytes.writeInt32LE(day, out.at)
 }
 
-function writeMoment(from: DataView, at: number, out: Grown): void {
+function writeMoment(from: DataView, at: number, out: GrowingBuffer): void {
   const ticks = from.getBigInt64(at) + epochMicroseconds
   if (ticks < firstMoment || ticks > lastMoment) throw outside('time', ticks, 19)
   out.bytes.writeBigInt64LE(ticks, out.at)
@@ -78,7 +80,7 @@ function outside(what: string, microseconds: bigint, length: number): MisfitCell
 }
 
 /** The length by sevens of bits, the lowest first, then the bytes. */
-function copyText(from: DataView, at: number, length: number, out: Grown): void {
+function copyText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
   let rest = length
   while (rest >= 128) {
     out.bytes[out.at++] = (rest & 127) | 128
@@ -88,4 +90,64 @@ function copyText(from: DataView, at: number, length: number, out: Grown): void 
   if (length < 32) for (let index = 0; index < length; index++) out.bytes[out.at + index] = from.getUint8(at + index)
   else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + at, length), out.at)
   out.at += length
+}
+
+/** A decimal of ClickHouse: a whole number of 4, 8, 16 or 32 bytes, times ten to the power of minus `scale`. */
+function copyDecimal(precision: number, scale: number): CellWriter {
+  const width = precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32
+  const shape = { precision, scale, server: 'ClickHouse' }
+  return (from, at, length, out) => {
+    const { negative, magnitude } = wholeNumber(from, at, length, shape)
+    if (typeof magnitude === 'number') writeSmall(negative ? -magnitude : magnitude, width, out)
+    else writeLarge(negative ? -magnitude : magnitude, width, out)
+    out.at += width
+  }
+}
+
+function writeSmall(value: number, width: number, { bytes, at }: GrowingBuffer): void {
+  const upper = Math.floor(value / 4_294_967_296)
+  bytes.writeInt32LE(value | 0, at)
+  if (width === 4) return
+  bytes.writeInt32LE(upper, at + 4)
+  for (let index = 8; index < width; index += 4) bytes.writeInt32LE(value < 0 ? -1 : 0, at + index)
+}
+
+function writeLarge(value: bigint, width: number, { bytes, at }: GrowingBuffer): void {
+  if (width === 4) bytes.writeInt32LE(Number(value), at)
+  else
+    for (let index = 0; index < width; index += 8)
+      bytes.writeBigInt64LE(BigInt.asIntN(64, value >> BigInt(index * 8)), at + index)
+}
+
+/** One column of the staging table, in the order of the tuples. */
+interface BinaryColumn {
+  label: string
+  /** What the tuples hold. */
+  stored: StoredType
+  /** What the table has, without `Nullable(…)`. */
+  sqlType: string
+  /** Key columns take no NULL. */
+  nullable: boolean
+}
+
+/** Tuples of binary COPY as RowBinary: a byte before each value of a column that takes NULL says whether there is one. */
+export function rowBinary(
+  chunks: AsyncIterable<TupleChunk>,
+  columns: readonly BinaryColumn[],
+  place: string,
+  counted: Counted,
+): AsyncGenerator<Buffer> {
+  const writers = columns.map(({ label, stored, sqlType, nullable }) => {
+    const value = cellWriter(stored.dataType, sqlType)
+    if (!nullable) return { label, value, none: undefined }
+    return {
+      label,
+      none: (out: GrowingBuffer) => void (out.bytes[out.at++] = 1),
+      value: (from: DataView, at: number, length: number, out: GrowingBuffer) => {
+        out.bytes[out.at++] = 0
+        value(from, at, length, out)
+      },
+    }
+  })
+  return encodedTuples(chunks, writers, { place, counted })
 }

@@ -1,7 +1,7 @@
 import type { Load, Warehouse } from '../warehouse.ts'
 import { WarehouseProblem } from '../warehouse.ts'
-import { acquireQuery } from '../query-shares.ts'
-import { type ClientAccess, provision } from './access.ts'
+import { acquireQuery } from '../query-limits.ts'
+import { type ClientAccess, provision } from './clickhouse-settings.ts'
 import {
   findCursor,
   findFeed,
@@ -12,24 +12,32 @@ import {
   pruneLedger,
   relations,
   sweepStaging,
-} from './catalogue.ts'
+} from './clickhouse-catalog.ts'
 import { execute, rowsOf } from './http.ts'
-import { dropKept, expireKept, findPrevious } from './kept.ts'
-import { publishedBy, publishedFirst } from './ledger.ts'
-import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './load.ts'
-import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, shownAs } from './names.ts'
-import { planTables } from './plan.ts'
+import { dropKept, expireKept, findPrevious } from './kept-tables.ts'
+import { findPublication, publishedFirst } from './ledger.ts'
+import { beginLoad, ClickHouseLoad, assertTableOwned, hasDatabase } from './clickhouse-loader.ts'
+import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, quotePlace } from './names.ts'
+import { planTables } from './publish.ts'
 import { warehouseProblem } from './problems.ts'
-import { closeRun, publish } from './publish.ts'
-import { ambiguousTable, query } from './query.ts'
-import { queryPages, readTable } from './read.ts'
-import { rehearse, viewReads } from './rehearsal.ts'
+import { fenceRun, publish } from './publish.ts'
+import { ambiguousTable, query } from './clickhouse-queries.ts'
+import { queryPages, readTable } from './clickhouse-queries.ts'
+import { exposeStagedRows, listViewReads } from './staged-rows-preview.ts'
 import { restore } from './restore.ts'
-import { dropSettled, settlePending, unlessOvertaken } from './settle.ts'
-import { readShape } from './shape.ts'
+import { dropRevokedDecisions, recoverPending, ignoreBusy } from './recovery.ts'
+import { readShape } from './table-shape.ts'
 import { transform } from './transform.ts'
 import { typeRules } from './types.ts'
-import { defineView, demandUnread, dropView, findView, managed, refreshView, viewsByHand } from './views.ts'
+import {
+  defineView,
+  assertUnread,
+  dropView,
+  findView,
+  findManagedViews,
+  refreshView,
+  listUnmanagedViews,
+} from './clickhouse-views.ts'
 
 /**
  * A client's part of a ClickHouse server: a database for each of its schemas. It is made, or mended, when it is used first; what a
@@ -55,13 +63,13 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
   const whole = 'the warehouse'
   const settled = async <T>(place: string, work: () => Promise<T>): Promise<T> =>
     run(place, async () => {
-      await settlePending(access).catch(unlessOvertaken)
+      await recoverPending(access).catch(ignoreBusy)
       return work()
     })
   const named = (schema: string, table: string): string => {
     checkSchemaName(schema)
     checkTableName(table)
-    return shownAs(schema, table)
+    return quotePlace(schema, table)
   }
   const { service, key } = access
 
@@ -105,7 +113,7 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
       return beginLoad(access, target)
     },
     publish: (loads, stillOurs, signal, options = {}) =>
-      publish(access, ourOwn(loads), stillOurs, signal, { ...options, keepDays }),
+      publish(access, assertClickHouseLoads(loads), stillOurs, signal, { ...options, keepDays }),
     findPrevious: (schema, table) =>
       settled(named(schema, table), async () => {
         const previous = await findPrevious(access, { schema, table })
@@ -118,12 +126,12 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
       return restore(access, { target, stillOurs, options, keepDays }, signal)
     },
     expirePrevious: () => settled(whole, () => expireKept(access, keepDays)),
-    plan: (loads, signal, options = {}) => planTables(access, ourOwn(loads), options, signal),
-    transform: (loads, statements, signal) => transform(access, ourOwn(loads), statements, signal),
-    rehearse: (tables, of) => rehearse(access, tables, of),
+    plan: (loads, signal, options = {}) => planTables(access, assertClickHouseLoads(loads), options, signal),
+    transform: (loads, statements, signal) => transform(access, assertClickHouseLoads(loads), statements, signal),
+    rehearse: (tables, of) => exposeStagedRows(access, tables, of),
 
-    findPublication: (id) => settled('the ledger', () => publishedBy(access, id)),
-    closeRun: (id, attempt) => run('the ledger', () => closeRun(access, { run: id, attempt })),
+    findPublication: (id) => settled('the ledger', () => findPublication(access, id)),
+    closeRun: (id, attempt) => run('the ledger', () => fenceRun(access, { run: id, attempt })),
     findCursor: (schema, table) => settled(named(schema, table), () => findCursor(access, schema, table)),
     findFeed: (schema, table) => settled(named(schema, table), () => findFeed(access, schema, table)),
     typeRules: async () => typeRules,
@@ -152,9 +160,9 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
     dropView: (schema, name) => run(named(schema, name), () => dropView(access, schema, name)),
     findView: (schema, name) => run(named(schema, name), () => findView(access, schema, name)),
     viewReads: (schema, name) =>
-      run(named(schema, name), async () => (await viewReads(access)).get(JSON.stringify([schema, name])) ?? []),
-    isManaged: (id) => run(whole, async () => (await managed(access, id)).length > 0),
-    viewsByHand: (schema, name) => run(named(schema, name), () => viewsByHand(access, { schema, name })),
+      run(named(schema, name), async () => (await listViewReads(access)).get(JSON.stringify([schema, name])) ?? []),
+    isManaged: (id) => run(whole, async () => (await findManagedViews(access, id)).length > 0),
+    viewsByHand: (schema, name) => run(named(schema, name), () => listUnmanagedViews(access, { schema, name })),
 
     async dropTable(schema, table) {
       const place = named(schema, table)
@@ -162,8 +170,8 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
         const database = databaseOf({ key, schema })
         const shape = await readShape(service, database, table)
         if (!shape) return
-        demandOurs(shape, place)
-        await demandUnread(access, { schema, name: table }, place)
+        assertTableOwned(shape, place)
+        await assertUnread(access, { schema, name: table }, place)
         await execute(service, `drop table if exists ${qualified(database, table)}`)
         await dropKept(access, (mark) => mark.schema === schema && mark.table === table)
       })
@@ -171,7 +179,7 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
 
     sweepStaging: (alive) =>
       settled(whole, async () => {
-        await dropSettled(access)
+        await dropRevokedDecisions(access)
         return sweepStaging(access, alive, keepDays)
       }),
     pruneLedger: (days) => settled('the ledger', () => pruneLedger(access, days)),
@@ -180,7 +188,7 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
   }
 }
 
-function ourOwn(loads: readonly Load[]): ClickHouseLoad[] {
+function assertClickHouseLoads(loads: readonly Load[]): ClickHouseLoad[] {
   const ours = loads.filter((load) => load instanceof ClickHouseLoad)
   if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
   return ours

@@ -3,13 +3,13 @@ import { buffer, text as wholeText } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 
 /** Who asks, and where. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, without user and password. */
-export interface Access {
+export interface ServerAccess {
   url: string
   user: string
   password: string
 }
 
-export interface Asked {
+export interface StatementOptions {
   /** Where names without a database are looked for. */
   database?: string | undefined
   /** Server settings of this one statement. */
@@ -51,7 +51,7 @@ export function errorIn(words: string): ClickHouseError {
  * could go on: then it reads rows that it refuses to their end before it says why. Else it closes at once, and its words are lost
  * on the way every other time. Nothing is logged: statements hold passwords.
  */
-function clientOf({ url, user, password }: Access, { database, body }: Asked) {
+function clientOf({ url, user, password }: ServerAccess, { database, body }: StatementOptions) {
   const { origin, pathname } = new URL(url)
   return createClient({
     url: origin,
@@ -68,7 +68,11 @@ function clientOf({ url, user, password }: Access, { database, body }: Asked) {
 }
 
 /** Sends one statement; the server takes no second one behind it. Answers what it streams back. */
-export async function ask(access: Access, sql: string, asked: Asked = {}): Promise<Readable> {
+export async function sendStatement(
+  access: ServerAccess,
+  sql: string,
+  asked: StatementOptions = {},
+): Promise<Readable> {
   const { settings = {}, parameters = {}, signal, body, queryId } = asked
   signal?.throwIfAborted()
   const client = clientOf(access, asked)
@@ -116,15 +120,15 @@ async function beginning(stream: Readable): Promise<string> {
 const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
 
 /** A statement that answers nothing. */
-export async function execute(access: Access, sql: string, asked: Asked = {}): Promise<void> {
-  const response = await ask(access, sql, { ...asked, settings: { ...toItsEnd, ...asked.settings } })
+export async function execute(access: ServerAccess, sql: string, asked: StatementOptions = {}): Promise<void> {
+  const response = await sendStatement(access, sql, { ...asked, settings: { ...toItsEnd, ...asked.settings } })
   await buffer(response)
 }
 
 /** A few rows of our own asking, as objects. */
-export async function rowsOf<Row>(access: Access, sql: string, asked: Asked = {}): Promise<Row[]> {
+export async function rowsOf<Row>(access: ServerAccess, sql: string, asked: StatementOptions = {}): Promise<Row[]> {
   const settings = { ...toItsEnd, output_format_json_quote_64bit_integers: 0, ...asked.settings }
-  const response = await ask(access, `${sql} format JSONEachRow`, { ...asked, settings })
+  const response = await sendStatement(access, `${sql} format JSONEachRow`, { ...asked, settings })
   const lines = (await wholeText(response)).split('\n')
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row)
 }

@@ -1,11 +1,11 @@
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 
 /** What the ledger keeps of one table of a publication. */
-export interface Entry {
+export interface LedgerEntry {
   rows: number
   bytes: number
   changes: TableChange[]
@@ -21,7 +21,7 @@ export interface Entry {
 }
 
 /** One table of a publication that was decided on: this load takes the place of what has the uuid `base`, or of nothing. */
-export interface Decided {
+export interface ProposedTable {
   publication: string
   run: string
   attempt: number
@@ -29,23 +29,23 @@ export interface Decided {
   table: string
   load: string
   base: string
-  entry: Entry
+  entry: LedgerEntry
 }
 
 const columns = 'publication, run, attempt, schema, table, load, base, entry'
 export const ledgerOf = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
 
-/** Whoever looks next sees what was written, however often it was. */
-const atOnce = { async_insert: 0, insert_deduplicate: 0 }
+/** Inserts are synchronous and not deduplicated, so that the next read sees them. */
+const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
 /** All tables of it in one block, so all or none; nobody takes them for published. */
-export async function propose(access: ClientAccess, decided: readonly Decided[]): Promise<void> {
+export async function propose(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
   const rows = decided.map(
     (one) =>
       `(${[one.publication, one.run].map(literal).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(literal).join(', ')}, 'PROPOSED')`,
   )
   await execute(access.service, `insert into ${ledgerOf(access)} (${columns}, state) values ${rows.join(', ')}`, {
-    settings: atOnce,
+    settings: synchronousInsert,
   })
 }
 
@@ -55,7 +55,7 @@ export async function declarePublished(access: ClientAccess, publication: string
     access.service,
     `insert into ${ledgerOf(access)} (${columns}, state) select ${columns}, 'PUBLISHED' from ${ledgerOf(access)}
      where publication = {publication:String} and state = 'PROPOSED'`,
-    { parameters: { publication }, settings: atOnce },
+    { parameters: { publication }, settings: synchronousInsert },
   )
 }
 
@@ -63,20 +63,20 @@ export async function declarePublished(access: ClientAccess, publication: string
 export async function proposeClosing(
   access: ClientAccess,
   publication: string,
-  { run, attempt }: Pick<Decided, 'run' | 'attempt'>,
+  { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<void> {
   await execute(
     access.service,
     `insert into ${ledgerOf(access)} (publication, run, attempt, state)
      values (${literal(publication)}, ${literal(run)}, ${attempt}, 'CLOSING')`,
-    { settings: atOnce },
+    { settings: synchronousInsert },
   )
 }
 
 /** The publications that this attempt of a run, and earlier ones, have proposed. */
 export async function proposalsOf(
   access: ClientAccess,
-  { run, attempt }: Pick<Decided, 'run' | 'attempt'>,
+  { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<string[]> {
   const rows = await rowsOf<{ publication: string }>(
     access.service,
@@ -93,14 +93,14 @@ export async function declareClosed(access: ClientAccess, publication: string): 
     access.service,
     `insert into ${ledgerOf(access)} (publication, run, attempt, state) select publication, run, attempt, 'CLOSED' from ${ledgerOf(access)}
      where publication = {publication:String} and state = 'CLOSING'`,
-    { parameters: { publication }, settings: atOnce },
+    { parameters: { publication }, settings: synchronousInsert },
   )
 }
 
 /** Whether what this attempt decided on was decided too late. */
 export async function isClosed(
   access: ClientAccess,
-  { run, attempt }: Pick<Decided, 'run' | 'attempt'>,
+  { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<boolean> {
   const [row] = await rowsOf<{ closed: number }>(
     access.service,
@@ -110,24 +110,24 @@ export async function isClosed(
   return row!.closed > 0
 }
 
-interface LedgerRow extends Omit<Decided, 'entry'> {
+interface LedgerRow extends Omit<ProposedTable, 'entry'> {
   entry: string
   at: string
 }
 
-const read = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.parse(entry) as Entry })
+const parseLedgerRow = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.parse(entry) as LedgerEntry })
 
-export async function proposed(access: ClientAccess, publication: string): Promise<Decided[]> {
+export async function readProposal(access: ClientAccess, publication: string): Promise<ProposedTable[]> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
     `select ${columns}, at from ${ledgerOf(access)} where publication = {publication:String} and state = 'PROPOSED'
      order by schema, table`,
     { parameters: { publication } },
   )
-  return rows.map(read)
+  return rows.map(parseLedgerRow)
 }
 
-export async function publishedBy(access: ClientAccess, run: string): Promise<Publication | undefined> {
+export async function findPublication(access: ClientAccess, run: string): Promise<Publication | undefined> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
     `select ${columns}, at from ${ledgerOf(access)} where run = {run:String} and state = 'PUBLISHED'
@@ -136,7 +136,7 @@ export async function publishedBy(access: ClientAccess, run: string): Promise<Pu
   )
   const [first] = rows
   if (!first) return undefined
-  const tables = rows.map(read).map(
+  const tables = rows.map(parseLedgerRow).map(
     ({ schema, table, entry }): PublishedTable => ({
       schema,
       table,
@@ -156,7 +156,7 @@ export async function publishedBy(access: ClientAccess, run: string): Promise<Pu
 }
 
 /** A table of a publication that came about, and when. */
-export interface PublishedRow extends Omit<Decided, 'entry'> {
+export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
   at: Date
 }
 
@@ -195,12 +195,12 @@ export async function publishedFirst(access: ClientAccess, load: string | undefi
 const timeOf = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
 /** What is known of a table's rows, by the load that they are. */
-export async function entryOf(access: ClientAccess, load: string | undefined): Promise<Entry | undefined> {
+export async function entryOf(access: ClientAccess, load: string | undefined): Promise<LedgerEntry | undefined> {
   if (load === undefined) return undefined
   const [row] = await rowsOf<LedgerRow>(
     access.service,
     `select ${columns}, at from ${ledgerOf(access)} where load = {load:String} order by at desc limit 1`,
     { parameters: { load } },
   )
-  return row && read(row).entry
+  return row && parseLedgerRow(row).entry
 }

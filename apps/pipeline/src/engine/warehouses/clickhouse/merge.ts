@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import type { StagedRecords } from '../part-of.ts'
+import type { StagedRecords } from '../whole-records.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { replacedColumns, stagedRecords } from '../whole-records.ts'
-import { type ClientAccess, mostSeconds } from './access.ts'
+import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
-import { type ClickHouseLoad, uuidOf } from './load.ts'
+import { type ClickHouseLoad, uuidOf } from './clickhouse-loader.ts'
 import { qualified, quoted } from './names.ts'
-import type { Shape } from './shape.ts'
+import type { ClickHouseShape } from './table-shape.ts'
 import { createTable } from './staging.ts'
 
 /** Hash tables that outgrow the memory go to disk. */
 const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }
 
 /** Where the rows of an increment are, and how they become whole rows of the table. */
-export interface Merging {
+export interface MergeInput {
   /** `database.table`, quoted. */
   staging: string
   columns: readonly { name: string; type: string; nullable: boolean }[]
@@ -21,17 +21,17 @@ export interface Merging {
   /** Which columns the rows replace; in the others they keep what the table holds. */
   replaced: readonly string[]
   /** The table as it is. */
-  live: Pick<Shape, 'database' | 'name' | 'columns'>
+  live: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
   /** The records whose parts the rows are. */
   records?: StagedRecords | undefined
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows({ staging, columns, keys, replaced, live, records }: Merging): string {
+export function mergedRows({ staging, columns, keys, replaced, live, records }: MergeInput): string {
   const there = new Set(live.columns.map(({ name }) => name))
   const table = qualified(live.database, live.name)
   const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
-  const cast = ({ name, type, nullable }: Merging['columns'][number], of: string) => {
+  const cast = ({ name, type, nullable }: MergeInput['columns'][number], of: string) => {
     const whole = nullable ? `Nullable(${type})` : type
     return there.has(name) ? `cast(${of}.${quoted(name)} as ${whole})` : `cast(null as ${whole})`
   }
@@ -56,13 +56,18 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
   return `ifNull(toString(live.${quoted(column)}), '') in (select ${id} from ${staging})`
 }
 
-function mergedColumns(load: ClickHouseLoad, staging: Shape) {
+function mergedColumns(load: ClickHouseLoad, staging: ClickHouseShape) {
   const keys = new Set(load.keys)
   return staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
 }
 
 /** The query for all rows of a table with an increment in it. Throws NULL_KEY where the table lacks a column of the key. */
-function rowsToBe(load: ClickHouseLoad, records: ClickHouseLoad | undefined, staging: Shape, live: Shape): string {
+function rowsAfterMerge(
+  load: ClickHouseLoad,
+  records: ClickHouseLoad | undefined,
+  staging: ClickHouseShape,
+  live: ClickHouseShape,
+): string {
   const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
   if (lacking.length > 0)
     throw new WarehouseProblem(
@@ -84,12 +89,12 @@ export async function countMerged(
   access: ClientAccess,
   load: ClickHouseLoad,
   records: ClickHouseLoad | undefined,
-  { staging, live }: { staging: Shape; live: Shape },
+  { staging, live }: { staging: ClickHouseShape; live: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<number> {
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
-    `select count() as rows from (${rowsToBe(load, records, staging, live)})`,
+    `select count() as rows from (${rowsAfterMerge(load, records, staging, live)})`,
     { signal, settings: { ...joining, max_execution_time: mostSeconds } },
   )
   return row!.rows
@@ -100,16 +105,16 @@ export async function countMerged(
  * and the uuid of their table. They are written anew: readers never see half of an increment, and a repeated one changes nothing. What
  * is read runs as the client's user, so that nothing put in the staging table's place reads more than the client may.
  */
-export async function mergeAside(
+export async function writeMergedTable(
   access: ClientAccess,
   load: ClickHouseLoad,
   records: ClickHouseLoad | undefined,
-  staging: Shape,
-  live: Shape,
+  staging: ClickHouseShape,
+  live: ClickHouseShape,
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string }> {
   const columns = mergedColumns(load, staging)
-  const rows = rowsToBe(load, records, staging, live)
+  const rows = rowsAfterMerge(load, records, staging, live)
   const merged = randomUUID()
   const name = `merged_${merged}`
   const place = qualified(load.database, name)

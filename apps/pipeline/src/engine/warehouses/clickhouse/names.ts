@@ -2,13 +2,13 @@ import { checkIdentifier, refusedName } from '../identifiers.ts'
 import { createHash } from 'node:crypto'
 
 /** `key` is the client's short name in the warehouse: lower-case letters and digits, so it ends where another character begins. */
-export interface Place {
+export interface SchemaPlace {
   key: string
   schema: string
 }
 
 /** A client's schema is a database of its own. One that shows rows before they are published is called by its whole name. */
-export const databaseOf = ({ key, schema }: Place): string =>
+export const databaseOf = ({ key, schema }: SchemaPlace): string =>
   schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
 
 /** What only we write: the ledger. */
@@ -37,7 +37,7 @@ export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\
 export const qualified = (database: string, table: string): string => `${quoted(database)}.${quoted(table)}`
 
 /** As sentences call it: the client's own name for the place. */
-export const shownAs = (schema: string, table: string): string => `"${schema}"."${table}"`
+export const quotePlace = (schema: string, table: string): string => `"${schema}"."${table}"`
 
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)

@@ -2,20 +2,20 @@ import { fedColumns, type FeedMemory, memoryOfTable } from '../shape/feed-memory
 import { type LoadedFeed, memoryOf, planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { planTable, type TablePlan } from '../shape/plan-table.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute } from './http.ts'
-import { type Entry, entryOf } from './ledger.ts'
-import type { ClickHouseLoad } from './load.ts'
+import { type LedgerEntry, entryOf } from './ledger.ts'
+import type { ClickHouseLoad } from './clickhouse-loader.ts'
 import { databaseOf, quoted } from './names.ts'
-import { readShape, type Shape } from './shape.ts'
+import { readShape, type ClickHouseShape } from './table-shape.ts'
 import { columnText, emptyColumn, type StagingColumn, stagingColumn } from './staging.ts'
 import { typeRules } from './types.ts'
 
 /** The memory of a table's last load. For tables of older versions, it is derived from the table. */
-export const feedOf = (live: Shape | undefined, entry: Entry | undefined): FeedMemory | undefined =>
+export const feedOf = (live: ClickHouseShape | undefined, entry: LedgerEntry | undefined): FeedMemory | undefined =>
   live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
 
-export interface TableToBe {
+export interface LoadPlan {
   /** One for each column that is fed, in their order. */
   planned: PlannedColumn[]
   table: TablePlan<StagingColumn>
@@ -23,12 +23,12 @@ export interface TableToBe {
 }
 
 /** Plans the table after a load whose rows are in `staged` or will follow. Throws as `planLoad` does. */
-export function planTableToBe(
-  live: Shape | undefined,
-  entry: Entry | undefined,
+export function planTableAfterLoad(
+  live: ClickHouseShape | undefined,
+  entry: LedgerEntry | undefined,
   loaded: LoadedFeed & { reading?: unknown },
   staging?: { columns: readonly StagingColumn[]; brought: readonly string[] | undefined },
-): TableToBe {
+): LoadPlan {
   const last = feedOf(live, entry)
   const plan = planLoad(typeRules, last, loaded)
   const staged = staging?.columns.filter(({ name }) => staging.brought?.includes(name) ?? true)
@@ -53,7 +53,7 @@ export async function completeStaging(access: ClientAccess, load: ClickHouseLoad
   load.brought ??= staging.columns.map(({ name }) => name)
   const entry = await entryOf(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, entry))
-  const { table: plan } = planTableToBe(
+  const { table: plan } = planTableAfterLoad(
     live,
     entry,
     { ...loadedOf(load), merging },

@@ -2,36 +2,42 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
-import { demandReady } from '../ready-to-publish.ts'
+import {
+  type PlanOptions,
+  type PlannedTable,
+  type Publication,
+  type PublishOptions,
+  WarehouseProblem,
+} from '../warehouse.ts'
+import { assertReadyToPublish } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
-import { type ClientAccess, mostSeconds } from './access.ts'
-import { widens } from './follow-views.ts'
+import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
+import { affectsViews } from './dependent-views.ts'
 import { execute, rowsOf } from './http.ts'
-import { keepReplaced } from './kept.ts'
+import { keepReplaced } from './kept-tables.ts'
 import {
-  type Decided,
-  type Entry,
+  type ProposedTable,
+  type LedgerEntry,
   entryOf,
   isClosed,
   proposalsOf,
   propose,
   proposeClosing,
-  publishedBy,
+  findPublication,
 } from './ledger.ts'
-import { type ClickHouseLoad, demandOurs } from './load.ts'
-import { mergeAside } from './merge.ts'
+import { type ClickHouseLoad, assertTableOwned } from './clickhouse-loader.ts'
+import { countMerged, writeMergedTable } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
-import { completeStaging, feedOf, loadedOf, planTableToBe } from './plan-load.ts'
-import { demandSense, plainReaders } from './place-view.ts'
+import { completeStaging, feedOf, loadedOf, planTableAfterLoad } from './plan-load.ts'
+import { assertViewsCompile, listPlainReaders } from './replace-view.ts'
 import { warehouseProblem } from './problems.ts'
-import { changedMeanwhile, decide, settle, settlePending, standingDecisions, unlessOvertaken } from './settle.ts'
-import { holdsRows, readShape, type Shape } from './shape.ts'
+import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
+import { type ClickHouseShape, holdsRows, readShape } from './table-shape.ts'
 import { recordsOf } from '../whole-records.ts'
 
 /** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
-const patience = { tries: 40, wait: 250 }
+const decisionRetries = { tries: 40, wait: 250 }
 
 /**
  * See `Warehouse.publish`. First the ledger gets the rows of what is proposed; then the decision is made, which only one publication
@@ -51,19 +57,19 @@ export async function publish(
   const { run, attempt } = first.target
   const merging = options.mode === 'MERGE'
   try {
-    await settlePending(access).catch(unlessOvertaken)
-    const earlier = await publishedBy(access, run)
-    if (earlier) return await afterwards(access, loads, earlier, { keepDays: options.keepDays })
+    await recoverPending(access).catch(ignoreBusy)
+    const earlier = await findPublication(access, run)
+    if (earlier) return await runCleanup(access, loads, earlier, { keepDays: options.keepDays })
     for (const load of loads) await completeStaging(access, load, merging)
-    await demandReady(
+    await assertReadyToPublish(
       loads,
-      { merging, gate: options.gate, keyTwice: (load) => keyTwice(access, load, signal) },
+      { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
       signal,
     )
-    const decided: Decided[] = []
+    const decided: ProposedTable[] = []
     const publication = randomUUID()
     for (const load of loads)
-      decided.push(await decisionOn(access, publication, load, recordsOf(loads, load.target), options, signal))
+      decided.push(await makeProposal(access, publication, load, recordsOf(loads, load.target), options, signal))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decided)
@@ -71,15 +77,15 @@ export async function publish(
     await failpoint('in-publication')
     signal.throwIfAborted()
     for (const load of loads) load.decided = true
-    await demandDecision(access, publication, () => changedMeanwhile(first.target))
-    await settle(access, publication).catch((error: unknown) => {
+    await waitForDecision(access, publication, () => concurrentlyChanged(first.target))
+    await recover(access, publication).catch((error: unknown) => {
       for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
       throw error
     })
-    const published = await publishedBy(access, run)
-    if (!published) throw changedMeanwhile(first.target)
+    const published = await findPublication(access, run)
+    if (!published) throw concurrentlyChanged(first.target)
     await failpoint('published')
-    return await afterwards(access, loads, published, options)
+    return await runCleanup(access, loads, published, options)
   } catch (error) {
     throw warehouseProblem(error, first.place)
   }
@@ -89,29 +95,30 @@ export async function publish(
  * See `Warehouse.closeRun`. Nothing is locked between the fence and the decision, so closing is decided on as well: a publication of
  * these attempts was decided on before, or is void.
  */
-export async function closeRun(
+export async function fenceRun(
   access: ClientAccess,
   closing: { run: string; attempt: number },
 ): Promise<Publication | undefined> {
-  await settlePending(access).catch(unlessOvertaken)
-  const earlier = await publishedBy(access, closing.run)
+  await recoverPending(access).catch(ignoreBusy)
+  const earlier = await findPublication(access, closing.run)
   if (earlier) return earlier
   // Each proposes before the fence: one that comes later finds the run in other hands.
   const proposals = await proposalsOf(access, closing)
   if (proposals.length === 0) return undefined
   const publication = randomUUID()
   await proposeClosing(access, publication, closing)
-  await demandDecision(access, publication, stillPublishing)
-  await settle(access, publication)
-  const published = await publishedBy(access, closing.run)
+  await waitForDecision(access, publication, publicationInProgress)
+  await recover(access, publication)
+  const published = await findPublication(access, closing.run)
   if (published) return published
   // Somebody of an older version may have taken the closing back unsaid, or two have decided where one took a decision back too late.
-  const decisions = await standingDecisions(access)
-  if (!(await isClosed(access, closing)) || proposals.some((one) => decisions.includes(one))) throw stillPublishing()
+  const decisions = await listDecisions(access)
+  if (!(await isClosed(access, closing)) || proposals.some((one) => decisions.includes(one)))
+    throw publicationInProgress()
   return undefined
 }
 
-const stillPublishing = () =>
+const publicationInProgress = () =>
   new WarehouseProblem(
     'WAREHOUSE_BUSY',
     'Others are publishing in this warehouse all the while. It is looked at again.',
@@ -120,22 +127,22 @@ const stillPublishing = () =>
     },
   )
 
-export async function demandDecision(
+export async function waitForDecision(
   access: ClientAccess,
   publication: string,
   busy: () => WarehouseProblem,
 ): Promise<void> {
-  for (let tries = 0; tries < patience.tries; tries += 1) {
-    if (await decide(access, publication)) return
+  for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
+    if (await recordDecision(access, publication)) return
     // Void or not, it is not ours.
-    await settlePending(access).catch(unlessOvertaken)
-    if (tries > 2) await sleep(patience.wait)
+    await recoverPending(access).catch(ignoreBusy)
+    if (tries > 2) await sleep(decisionRetries.wait)
   }
   throw busy()
 }
 
 /** The old tables are where the new ones waited, and are kept; whoever reads one that is dropped may end in peace. */
-async function afterwards(
+async function runCleanup(
   access: ClientAccess,
   loads: readonly ClickHouseLoad[],
   publication: Publication,
@@ -153,8 +160,8 @@ async function afterwards(
   return publication
 }
 
-/** The key of some two rows that have the same one; undefined where there are none. */
-export async function keyTwice(
+/** Returns a key that several rows share, or undefined. */
+export async function findDuplicateKey(
   { read }: ClientAccess,
   load: ClickHouseLoad,
   signal: AbortSignal,
@@ -176,19 +183,20 @@ export async function keyTwice(
   return twice?.shown
 }
 
-async function decisionOn(
+async function makeProposal(
   access: ClientAccess,
   publication: string,
   load: ClickHouseLoad,
   records: ClickHouseLoad | undefined,
   { mode = 'REPLACE', cursors = {} }: PublishOptions,
   signal: AbortSignal,
-): Promise<Decided> {
+): Promise<ProposedTable> {
   const { run, attempt, schema, table } = load.target
-  const { live, staging, feed, changes } = await compare(access, load, mode)
-  const merged = mode === 'MERGE' && live ? await mergeAside(access, load, records, staging, live, signal) : undefined
+  const { live, staging, feed, changes } = await compareWithTable(access, load, mode)
+  const merged =
+    mode === 'MERGE' && live ? await writeMergedTable(access, load, records, staging, live, signal) : undefined
   const rows = await load.count()
-  const entry: Entry = {
+  const entry: LedgerEntry = {
     rows,
     bytes: load.written?.bytes ?? 0,
     changes,
@@ -212,33 +220,82 @@ async function decisionOn(
 }
 
 /** The table as it is, what is staged for it, and how that changes it. Throws where the rows may not be published. */
-export async function compare(access: ClientAccess, load: ClickHouseLoad, mode: 'REPLACE' | 'MERGE') {
+export async function compareWithTable(access: ClientAccess, load: ClickHouseLoad, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  demandOurs(live, load.place)
+  assertTableOwned(live, load.place)
   const staging = await readShape(access.service, load.database, table)
   if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
-  demandKept(load, staging)
+  assertStagingKept(load, staging)
   const before = await entryOf(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, before))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
-  const { table: plan, feed } = planTableToBe(live, before, loaded, { ...staging, brought: load.brought })
+  const { table: plan, feed } = planTableAfterLoad(live, before, loaded, { ...staging, brought: load.brought })
   // The staging table was completed for the table that was there then.
-  if (plan.missing.length > 0 || plan.restaged.length > 0) throw changedMeanwhile(load.target)
+  if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
   const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...falls]
-  if (widens(changes)) {
+  if (affectsViews(changes)) {
     const place = { schema, name: table }
-    await demandSense(access, await plainReaders(access, place), place, load.stagingTable)
+    await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
   return { live, staging, feed, changes }
 }
 
 /** The client's SQL may write to every staging table of the client: what has passed the transformation is what is published. */
-function demandKept(load: ClickHouseLoad, staging: Shape): void {
+function assertStagingKept(load: ClickHouseLoad, staging: ClickHouseShape): void {
   if (staging.uuid === load.uuid && holdsRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(
     'TRANSFORMATION_FAILED',
     `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
   )
+}
+
+/** See `Warehouse.plan`. */
+export async function planTables(
+  access: ClientAccess,
+  given: readonly ClickHouseLoad[],
+  { mode = 'REPLACE', gate, planned }: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable[]> {
+  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const [first] = loads
+  if (!first) return []
+  const merging = mode === 'MERGE'
+  const tables: PlannedTable[] = []
+  try {
+    await recoverPending(access).catch(ignoreBusy)
+    for (const load of loads) await completeStaging(access, load, merging)
+    const lookFirst: typeof gate = async (ready, aborted) => {
+      for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
+      await planned?.(tables)
+      await gate?.(ready, aborted)
+    }
+    await assertReadyToPublish(
+      loads,
+      { merging, gate: lookFirst, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
+      signal,
+    )
+    return tables
+  } catch (error) {
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+async function planLoadedTable(
+  access: ClientAccess,
+  loads: readonly ClickHouseLoad[],
+  load: ClickHouseLoad,
+  mode: 'REPLACE' | 'MERGE',
+  signal: AbortSignal,
+): Promise<PlannedTable> {
+  const { schema, table } = load.target
+  const { live, staging, changes } = await compareWithTable(access, load, mode)
+  const rowsAfter =
+    live && mode === 'MERGE'
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, live }, signal)
+      : await load.count()
+  if (!live) return { schema, table, rowsAfter, changes: [] }
+  const before = await entryOf(access, live.mark?.load)
+  return { schema, table, rowsBefore: before?.tableRows ?? live.rows, rowsAfter, changes }
 }

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import type { Publication, PublishOptions, RestoreTarget, TableChange } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
-import { widens } from './follow-views.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
+import { affectsViews } from './dependent-views.ts'
 import { execute } from './http.ts'
-import { findPrevious, keepReplaced, moveTo, nothingKept, type Previous } from './kept.ts'
-import { type Decided, entryOf, propose, publishedBy } from './ledger.ts'
-import { databaseOf, literal, qualified, quoted, runDatabase, shownAs } from './names.ts'
-import { demandSense, plainReaders } from './place-view.ts'
+import { findPrevious, keepReplaced, moveTo, nothingKept, type PreviousPublication } from './kept-tables.ts'
+import { type ProposedTable, entryOf, propose, findPublication } from './ledger.ts'
+import { databaseOf, literal, qualified, quoted, runDatabase, quotePlace } from './names.ts'
+import { assertViewsCompile, listPlainReaders } from './replace-view.ts'
 import { warehouseProblem } from './problems.ts'
-import { demandDecision } from './publish.ts'
-import { changedMeanwhile, settle, settlePending, unlessOvertaken } from './settle.ts'
-import { type Mark, readShape, type Shape } from './shape.ts'
+import { waitForDecision } from './publish.ts'
+import { concurrentlyChanged, recover, recoverPending, ignoreBusy } from './recovery.ts'
+import { type TableMark, readShape, type ClickHouseShape } from './table-shape.ts'
 import { columnText, createTable, emptyColumn, textsOf } from './staging.ts'
 
-interface Restoring {
+interface RestoreRequest {
   target: RestoreTarget
   stillOurs: () => Promise<boolean>
   options: Pick<PublishOptions, 'behind'>
@@ -28,25 +28,25 @@ interface Restoring {
  */
 export async function restore(
   access: ClientAccess,
-  { target, stillOurs, options, keepDays }: Restoring,
+  { target, stillOurs, options, keepDays }: RestoreRequest,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = target
-  const place = shownAs(target.schema, target.table)
+  const place = quotePlace(target.schema, target.table)
   const database = runDatabase(access.key, target)
   let decided = false
   try {
-    await settlePending(access).catch(unlessOvertaken)
-    const earlier = await publishedBy(access, run)
+    await recoverPending(access).catch(ignoreBusy)
+    const earlier = await findPublication(access, run)
     if (earlier) return earlier
     const previous = await findPrevious(access, target)
     if (!previous) throw nothingKept(place)
     const comment = literal(JSON.stringify({ run, attempt }))
     await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
     const publication = randomUUID()
-    const decisions: Decided[] = []
+    const decisions: ProposedTable[] = []
     for (const one of previous.tables)
-      decisions.push(await decisionOn(access, { run, attempt, publication, database }, one))
+      decisions.push(await makeProposal(access, { run, attempt, publication, database }, one))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decisions)
@@ -54,10 +54,10 @@ export async function restore(
     await failpoint('in-publication')
     signal.throwIfAborted()
     decided = true
-    await demandDecision(access, publication, () => changedMeanwhile(target))
-    await settle(access, publication)
-    const published = await publishedBy(access, run)
-    if (!published) throw changedMeanwhile(target)
+    await waitForDecision(access, publication, () => concurrentlyChanged(target))
+    await recover(access, publication)
+    const published = await findPublication(access, run)
+    if (!published) throw concurrentlyChanged(target)
     await failpoint('published')
     const tidied = tidy(access, database, keepDays)
     if (options.behind) options.behind(tidied)
@@ -77,29 +77,29 @@ async function tidy(access: ClientAccess, database: string, keepDays: number): P
   } catch {}
 }
 
-interface Deciding {
+interface RestoreDecision {
   run: string
   attempt: number
   publication: string
   database: string
 }
 
-async function decisionOn(
+async function makeProposal(
   access: ClientAccess,
-  { run, attempt, publication, database }: Deciding,
-  { schema, table, replaced }: Previous['tables'][number],
-): Promise<Decided> {
-  const shown = shownAs(schema, table)
+  { run, attempt, publication, database }: RestoreDecision,
+  { schema, table, replaced }: PreviousPublication['tables'][number],
+): Promise<ProposedTable> {
+  const shown = quotePlace(schema, table)
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   if (!live) throw nothingKept(shown)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const place = qualified(database, name)
   if (replaced) await moveTo(access, replaced, place)
   else await makeEmpty(access, place, live, { run, attempt, schema, table })
-  const readers = await plainReaders(access, { schema, name: table })
+  const readers = await listPlainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables. The next attempt finds it there.
-  if (replaced && !kept) throw changedMeanwhile({ schema, table })
+  if (replaced && !kept) throw concurrentlyChanged({ schema, table })
   if (!kept?.mark?.load) throw nothingKept(shown)
   const names = new Set(kept.columns.map((column) => column.name))
   // Views that name a column which has come since go on, over a column without values.
@@ -111,7 +111,7 @@ async function decisionOn(
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
   const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
-  if (widens(changes)) await demandSense(access, readers, { schema, name: table }, place)
+  if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, place)
   const last = await entryOf(access, kept.mark.load)
   const vanished = stay.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
@@ -143,15 +143,15 @@ async function decisionOn(
 }
 
 /** A table that was not there before its last publication has no rows again. */
-async function makeEmpty(access: ClientAccess, place: string, live: Shape, of: Mark): Promise<void> {
+async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
   const mark = { ...of, load: randomUUID(), texts: textsOf(live.columns) }
   await execute(access.service, createTable(place, live.columns, mark))
 }
 
-function changesOf(live: Shape, kept: Shape, stay: ReadonlySet<string>): TableChange[] {
+function changesOf(live: ClickHouseShape, kept: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
   const [now, before] = [live, kept].map(({ columns }) => new Map(columns.map((column) => [column.name, column]))) as [
-    Map<string, Shape['columns'][number]>,
-    Map<string, Shape['columns'][number]>,
+    Map<string, ClickHouseShape['columns'][number]>,
+    Map<string, ClickHouseShape['columns'][number]>,
   ]
   const dropped = [...now.keys()].filter((name) => !before.has(name) && !stay.has(name))
   return [

@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import type { Cell, Rows, WarehouseColumn } from '../warehouse.ts'
-import { uniqueNames } from '../unique-names.ts'
+import { uniqueNames } from '../identifiers.ts'
 import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from './types.ts'
 

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { literal, quoted } from './names.ts'
-import type { Mark } from './shape.ts'
+import type { TableMark } from './table-shape.ts'
 
 export interface StagingColumn {
   name: string
@@ -29,7 +29,7 @@ export function textsOf(columns: readonly StagingColumn[]): Record<string, DataT
 }
 
 /** Rows on disk before anybody is told; in the order in which they came, or in that of the key. */
-export function createTable(place: string, columns: readonly StagingColumn[], mark: Mark): string {
+export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))
   return `create table ${place} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { readdressed } from '../sql-names.ts'
+import { resolveNames } from '../sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
 import { ClickHouseError, execute } from './http.ts'
-import type { ClickHouseLoad } from './load.ts'
+import type { ClickHouseLoad } from './clickhouse-loader.ts'
 import { databaseOf, literal, qualified } from './names.ts'
 import { codes, warehouseProblem } from './problems.ts'
-import { relations, listSchemas } from './catalogue.ts'
-import { stopAtServer } from './query.ts'
-import { holdsRows, readShape } from './shape.ts'
+import { relations, listSchemas } from './clickhouse-catalog.ts'
+import { stopAtServer } from './clickhouse-queries.ts'
+import { holdsRows, readShape } from './table-shape.ts'
 
 /** Seconds that all statements together may take. */
-const longest = 7_200
+const transformationSeconds = 7_200
 
 /**
  * See `Warehouse.transform`. The statements run in the database in which the staging tables stand under their targets' names, as the
@@ -28,17 +28,17 @@ export async function transform(
   try {
     const begun = performance.now()
     for (const [index, statement] of statements.entries()) {
-      const seconds = Math.max(1, Math.round(longest - (performance.now() - begun) / 1_000))
-      await runOne(access, first, statement, { number: index + 1, seconds }, signal)
+      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - begun) / 1_000))
+      await runStatement(access, first, statement, { number: index + 1, seconds }, signal)
     }
-    for (const load of loads) await keep(access, load)
+    for (const load of loads) await assertStagingKept(access, load)
   } catch (error) {
     signal.throwIfAborted()
     throw warehouseProblem(error, first.place)
   }
 }
 
-async function runOne(
+async function runStatement(
   access: ClientAccess,
   { database }: ClickHouseLoad,
   { statement, description }: TransformationStatement,
@@ -49,7 +49,7 @@ async function runOne(
   const schemas = await listSchemas(access)
   const there = await relations(access, schemas)
   // What has no schema is the rows that were loaded, and what statements before have made.
-  const { text } = readdressed(statement, {
+  const { text } = resolveNames(statement, {
     schemas: [],
     relations: there,
     address: ({ schema, name }) => qualified(databaseOf({ key: access.key, schema }), name),
@@ -61,35 +61,41 @@ async function runOne(
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     signal.throwIfAborted()
-    throw explained(error, named)
+    throw statementProblem(error, named)
   }
 }
 
-function explained(error: unknown, named: string): unknown {
+function statementProblem(error: unknown, named: string): unknown {
   const known = warehouseProblem(error, named)
   if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known
   if (known.retryable || known.code === 'DISK_FULL') return known
   if (error.code === codes.timeout)
-    return failed(`${named} was stopped: a transformation may take ${longest / 3_600} hours in all.`, error)
+    return transformationFailed(
+      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      error,
+    )
   if (/multi-?statement/i.test(error.message))
-    return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
-  return failed(`${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`, error)
+    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
+  return transformationFailed(
+    `${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`,
+    error,
+  )
 }
 
 /**
  * A statement may have put another table in the place of the staging table: that is the load now. Its mark is a new one, since the
  * table that was filled before may still be there under another name, with the old mark and the rows as they came.
  */
-async function keep(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
+async function assertStagingKept(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
   const { table } = load.target
   const shape = await readShape(access.service, load.database, table)
-  if (!shape) throw failed(`After the transformation there is no table "${table}" to be published.`)
+  if (!shape) throw transformationFailed(`After the transformation there is no table "${table}" to be published.`)
   if (!holdsRows(shape))
-    throw failed(
+    throw transformationFailed(
       `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,
     )
   if (shape.computed.length > 0)
-    throw failed(
+    throw transformationFailed(
       `After the transformation "${table}" has columns that are worked out from others (${shape.computed.join(', ')}). Make them ordinary columns, filled by INSERT or UPDATE.`,
     )
   const mark = { ...load.mark, load: randomUUID() }
@@ -100,4 +106,5 @@ async function keep(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
   load.profile = undefined
 }
 
-const failed = (sentence: string, cause?: unknown) => new WarehouseProblem('TRANSFORMATION_FAILED', sentence, { cause })
+const transformationFailed = (sentence: string, cause?: unknown) =>
+  new WarehouseProblem('TRANSFORMATION_FAILED', sentence, { cause })

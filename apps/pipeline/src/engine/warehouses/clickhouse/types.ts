@@ -1,11 +1,11 @@
 import type { DataType } from '@sluice/contracts'
 import type { TypeRules } from '../shape/plan-shape.ts'
-import { widestText } from '../widest-text.ts'
+import { widestText } from '../shape/plan-shape.ts'
 
 /** A type as `system.columns` prints it, without `Nullable(…)`. */
 export type SqlType = string
 
-export interface Described {
+export interface TypeDescription {
   dataType: DataType
   precision?: number
   scale?: number
@@ -35,13 +35,13 @@ const byDataType: Partial<Record<DataType, SqlType>> = {
 }
 
 /** Texts are all one type here; what kind of text a column is, its table's comment says. */
-export function sqlType({ dataType, precision, scale = 0 }: Described): SqlType {
+export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): SqlType {
   if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimal(precision, scale)
   return byDataType[dataType] ?? 'String'
 }
 
 /** What a type is called on the wire. One that we never make (arrays, enums …) is TEXT, as it is shown as text. */
-export function describeType(type: SqlType): Described {
+export function describeType(type: SqlType): TypeDescription {
   const bare = withoutWrappers(type)
   const [precision, scale = 0] = digitsOf(bare)
   if (bare === anyDecimal) return { dataType: 'DECIMAL' }

@@ -4,8 +4,7 @@ import { asSentence } from '../../../as-sentence.ts'
 import type { TableChange } from '../load-target.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { DependentView } from './dependent-views.ts'
-import { unflushed } from './durable.ts'
-import { statementsOf, type Swap } from './swap.ts'
+import { type TableSwap, statementsOf } from './swap.ts'
 
 /** SQLSTATEs for a lock that another transaction holds, and for a table that another load has just created or dropped. */
 export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
@@ -25,9 +24,9 @@ interface ChangedTable {
  */
 export async function commitSwaps(
   client: ClientBase,
-  swaps: readonly (ChangedTable & Pick<Swap, 'statements'>)[],
+  swaps: readonly (ChangedTable & Pick<TableSwap, 'statements'>)[],
 ): Promise<void> {
-  const settings = `set local statement_timeout = '${swaps.some(hasMaterializedView) ? '5min' : '30s'}'; ${unflushed}`
+  const settings = `set local statement_timeout = '${swaps.some(hasMaterializedView) ? '5min' : '30s'}'; ${asyncCommit}`
   const statements = [settings, ...statementsOf(swaps), 'commit']
   await client.query(statements.join(';')).catch((error: unknown) => {
     throw viewNotRecreated(error, swaps, statements) ?? error
@@ -91,4 +90,18 @@ function statementAt(statements: readonly string[], position: number): string | 
     end += Array.from(statement).length + 1
     return position <= end
   })
+}
+
+/**
+ * For a transaction that holds locks which readers wait for: they are let go at COMMIT without a wait for the disk, which
+ * just after a large load may be busy for a second. Nothing is reported before `untilDurable`.
+ */
+const asyncCommit = 'set local synchronous_commit = off'
+
+/**
+ * A commit that does wait, as long as the server is set up to, for the log and all of it that came before. When it
+ * fails nothing is lost: the next attempt finds the ledger's row, or does not.
+ */
+export async function flushWal(client: ClientBase): Promise<void> {
+  await client.query(`select pg_logical_emit_message(true, 'sluice', 'published')`)
 }

@@ -14,7 +14,7 @@ const turnBytes = 64 * 1024 * 1024
 /** The longest turn in milliseconds. A source of many small chunks takes long to send `turnBytes`. */
 const longestTurnMs = 5_000
 /** Milliseconds that a load waits for a chunk of its source until another load gets its turn. */
-const slow = 100
+const slowChunkMs = 100
 
 /**
  * The turns of one load to copy, among those of all clients: a client with many loads slows down its own, not those of others. A load whose
@@ -39,7 +39,7 @@ export class CopyTurns implements Disposable {
 
   /** Waits for the next chunk, without a slot when that takes long. */
   async waitFor<T>(chunk: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => this[Symbol.dispose](), slow)
+    const timer = setTimeout(() => this[Symbol.dispose](), slowChunkMs)
     try {
       return await chunk
     } finally {

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
-import { withClient } from './access.ts'
+import { withClient } from './postgres-connections.ts'
 
 /** The limit of a client's database, and how to stay within it. */
 export interface DatabaseLimit {

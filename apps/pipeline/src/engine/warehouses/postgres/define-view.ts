@@ -2,32 +2,32 @@ import { withoutEnd } from '../../../sql-text.ts'
 import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
 import { type DefinedView, type Place, type ViewDefinition } from '../views.ts'
-import { borrow } from './access.ts'
+import { borrow } from './postgres-connections.ts'
 import { dependentViews } from './dependent-views.ts'
-import type { Pools } from './load.ts'
+import type { PostgresPools } from './postgres-loader.ts'
 import {
   commentOf,
-  findManaged,
+  findManagedView,
   findRelation,
   isView,
   markOf,
-  noun,
-  reads,
-  readsOf,
-  type Relation,
+  viewKeyword,
+  readsRelation,
+  listReads,
+  type PostgresRelation,
 } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { stoppable } from './stoppable.ts'
+import { runStoppable } from './statement-watch.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
-import { demandSmall } from './view-size.ts'
+import { assertViewSize } from './postgres-views.ts'
 
-/** PostgreSQL's word for a view whose columns cannot become those of the new query while it stays the same view. */
+/** SQLSTATE invalid_table_definition: CREATE OR REPLACE VIEW cannot change the columns in this way. */
 const otherColumns = '42P16'
 
-/** See `WarehouseViews.defineView`. Nobody else gets the connection on which users' SQL ran. */
+/** See `WarehouseViews.defineView`. The connection is not reused, because users' SQL ran on it. */
 export async function defineView(
-  pools: Pools,
+  pools: PostgresPools,
   view: ViewDefinition,
   { seconds, empty = false, mostBytes }: { seconds: number; empty?: boolean; mostBytes: number },
   signal: AbortSignal,
@@ -39,14 +39,16 @@ export async function defineView(
     using borrowed = await borrow(pools.transactions, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
-    const current = await currentOf(client, view)
+    const current = await findCurrentView(client, view)
     const limits = { seconds, signal, what: `The query of ${place}` }
-    const make = (statement: () => Promise<unknown>) => stoppable(pools.statements, client, limits, statement)
+    const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
     if (!current || view.anew || !isSame(current, view))
       await replace(client, view, { current, empty, mostBytes, make })
-    else await move(client, current, view)
-    await client.query(`comment on ${noun(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`)
-    const read = await readsOf(client, (await findRelation(client, view))!.oid)
+    else await moveView(client, current, view)
+    await client.query(
+      `comment on ${viewKeyword(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`,
+    )
+    const read = await listReads(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
     // The planner's count of its rows is what is shown of them.
     if (view.materialized) await client.query(`analyze ${place}`).catch(() => {})
@@ -57,12 +59,15 @@ export async function defineView(
   }
 }
 
-const isSame = (current: Relation, view: ViewDefinition): boolean =>
+const isSame = (current: PostgresRelation, view: ViewDefinition): boolean =>
   current.managed?.definition === markOf(view).definition && (current.kind === 'm') === view.materialized
 
-/** The view that is to be replaced, wherever it is; undefined where there is none. */
-async function currentOf(client: ClientBase, view: ViewDefinition): Promise<(Relation & Place) | undefined> {
-  const [own, there] = [await findManaged(client, view.id), await findRelation(client, view)]
+/** Finds the view to replace in any schema. */
+async function findCurrentView(
+  client: ClientBase,
+  view: ViewDefinition,
+): Promise<(PostgresRelation & Place) | undefined> {
+  const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
   if (there && there.oid !== own?.oid) {
     if (!own && view.takesOver && isView(there) && there.ours) return there
     throw viewProblems.taken(qualified(view.schema, view.name))
@@ -70,10 +75,10 @@ async function currentOf(client: ClientBase, view: ViewDefinition): Promise<(Rel
   return own
 }
 
-async function move(client: ClientBase, from: Relation & Place, view: Place): Promise<void> {
+async function moveView(client: ClientBase, from: PostgresRelation & Place, view: Place): Promise<void> {
   if (from.schema === view.schema && from.name === view.name) return
-  const kind = noun(from.kind === 'm')
-  const passing = passingName()
+  const kind = viewKeyword(from.kind === 'm')
+  const passing = temporaryName()
   await client.query(
     [
       `alter ${kind} ${qualified(from.schema, from.name)} rename to ${escapeIdentifier(passing)}`,
@@ -85,11 +90,11 @@ async function move(client: ClientBase, from: Relation & Place, view: Place): Pr
   )
 }
 
-const passingName = () => `sluice_${randomBytes(8).toString('hex')}`
+const temporaryName = () => `sluice_${randomBytes(8).toString('hex')}`
 
-interface Replacement {
+interface ViewReplacement {
   /** What is replaced, if anything is. */
-  current: (Relation & Place) | undefined
+  current: (PostgresRelation & Place) | undefined
   empty: boolean
   mostBytes: number
   /** Runs the statement in which the user's query is. */
@@ -103,48 +108,50 @@ interface Replacement {
 async function replace(
   client: PoolClient,
   view: ViewDefinition,
-  { current, empty, mostBytes, make }: Replacement,
+  { current, empty, mostBytes, make }: ViewReplacement,
 ): Promise<unknown> {
-  const made = { schema: view.schema, name: passingName() }
+  const made = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
-  const opening = `create ${noun(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
+  const opening = `create ${viewKeyword(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
   const query = withoutEnd(view.query)
-  await make(() => extended(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
+  await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
   })
   // From here on names come with their schemas.
   await client.query('set local search_path = pg_catalog')
   const { oid } = (await findRelation(client, made))!
-  await demandReadable(client, oid)
-  if (view.materialized) await demandSmall(client, view, { oid, mostBytes })
+  await assertReadsNothingHidden(client, oid)
+  if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
 
   if (!current) return rename(client, view, made)
   // What goes round in circles no server can read, nor could a load ever make anew what depends on it.
-  if (await reads(client, oid, current.oid)) throw viewProblems.readsItself(qualified(view.schema, view.name))
-  await move(client, current, view)
-  if (current.kind === 'v' && !view.materialized && (await replacedInPlace(client, view, made, oid))) return undefined
+  if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualified(view.schema, view.name))
+  await moveView(client, current, view)
+  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
   const over = await dependentViews(client, current.oid)
   const foreign = over.filter(({ ours }) => !ours).map(({ name }) => name)
   if (foreign.length > 0) throw viewProblems.readByOthers(qualified(view.schema, view.name), foreign)
-  const indexes = current.kind === 'm' && view.materialized ? await indexesOf(client, current.oid) : []
+  const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
   for (const { drop } of over.toReversed()) await client.query(drop)
-  await client.query(`drop ${noun(current.kind === 'm')} ${qualified(view.schema, view.name)}`)
+  await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualified(view.schema, view.name)}`)
   await rename(client, view, made)
-  for (const index of indexes) await keepIndex(client, index)
+  for (const index of indexes) await recreateIndex(client, index)
   const names = over.map(({ name }) => name)
   for (const statement of over.flatMap(({ create }) => create))
     await client.query(statement).catch((error: unknown) => {
-      throw viewProblems.unmakeable(error, qualified(view.schema, view.name), names)
+      throw viewProblems.rebuildFailed(error, qualified(view.schema, view.name), names)
     })
   return undefined
 }
 
 const rename = (client: ClientBase, { name, materialized }: ViewDefinition, made: Place) =>
-  client.query(`alter ${noun(materialized)} ${qualified(made.schema, made.name)} rename to ${escapeIdentifier(name)}`)
+  client.query(
+    `alter ${viewKeyword(materialized)} ${qualified(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
+  )
 
 /** The same view with another query, where its columns stay or only more come: whatever reads it is left alone. */
-async function replacedInPlace(client: ClientBase, view: Place, made: Place, oid: number): Promise<boolean> {
+async function tryReplaceInPlace(client: ClientBase, view: Place, made: Place, oid: number): Promise<boolean> {
   const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [oid])
   await client.query('savepoint in_place')
   try {
@@ -160,7 +167,7 @@ async function replacedInPlace(client: ClientBase, view: Place, made: Place, oid
   return true
 }
 
-async function indexesOf(client: ClientBase, oid: number): Promise<string[]> {
+async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
   const { rows } = await client.query<{ index: string }>(
     'select pg_get_indexdef(indexrelid) as index from pg_index where indrelid = $1::oid order by indexrelid',
     [oid],
@@ -169,7 +176,7 @@ async function indexesOf(client: ClientBase, oid: number): Promise<string[]> {
 }
 
 /** One whose columns are gone, or whose values are unique no more, goes with the old view. */
-async function keepIndex(client: ClientBase, index: string): Promise<void> {
+async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   await client.query('savepoint index_kept')
   await client.query(index).catch((error: { code?: string }) => {
     if (!['42703', '23505', '42804'].includes(error.code ?? '')) throw error
@@ -178,12 +185,14 @@ async function keepIndex(client: ClientBase, index: string): Promise<void> {
 }
 
 /** What loads keep in hidden schemas comes and goes; a view over it would hold it fast. */
-async function demandReadable(client: ClientBase, oid: number): Promise<void> {
-  const hidden = (await readsOf(client, oid)).find(({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'))
+async function assertReadsNothingHidden(client: ClientBase, oid: number): Promise<void> {
+  const hidden = (await listReads(client, oid)).find(
+    ({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'),
+  )
   if (hidden) throw viewProblems.readsHidden(qualified(hidden.schema, hidden.name))
 }
 
 /** By the extended protocol, which takes one statement and no more. */
-function extended(client: ClientBase, text: string): Promise<unknown> {
+function executeSingleStatement(client: ClientBase, text: string): Promise<unknown> {
   return client.query({ text, queryMode: 'extended' } as { text: string })
 }

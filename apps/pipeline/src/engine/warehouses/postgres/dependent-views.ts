@@ -4,7 +4,7 @@ import { escapeIdentifier, escapeLiteral, type ClientBase } from 'pg'
 export interface DependentView {
   /** Quoted, with its schema. */
   name: string
-  /** Made by a load's own role; nobody else's is touched. */
+  /** Whether the `load` role owns the view. Other views are never changed. */
   ours: boolean
   materialised: boolean
   drop: string
@@ -20,8 +20,8 @@ export async function dependentViews(
   relation: number,
   columns?: readonly string[],
 ): Promise<DependentView[]> {
-  const { rows } = await client.query(found, [relation, columns ?? null])
-  return rows.map(describe)
+  const { rows } = await client.query(selectDependentViews, [relation, columns ?? null])
+  return rows.map(describeDependentView)
 }
 
 const readsFrom = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
@@ -32,7 +32,7 @@ const option = `case when g.is_grantable then ' with grant option' else '' end`
 const place = `format('%I.%I', n.nspname, c.relname)`
 
 /** Depth is the longest way from the table, so that a view over two levels comes behind both. */
-const found = `
+const selectDependentViews = `
   with recursive over (oid, depth) as (
     select r.ev_class, 1 ${readsFrom} and d.refobjid = $1::oid
     where $2::text[] is null or d.refobjsubid in (
@@ -56,9 +56,9 @@ const found = `
   from views v join pg_class c on c.oid = v.oid join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('v', 'm') order by v.depth, c.oid`
 
-function describe(row: Record<string, never>): DependentView {
-  const { name, materialised, populated, ours, definition, options, comment } = row as unknown as Found
-  const { comments, indexes, grants, column_grants, granted_by_default } = row as unknown as Found
+function describeDependentView(row: Record<string, never>): DependentView {
+  const { name, materialised, populated, ours, definition, options, comment } = row as unknown as DependentViewRow
+  const { comments, indexes, grants, column_grants, granted_by_default } = row as unknown as DependentViewRow
   const kind = materialised ? 'materialized view' : 'view'
   const settings = options?.length ? ` with (${options.map(setting).join(', ')})` : ''
   const query = definition.replace(/;\s*$/, '')
@@ -80,7 +80,7 @@ function describe(row: Record<string, never>): DependentView {
   }
 }
 
-interface Found {
+interface DependentViewRow {
   name: string
   materialised: boolean
   populated: boolean

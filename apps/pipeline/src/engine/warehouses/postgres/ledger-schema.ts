@@ -15,7 +15,7 @@ export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint'
 ])
 
 /** Days that the ledger keeps everything, whoever asks for less: a run may still be tried again meanwhile. */
-const atLeast = 3
+const minimumDays = 3
 
 /**
  * The hidden schema: staging tables, partitions and the ledger. `load` adds to the ledger only by functions that demand
@@ -68,7 +68,7 @@ export async function createLedger(client: Client, load: string, key: string): P
     create or replace function sluice.prune_ledger(days integer) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
     declare
-      oldest timestamptz := now() - make_interval(days => greatest(days, ${atLeast}));
+      oldest timestamptz := now() - make_interval(days => greatest(days, ${minimumDays}));
       pruned bigint;
     begin
       delete from sluice.ledger_table t using sluice.ledger l
@@ -141,7 +141,7 @@ export async function createLedger(client: Client, load: string, key: string): P
   `)
 }
 
-export async function demandLedger(client: ClientBase): Promise<void> {
+export async function assertLedgerCurrent(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ version: number }>(
     `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int as version`,
   )

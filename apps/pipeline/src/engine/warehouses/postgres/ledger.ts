@@ -17,7 +17,7 @@ export interface LastEntry {
   feed: FeedMemory | null
 }
 
-export interface Entry {
+export interface LedgerEntry {
   run: string
   partition: string
   published: PublishedTable
@@ -29,7 +29,7 @@ export interface Entry {
   feed: FeedMemory
 }
 
-export async function lastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
+export async function findLastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
   const { rows } = await client.query(
     `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
        t.bytes::float8, t.cursor, t.profile, t.feed
@@ -40,7 +40,7 @@ export async function lastEntry(client: ClientBase, partition: string | undefine
 }
 
 /** A worker that is stopped while it enters its run must not keep the run's next attempt waiting until that gives up. */
-export const notForLong = `set local idle_in_transaction_session_timeout = '10s'`
+export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
 
 /** In the publishing transaction. Undefined when the run is there already; waits for one that is entering it just now. */
 export async function enterRun(
@@ -59,12 +59,12 @@ export async function enterRun(
  * Waits until no attempt is between its entry and its end. One that enters later finds `stillOurs` false. Throws 55P03 when it takes
  * longer than a transaction that is stopped may idle, and a swap take.
  */
-export async function outwait(
+export async function waitForPublisher(
   client: ClientBase,
   key: string,
   entering: { run: string; attempt: number },
 ): Promise<void> {
-  await client.query(`begin; set local lock_timeout = '30s'; ${notForLong}`)
+  await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
   await enterRun(client, key, entering)
   await client.query('rollback')
 }
@@ -72,7 +72,7 @@ export async function outwait(
 const enterTable = `select sluice.enter_table(${tableParameters.map((type, index) => `$${index + 1}::${type}`).join(', ')})`
 
 /** In the publishing transaction, after its run. */
-export async function enterLedger(client: ClientBase, key: string, entry: Entry): Promise<void> {
+export async function enterLedger(client: ClientBase, key: string, entry: LedgerEntry): Promise<void> {
   const { run, partition, published, fedColumns, mode, tableRows, cursor, profile, feed } = entry
   await client.query(enterTable, [
     key,

@@ -2,14 +2,14 @@ import type { ClientBase } from 'pg'
 import { definitionHash, type Place, type ViewDefinition, type WarehouseView } from '../views.ts'
 
 /** What the comment of a managed view says. */
-type Mark = NonNullable<WarehouseView['managed']>
+type ViewMark = NonNullable<WarehouseView['managed']>
 
-export const markOf = (view: ViewDefinition): Mark => ({ id: view.id, definition: definitionHash(view) })
+export const markOf = (view: ViewDefinition): ViewMark => ({ id: view.id, definition: definitionHash(view) })
 
-export const commentOf = (mark: Mark): string => JSON.stringify({ sluiceView: mark })
+export const commentOf = (mark: ViewMark): string => JSON.stringify({ sluiceView: mark })
 
 /** Undefined for any other comment. */
-function markIn(comment: string | null): Mark | undefined {
+function markIn(comment: string | null): ViewMark | undefined {
   if (!comment?.startsWith('{"sluiceView":')) return undefined
   try {
     const { id, definition } = JSON.parse(comment).sluiceView
@@ -20,14 +20,14 @@ function markIn(comment: string | null): Mark | undefined {
 }
 
 /** A relation of whatever kind, under a name. */
-export interface Relation {
+export interface PostgresRelation {
   oid: number
   /** As pg_class has it: `v`, `m`, `r`, `p` … */
   kind: string
   /** Of role `load`, which may change it. */
   ours: boolean
   populated: boolean
-  managed?: Mark
+  managed?: ViewMark
 }
 
 const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as ours, c.relispopulated as populated,
@@ -37,13 +37,13 @@ const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage'
 export async function findRelation(
   client: ClientBase,
   { schema, name }: Place,
-): Promise<(Relation & Place) | undefined> {
+): Promise<(PostgresRelation & Place) | undefined> {
   const { rows } = await client.query(`select ${columns} where n.nspname = $1 and c.relname = $2`, [schema, name])
   return rows[0] && describe(rows[0])
 }
 
-/** A view of ours, by whose it is: wherever it is. */
-export async function findManaged(client: ClientBase, id: string): Promise<(Relation & Place) | undefined> {
+/** Finds a managed view by its id in any schema. */
+export async function findManagedView(client: ClientBase, id: string): Promise<(PostgresRelation & Place) | undefined> {
   const { rows } = await client.query(
     `select ${columns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
      where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
@@ -52,26 +52,26 @@ export async function findManaged(client: ClientBase, id: string): Promise<(Rela
   return rows[0] && describe(rows[0])
 }
 
-interface Row extends Omit<Relation, 'oid' | 'managed'>, Place {
+interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, Place {
   oid: string
   comment: string | null
 }
 
-function describe({ oid, comment, ...relation }: Row): Relation & Place {
+function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation & Place {
   const managed = markIn(comment)
   return { ...relation, oid: Number(oid), ...(managed && { managed }) }
 }
 
-export const isView = ({ kind }: Relation): boolean => kind === 'v' || kind === 'm'
+export const isView = ({ kind }: PostgresRelation): boolean => kind === 'v' || kind === 'm'
 
 /** As SQL calls it. */
-export const noun = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
+export const viewKeyword = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
 
 const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
   and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
 
 /** What a view reads: tables and managed views at first hand, and what stands behind views that nobody manages. */
-export async function readsOf(client: ClientBase, oid: number): Promise<Place[]> {
+export async function listReads(client: ClientBase, oid: number): Promise<Place[]> {
   const { rows } = await client.query<Place>(
     `with recursive behind (oid) as (
        select d.refobjid ${readBy} and r.ev_class = $1::oid
@@ -89,14 +89,14 @@ export async function readsOf(client: ClientBase, oid: number): Promise<Place[]>
   return rows
 }
 
-/** The same by the view's name; nothing where there is none. */
-export async function viewReads(client: ClientBase, place: Place): Promise<Place[]> {
+/** Lists what a view reads, by its name. Empty if the view does not exist. */
+export async function listViewReads(client: ClientBase, place: Place): Promise<Place[]> {
   const relation = await findRelation(client, place)
-  return relation && isView(relation) ? readsOf(client, relation.oid) : []
+  return relation && isView(relation) ? listReads(client, relation.oid) : []
 }
 
 /** Whether a view reads a relation, at first hand or through others. */
-export async function reads(client: ClientBase, view: number, relation: number): Promise<boolean> {
+export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
   const { rowCount } = await client.query(
     `with recursive behind (oid) as (
        select d.refobjid ${readBy} and r.ev_class = $1::oid
@@ -108,8 +108,8 @@ export async function reads(client: ClientBase, view: number, relation: number):
   return rowCount !== 0
 }
 
-/** Views over a relation that nobody manages, at first hand. */
-export async function viewsByHand(client: ClientBase, { schema, name }: Place): Promise<string[]> {
+/** Lists the unmanaged views that read a relation directly. */
+export async function listUnmanagedViews(client: ClientBase, { schema, name }: Place): Promise<string[]> {
   const { rows } = await client.query<{ place: string }>(
     `select distinct vn.nspname || '.' || v.relname as place ${readBy}
      join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace

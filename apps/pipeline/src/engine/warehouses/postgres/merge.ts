@@ -1,24 +1,24 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import type { StagedRecords } from '../part-of.ts'
+import type { StagedRecords } from '../whole-records.ts'
 import { type PublishOptions, WarehouseProblem } from '../warehouse.ts'
 import { recordsOf, replacedColumns, stagedRecords } from '../whole-records.ts'
 import { noKey } from '../ready-to-publish.ts'
-import { withClient } from './access.ts'
-import { feedOf } from './catalogue.ts'
+import { withClient } from './postgres-connections.ts'
+import { feedOf } from './postgres-catalog.ts'
 import { tableBytes } from './database-limit.ts'
-import { completeStaging } from './evolve.ts'
-import { lastEntry } from './ledger.ts'
-import { assertFree, type Pools, type PostgresLoad } from './load.ts'
+import { completeStaging } from './plan-publication.ts'
+import { findLastEntry } from './ledger.ts'
+import { assertFree, type PostgresPools, type PostgresLoad } from './postgres-loader.ts'
 import { qualified } from './names.ts'
-import { olderReaders } from './older-readers.ts'
+import { listOlderSnapshots } from './older-snapshots.ts'
 import { warehouseProblem } from './problems.ts'
 import { planPublication } from './plan-publication.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
-import { readShape, type Shape } from './shape.ts'
+import { readShape, type PostgresShape } from './table-shape.ts'
 import { originComment } from './staging.ts'
 
 /** A key compares what is NULL with nothing; a whole scan of both sides at the worst. */
-const longest = `set local statement_timeout = '12h'`
+const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
  * Increments are merged into the live partition where it stands. Where the table's shape or key has to change for them,
@@ -28,26 +28,30 @@ const longest = `set local statement_timeout = '12h'`
  * Rows that are parts of records are brought over whenever their records are, and before them: the records' staging table has to hold
  * the records of the increment alone while it says which parts are gone.
  */
-export async function prepareMerges(pools: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {
+export async function prepareMerges(
+  pools: PostgresPools,
+  loads: readonly PostgresLoad[],
+  signal: AbortSignal,
+): Promise<void> {
   for (const load of loads) {
-    if (load.keys.length === 0) throw noKey(load.scene.place)
+    if (load.keys.length === 0) throw noKey(load.problemContext.place)
     load.records = recordsOf(loads, load.target)
   }
   const carried = new Set<PostgresLoad>()
-  for (const load of loads) if (!(await staysInPlace(pools, load, signal))) carried.add(load)
+  for (const load of loads) if (!(await canMergeInPlace(pools, load, signal))) carried.add(load)
   for (const load of loads) if (load.records && carried.has(load.records)) carried.add(load)
-  for (const load of loads) if (load.records && carried.has(load)) await prepareCarried(pools, load, signal)
-  for (const load of loads) if (!load.records && carried.has(load)) await prepareCarried(pools, load, signal)
+  for (const load of loads) if (load.records && carried.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) if (!load.records && carried.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
 /** Whether nothing but rows changes, or there is no table yet. */
-async function staysInPlace(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<boolean> {
+async function canMergeInPlace(pools: PostgresPools, load: PostgresLoad, signal: AbortSignal): Promise<boolean> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query('begin')
       const live = await readShape(client, load.target.schema, load.target.table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
-      load.fedBefore = fedColumns(feedOf(live, await lastEntry(client, live?.partition)))
+      load.fedBefore = fedColumns(feedOf(live, await findLastEntry(client, live?.partition)))
       await client.query('rollback')
       if (live?.ours && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
       // The table stays the same, so older transactions continue with the rows that they see.
@@ -56,35 +60,35 @@ async function staysInPlace(pools: Pools, load: PostgresLoad, signal: AbortSigna
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(error, load.scene)
+    throw warehouseProblem(error, load.problemContext)
   }
 }
 
-async function prepareCarried(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
+async function copyUnchangedRows(pools: PostgresPools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
   const { schema, table } = load.target
   try {
     const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
     await assertFree(pools, signal, { needed })
     await withClient(pools.transactions, signal, async (client) => {
-      await client.query(`begin; ${longest}`)
+      await client.query(`begin; ${setMergeTimeout}`)
       const live = await readShape(client, schema, table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!live?.ours || live.partition === undefined || !staging) {
         await client.query('rollback')
         return
       }
-      load.carried = await carryOver(client, load, live, staging)
+      load.carried = await copyRowsToStaging(client, load, live, staging)
       await client.query('commit')
-      load.older = [await olderReaders(client)]
+      load.older = [await listOlderSnapshots(client)]
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(error, load.scene)
+    throw warehouseProblem(error, load.problemContext)
   }
 }
 
 /** Nothing but rows changes: same key, and every column that the rows replace is on both sides with the same type. */
-export function fitsInPlace(load: PostgresLoad, live: Shape, staging: Shape): boolean {
+export function fitsInPlace(load: PostgresLoad, live: PostgresShape, staging: PostgresShape): boolean {
   const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   const types = new Map(live.columns.map(({ name, type }) => [name, type]))
   const staged = new Set(staging.columns.map(({ name }) => name))
@@ -96,7 +100,7 @@ export function fitsInPlace(load: PostgresLoad, live: Shape, staging: Shape): bo
 }
 
 /** The columns that the increment replaces. The staging table has them all once it is complete. */
-function mergedColumns(load: PostgresLoad, { columns }: Shape) {
+function mergedColumns(load: PostgresLoad, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
@@ -106,7 +110,7 @@ export async function mergeInPlace(
   client: ClientBase,
   load: PostgresLoad,
   partition: string,
-  staging: Shape,
+  staging: PostgresShape,
 ): Promise<number> {
   const [into, from] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
   const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
@@ -114,7 +118,7 @@ export async function mergeInPlace(
   const rest = columns.filter((column) => !keys.includes(column))
   const same = keys.map((key) => `live.${key} = came.${key}`).join(' and ')
   const of = (table: string) => rest.map((column) => `${table}.${column}`).join(', ')
-  await client.query(longest)
+  await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
   const known = records && (await readColumnNames(client, partition)).has(records.column)
   const removed = known
@@ -145,10 +149,10 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
   return new Set(shape?.columns.map(({ name }) => name))
 }
 
-async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, staging: Shape) {
+async function copyRowsToStaging(client: ClientBase, load: PostgresLoad, live: PostgresShape, staging: PostgresShape) {
   const partition = live.partition!
-  const last = await lastEntry(client, partition)
-  if (!last) throw changedMeanwhile(load)
+  const last = await findLastEntry(client, partition)
+  if (!last) throw concurrentlyChanged(load)
   load.fedBefore = fedColumns(feedOf(live, last))
   const [old, here] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
   const { table } = planPublication(load, { live, staging, last, merging: true })
@@ -157,7 +161,7 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
   const types = new Map(completed.columns.map(({ name, type }) => [name, type]))
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
   const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
-  if (lacking.length > 0) throw newKey(load, lacking)
+  if (lacking.length > 0) throw keyWithoutValues(load, lacking)
   const same = load.keys.map((name) => `${cast(name)} = came.${escapeIdentifier(name)}`).join(' and ')
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const kept = live.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
@@ -183,18 +187,18 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
 /** What is merged without a key is only ever added, twice when a run is repeated. */
 export function mergeModeOf(load: PostgresLoad, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
-  if (load.keys.length === 0) throw noKey(load.scene.place)
+  if (load.keys.length === 0) throw noKey(load.problemContext.place)
   return mode
 }
 
-export function changedMeanwhile({ scene }: PostgresLoad): WarehouseProblem {
-  const sentence = `Another run changed ${scene.place} while this one was merging into it. It is tried again.`
+export function concurrentlyChanged({ problemContext }: PostgresLoad): WarehouseProblem {
+  const sentence = `Another run changed ${problemContext.place} while this one was merging into it. It is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
-function newKey({ scene }: PostgresLoad, columns: string[]): WarehouseProblem {
+function keyWithoutValues({ problemContext }: PostgresLoad, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows cannot be merged into ${scene.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Let the pipeline replace the table once.`,
+    `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Let the pipeline replace the table once.`,
   )
 }

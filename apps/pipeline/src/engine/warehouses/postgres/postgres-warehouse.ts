@@ -1,39 +1,39 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Publication, type Warehouse, WarehouseProblem } from '../warehouse.ts'
-import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
-import { ambiguousTable } from './ambiguous-table.ts'
-import { findCursor, findFeed, findPublication, findTable } from './catalogue.ts'
+import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './postgres-connections.ts'
+import { ambiguousTable } from './query-planning.ts'
+import { findCursor, findFeed, findPublication, findTable } from './postgres-catalog.ts'
 import { defineView } from './define-view.ts'
-import { untilDurable } from './durable.ts'
-import { outwait } from './ledger.ts'
-import { demandLedger, pruneLedger } from './ledger-schema.ts'
-import { dropKeptIn, dropKeptOf, expireKept, findKept, makeRoom } from './kept.ts'
-import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
-import { findStaging, findTables, relations } from './list-tables.ts'
-import { findManaged, viewReads, viewsByHand } from './managed-views.ts'
+import { flushWal } from './commit-swaps.ts'
+import { waitForPublisher } from './ledger.ts'
+import { assertLedgerCurrent, pruneLedger } from './ledger-schema.ts'
+import { dropKeptIn, dropKeptOf, dropExpired, findKeptPublication, makeRoom } from './kept-tables.ts'
+import { beginLoad, tableNotOwned, type PostgresPools, PostgresLoad } from './postgres-loader.ts'
+import { findStaging, findTables, relations } from './postgres-catalog.ts'
+import { findManagedView, listViewReads, listUnmanagedViews } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
-import { planTables } from './plan.ts'
+import { planTables } from './plan-tables.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
-import { query, queryPages } from './query.ts'
-import { readTable } from './read.ts'
-import { rehearse } from './rehearsal.ts'
+import { query, queryPages } from './postgres-queries.ts'
+import { readTable } from './postgres-queries.ts'
+import { exposeStagedRows } from './staged-rows-preview.ts'
 import { restore } from './restore.ts'
-import { demandOwnSettings } from './role-settings.ts'
-import { ensureSchema, listSchemas } from './schema.ts'
-import { readShape } from './shape.ts'
+import { assertRoleSettings } from './role-settings.ts'
+import { ensureSchema, listSchemas } from './postgres-catalog.ts'
+import { readShape } from './table-shape.ts'
 import { adoptStaged, describeStaged, type StagedLoad } from './staged-loads.ts'
-import { sweepStaging } from './sweep.ts'
+import { sweepStaging } from './postgres-upkeep.ts'
 import { transform } from './transform.ts'
-import { acquireQuery } from '../query-shares.ts'
+import { acquireQuery } from '../query-limits.ts'
 import { endReadWatch, limitStatements } from './statement-watch.ts'
-import { mostViewBytes } from './view-size.ts'
+import { mostViewBytes } from './postgres-views.ts'
 import { typeRules } from './types.ts'
-import { dropView, findView, refreshView } from './views.ts'
+import { dropView, findView, refreshView } from './postgres-views.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
-/** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
-const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
+/** Timeouts of a drop, which holds an exclusive lock while its transaction is open. */
+const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
 
 interface PostgresLimits {
   /** At once. */
@@ -65,7 +65,7 @@ function oneAtATime(work: (most: number) => Promise<number>): (most?: number) =>
 }
 
 /** Two hours: longer than any reader has. */
-const longestWait = 7_200_000
+const readerWaitMs = 7_200_000
 
 /**
  * A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those
@@ -73,19 +73,19 @@ const longestWait = 7_200_000
  */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
-  { loads = 4, viewBytes = mostViewBytes, databaseBytes, waitMs = longestWait, keepDays = 0 }: PostgresLimits = {},
+  { loads = 4, viewBytes = mostViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits = {},
 ): Warehouse {
   const key = ledgerKey(access.load.password)
   const keeping = { days: keepDays, ledgerKey: key }
   // The two more are for a load that was cut off and is not quite gone.
-  const pools: Pools = {
-    lanes: loadPool(access, 2 * loads + 2),
+  const pools: PostgresPools = {
+    copies: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
     makeRoom: oneAtATime((most) => makeRoom(pools.statements, keeping, most)),
   }
-  const all = [pools.lanes, pools.transactions, pools.statements]
+  const all = [pools.copies, pools.transactions, pools.statements]
   limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
 
   const share = access.database
@@ -98,8 +98,8 @@ export function openPostgresWarehouse(
   return {
     check: () =>
       run('the warehouse', async (client) => {
-        await demandLedger(client)
-        await demandOwnSettings(client)
+        await assertLedgerCurrent(client)
+        await assertRoleSettings(client)
       }),
 
     connections: () => all.reduce((sum, { totalCount }) => sum + totalCount, 0),
@@ -115,43 +115,47 @@ export function openPostgresWarehouse(
       checkSchemaName(schema)
       const place = escapeIdentifier(schema)
       await run(place, async (client) => {
-        await client.query(`begin; ${brief}; drop schema if exists ${place}`)
+        await client.query(`begin; ${shortTimeouts}; drop schema if exists ${place}`)
         await dropKeptIn(client, keeping, schema)
         await client.query('commit')
-      }).catch(refusal(place, 'SCHEMA_NOT_EMPTY'))
+      }).catch(explainDependents(place, 'SCHEMA_NOT_EMPTY'))
     },
 
     beginLoad: (target, signal) => beginLoad(pools, target, signal),
 
     publish: (loads, stillOurs, signal, options = {}) =>
-      publish({ pools, loads: ourOwn(loads), read: access.read.user, keeping, stillOurs, options, waitMs }, signal),
+      publish(
+        { pools, loads: assertPostgresLoads(loads), read: access.read.user, keeping, stillOurs, options, waitMs },
+        signal,
+      ),
 
-    describeStaged: (staged, signal) => describeStaged(pools, ourOwn(staged), signal),
+    describeStaged: (staged, signal) => describeStaged(pools, assertPostgresLoads(staged), signal),
 
     adoptStaged: (_schema, staged, attempt, signal) => adoptStaged(pools, staged as StagedLoad[], attempt, signal),
 
-    findPrevious: (schema, table) => run(qualified(schema, table), (client) => findKept(client, { schema, table })),
+    findPrevious: (schema, table) =>
+      run(qualified(schema, table), (client) => findKeptPublication(client, { schema, table })),
 
     restore: (target, stillOurs, signal, options = {}) =>
       restore({ pools, target, read: access.read.user, keeping, stillOurs, options: { ...options, waitMs } }, signal),
 
-    expirePrevious: () => expireKept(pools.statements, keeping),
+    expirePrevious: () => dropExpired(pools.statements, keeping),
 
-    plan: (loads, signal, options = {}) => planTables(pools, ourOwn(loads), options, signal),
+    plan: (loads, signal, options = {}) => planTables(pools, assertPostgresLoads(loads), options, signal),
 
     transform: (loads, statements, signal, options = {}) =>
-      transform(pools, ourOwn(loads), statements, signal, options),
+      transform(pools, assertPostgresLoads(loads), statements, signal, options),
 
-    rehearse: (tables, of) => rehearse(pools, access, tables, of),
+    rehearse: (tables, of) => exposeStagedRows(pools, access, tables, of),
 
-    findPublication: (id) => run('the ledger', (client) => lastingPublication(client, id)),
+    findPublication: (id) => run('the ledger', (client) => findDurablePublication(client, id)),
 
     closeRun: (id, attempt) =>
       run('the ledger', async (client) => {
-        const found = await lastingPublication(client, id)
+        const found = await findDurablePublication(client, id)
         if (found) return found
-        await outwait(client, key, { run: id, attempt })
-        return lastingPublication(client, id)
+        await waitForPublisher(client, key, { run: id, attempt })
+        return findDurablePublication(client, id)
       }),
 
     async findCursor(schema, table) {
@@ -196,15 +200,16 @@ export function openPostgresWarehouse(
 
     async dropView(schema, name) {
       const place = qualified(schema, name)
-      await run(place, (client) => dropView(client, schema, name)).catch(refusal(place, 'VIEWS_DEPEND'))
+      await run(place, (client) => dropView(client, schema, name)).catch(explainDependents(place, 'VIEWS_DEPEND'))
     },
 
     findView: (schema, name) => run(qualified(schema, name), (client) => findView(client, schema, name)),
 
-    viewReads: (schema, name) => run(qualified(schema, name), (client) => viewReads(client, { schema, name })),
+    viewReads: (schema, name) => run(qualified(schema, name), (client) => listViewReads(client, { schema, name })),
 
-    isManaged: (id) => run('the warehouse', async (client) => (await findManaged(client, id)) !== undefined),
-    viewsByHand: (schema, name) => run(qualified(schema, name), (client) => viewsByHand(client, { schema, name })),
+    isManaged: (id) => run('the warehouse', async (client) => (await findManagedView(client, id)) !== undefined),
+    viewsByHand: (schema, name) =>
+      run(qualified(schema, name), (client) => listUnmanagedViews(client, { schema, name })),
 
     relations: (schemas) => run('the warehouse', (client) => relations(client, schemas)),
 
@@ -218,13 +223,13 @@ export function openPostgresWarehouse(
       checkTableName(table)
       const place = qualified(schema, table)
       await run(place, async (client) => {
-        await client.query(`begin; ${brief}`)
+        await client.query(`begin; ${shortTimeouts}`)
         const shape = await readShape(client, schema, table)
-        if (shape && !shape.ours) throw notOurs({ place })
+        if (shape && !shape.ours) throw tableNotOwned({ place })
         await client.query(`drop table if exists ${place}`)
         await dropKeptOf(client, keeping, [{ schema, table }])
         await client.query('commit')
-      }).catch(refusal(place, 'VIEWS_DEPEND'))
+      }).catch(explainDependents(place, 'VIEWS_DEPEND'))
     },
 
     sweepStaging: (alive) => sweepStaging(pools.statements, alive),
@@ -237,21 +242,21 @@ export function openPostgresWarehouse(
   }
 }
 
-/** Whoever published it may have died before it was on disk; nobody says that it is published before. */
-async function lastingPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
+/** Returns a publication only once it is durable: the worker that committed it may have died before the WAL was flushed. */
+async function findDurablePublication(client: ClientBase, run: string): Promise<Publication | undefined> {
   const found = await findPublication(client, run)
-  if (found) await untilDurable(client)
+  if (found) await flushWal(client)
   return found
 }
 
-function ourOwn(loads: readonly Load[]): PostgresLoad[] {
+function assertPostgresLoads(loads: readonly Load[]): PostgresLoad[] {
   const ours = loads.filter((load) => load instanceof PostgresLoad)
   if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
   return ours
 }
 
 /** Something hangs on what was to be dropped: say what. */
-function refusal(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
+function explainDependents(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
   return (error: unknown): never => {
     const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
     if (cause?.code !== '2BP01') throw error

@@ -5,29 +5,33 @@ import { WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
 /** What people need to know about the place where it happened. */
-export interface Scene {
+export interface ProblemContext {
   /** `"schema"."table"` or the warehouse, as it stands in a sentence. */
   place: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>
 }
 
-type Verdict = [code: string, sentence: (scene: Scene, error: DatabaseError) => string, retryable?: 'retryable']
+type ProblemTemplate = [
+  code: string,
+  sentence: (scene: ProblemContext, error: DatabaseError) => string,
+  retryable?: 'retryable',
+]
 
-const unavailable: Verdict = [
+const unavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
   () => 'The warehouse is not reachable just now. Try again in a moment.',
   'retryable',
 ]
-const full: Verdict = [
+const full: ProblemTemplate = [
   'DISK_FULL',
   () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
 ]
-const denied: Verdict = [
+const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
   () => 'The warehouse did not accept our credentials. Check them, or provision the client’s warehouse again.',
 ]
-const busy: Verdict = [
+const busy: ProblemTemplate = [
   'TABLE_BUSY',
   ({ place }) =>
     `${place} is in use by a long query or by maintenance, so it could not be replaced yet. The old data stays.`,
@@ -35,7 +39,7 @@ const busy: Verdict = [
 ]
 
 /** By SQLSTATE; the first two characters are its class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
-const verdicts: Record<string, Verdict> = {
+const problemTemplates: Record<string, ProblemTemplate> = {
   '08': unavailable,
   // A tuple whose bytes do not add up: no connection is to blame, and no other try helps.
   '08P01': ['BAD_VALUE', badValue],
@@ -97,22 +101,22 @@ const networkErrors = new Set([
   'EAI_AGAIN',
 ])
 
-/** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
-export function warehouseProblem(error: unknown, scene: Scene): unknown {
+/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+export function warehouseProblem(error: unknown, scene: ProblemContext): unknown {
   if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
-  const verdict = verdictOn(error)
+  const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict
   const problem = { cause: error, retryable: retryable === 'retryable' }
   return new WarehouseProblem(code, sentence(scene, error as DatabaseError), problem)
 }
 
-function verdictOn(error: Error): Verdict | undefined {
+function findTemplate(error: Error): ProblemTemplate | undefined {
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (error instanceof DatabaseError) {
     return (
-      verdicts[code] ??
-      verdicts[code.slice(0, 2)] ?? [
+      problemTemplates[code] ??
+      problemTemplates[code.slice(0, 2)] ?? [
         'WAREHOUSE_REFUSED',
         (_, refusal) => `The warehouse refused: ${asSentence(refusal.message)}`,
       ]
@@ -133,14 +137,14 @@ function verdictOn(error: Error): Verdict | undefined {
  * The server's CONTEXT reads `COPY table, line 3, column age`. What it calls a line is a row of one connection, which
  * tells nobody anything.
  */
-function badValue({ place, labels }: Scene, error: DatabaseError): string {
+function badValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
   return `A value for ${place}${named} does not fit: ${asSentence(error.message)}`
 }
 
 /** Views of somebody else, which are not dropped and made anew for them. */
-export function viewsDepend({ place }: Scene, views: string, cause?: unknown): WarehouseProblem {
+export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
   const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and make them anew. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
 }

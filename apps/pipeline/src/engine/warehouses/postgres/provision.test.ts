@@ -9,7 +9,7 @@ import {
   superuserUrl,
   word,
 } from '../../../../test/scratch-warehouse.ts'
-import type { WarehouseAccess } from './access.ts'
+import type { WarehouseAccess } from './postgres-connections.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 import { provisionWarehouse } from './provision.ts'
 

@@ -1,12 +1,13 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
-import { ledgerKey, type WarehouseAccess } from './access.ts'
-import { adminClient, endAdmin } from './admin-client.ts'
+import { type WarehouseAccess, ledgerKey } from './postgres-connections.ts'
+import { adminClient, endAdmin } from './prepare-server.ts'
 import { createLedger } from './ledger-schema.ts'
 import { templateDatabase } from './prepare-server.ts'
 import { warehouseProblem } from './problems.ts'
-import { loadSettings, readSettings, type RoleSettings } from './role-settings.ts'
-import { scramVerifier } from './scram.ts'
+import { type RoleSettings, loadSettings, readSettings } from './role-settings.ts'
+import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 
 /** Two each for 64 loads at the most, in all workers together, and the moments of many processes. */
 const mostLoadConnections = 220
@@ -51,7 +52,7 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
     await applySettings(admin, names.read, readSettings, names.database)
     await lockDown(adminUrl, names, ledgerKey(client.loadPassword))
   } catch (error) {
-    throw explained(error, names.database)
+    throw provisioningProblem(error, names.database)
   } finally {
     await endAdmin(admin)
   }
@@ -78,13 +79,13 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
     if (roles.includes(names.owner)) await admin.query(`drop database if exists ${names.database} with (force)`)
     if (roles.length > 0) await admin.query(`drop role if exists ${roles.join(', ')}`)
   } catch (error) {
-    throw explained(error, names.database)
+    throw provisioningProblem(error, names.database)
   } finally {
     await endAdmin(admin)
   }
 }
 
-/** How to get into a client's warehouse, whether it was made already or not. Asks nobody. */
+/** Returns the access data of a client's warehouse without connecting to it. The warehouse need not exist. */
 export function warehouseAccess(adminUrl: string, client: WarehouseClient): WarehouseAccess {
   if (!/^[a-z0-9]{1,40}$/.test(client.key))
     throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
@@ -100,7 +101,7 @@ export function warehouseAccess(adminUrl: string, client: WarehouseClient): Ware
   }
 }
 
-type Names = ReturnType<typeof namesOf>
+type WarehouseNames = ReturnType<typeof namesOf>
 
 /** Letters, digits and underscores only: safe in SQL text without quotes. */
 function namesOf(key: string) {
@@ -126,12 +127,13 @@ async function applySettings(admin: Client, role: string, settings: RoleSettings
   }
 }
 
-/** Closed to everyone from its first moment: nobody slips in between its creation and the REVOKE. */
-async function ensureDatabase(admin: Client, { database, owner, load, read }: Names): Promise<void> {
+/** Creates the database with connections disabled, so that no session can start before the REVOKE. */
+async function ensureDatabase(admin: Client, { database, owner, load, read }: WarehouseNames): Promise<void> {
   const { rows } = await admin.query('select pg_get_userbyid(datdba) as owner from pg_database where datname = $1', [
     database,
   ])
-  if (rows.length > 0 && rows[0].owner !== owner) throw new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database))
+  if (rows.length > 0 && rows[0].owner !== owner)
+    throw new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database))
   if (rows.length === 0) {
     const { rowCount: hardened } = await admin.query('select from pg_database where datname = $1 and datistemplate', [
       templateDatabase,
@@ -150,7 +152,7 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Na
   await admin.query('reset role')
 }
 
-async function lockDown(adminUrl: string, { database, owner, load }: Names, key: string): Promise<void> {
+async function lockDown(adminUrl: string, { database, owner, load }: WarehouseNames, key: string): Promise<void> {
   const url = new URL(adminUrl)
   url.pathname = `/${database}`
   const inside = adminClient(url.href)
@@ -166,16 +168,36 @@ async function lockDown(adminUrl: string, { database, owner, load }: Names, key:
   }
 }
 
-function explained(error: unknown, database: string): unknown {
+function provisioningProblem(error: unknown, database: string): unknown {
   const { code } = error as { code?: string }
   if (code === '55P03') {
     const sentence = 'The warehouse is being made by somebody else just now. Try again in a moment.'
     return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause: error })
   }
   if (code !== '42501') return warehouseProblem(error, { place: database })
-  return new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database), { cause: error })
+  return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
 }
 
-function notOurs(database: string): string {
+function databaseNotOwned(database: string): string {
   return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
+}
+
+const iterations = 4096
+
+/**
+ * The verifier PostgreSQL keeps for a password (RFC 5803, RFC 7677). Sent instead of the password, so that no server
+ * log, statement statistic or network trace ever holds it. Printable ASCII only: SASLprep leaves that as it is.
+ */
+async function scramVerifier(password: string): Promise<string> {
+  if (!/^[\x21-\x7e]{8,128}$/.test(password))
+    throw new Error('A warehouse password has 8 to 128 printable ASCII characters.')
+  const salt = randomBytes(16)
+  const salted = await promisify(pbkdf2)(password, salt, iterations, 32, 'sha256')
+  const storedKey = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64')
+  const serverKey = hmac(salted, 'Server Key').toString('base64')
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
+}
+
+function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import { readyTable } from '../ready-to-publish.ts'
+import { describeReadyTable } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import {
   type Publication,
@@ -11,38 +11,38 @@ import {
   type ReadyTable,
   WarehouseProblem,
 } from '../warehouse.ts'
-import { withClient } from './access.ts'
-import { findPublication } from './catalogue.ts'
-import { type Keeping, keepReplaced } from './kept.ts'
-import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
-import type { Pools, PostgresLoad } from './load.ts'
+import { withClient } from './postgres-connections.ts'
+import { findPublication } from './postgres-catalog.ts'
+import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
+import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
+import type { PostgresPools, PostgresLoad } from './postgres-loader.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
-import { outlast } from './older-readers.ts'
-import { untilDurable } from './durable.ts'
-import { interruptMaintenance } from './maintenance.ts'
-import { complete } from './complete.ts'
+import { waitForOlderSnapshots } from './older-snapshots.ts'
+import { flushWal } from './commit-swaps.ts'
+import { interruptAutovacuum } from './swap.ts'
+import { completeStagingTable } from './prepare.ts'
 import { commitSwaps, retryableCodes } from './commit-swaps.ts'
-import { analyzeParent, prepare } from './prepare.ts'
-import { type Scene, viewsDepend, warehouseProblem } from './problems.ts'
+import { analyzeParent, indexAndAnalyze } from './prepare.ts'
+import { type ProblemContext, viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
-import { planSwap, type Swap } from './swap.ts'
+import { planSwap, type TableSwap } from './swap.ts'
 
 /** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
-const patience = [100, 250, 500, 1000, 2000, 2000]
+const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
 /** The same for each further try, as long as a reader holds the table; and milliseconds between two of those. */
-const brief = 100
-const pause = 2_000
+const shortLockTimeoutMs = 100
+const retryPauseMs = 2_000
 
-/** SQLSTATE: somebody held a lock for longer than the wait. */
-const lockTimeout = '55P03'
+/** SQLSTATE lock_not_available: the lock timeout passed. */
+const lockNotAvailable = '55P03'
 
-/** Whose rows are published, and as whom they are read. */
-interface Publishing {
-  pools: Pools
+/** The loads to publish and the role that reads them. */
+interface PublishRequest {
+  pools: PostgresPools
   loads: readonly PostgresLoad[]
   read: string
-  keeping: Keeping
+  keeping: RetentionPolicy
   stillOurs: () => Promise<boolean>
   options: PublishOptions
   /** Milliseconds that staged rows wait for readers of the table. */
@@ -53,31 +53,31 @@ interface Publishing {
  * See `Warehouse.publish`. An abort rolls back whatever is under way, a long merge too; once the swap has begun it waits
  * for its end, a few milliseconds or a lock time-out.
  */
-export async function publish(publishing: Publishing, signal: AbortSignal): Promise<Publication> {
+export async function publish(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
   const { options } = publishing
   const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')
-  const loads = await makeReady(publishing, signal)
+  const loads = await prepareLoads(publishing, signal)
   await options.gate?.(
-    loads.map((load) => readyOf(load, options)),
+    loads.map((load) => readyTableOf(load, options)),
     signal,
   )
-  await everyoneSees(publishing, loads, signal)
-  return untilReadersPass(first.scene, { ...options, waitMs: publishing.waitMs }, signal, (wait) =>
+  await waitUntilVisible(publishing, loads, signal)
+  return retryWhileTableIsRead(first.problemContext, { ...options, waitMs: publishing.waitMs }, signal, (wait) =>
     swapAll({ ...publishing, loads }, wait, signal),
   )
 }
 
-/** How long a publication waits for readers of its table, and who is told of it. */
-export interface Swapping extends Pick<PublishOptions, 'behind' | 'waiting'> {
+/** How long a publication waits for readers of its table, and the callbacks that report it. */
+export interface SwapOptions extends Pick<PublishOptions, 'behind' | 'waiting'> {
   /** Milliseconds. */
   waitMs: number
 }
 
-/** Tries to swap until nobody reads the table, for so many milliseconds a try. */
-export async function untilReadersPass<T>(
-  scene: Scene,
-  { waitMs, waiting }: Swapping,
+/** Retries the swap until no reader holds the table. `swap` receives the lock timeout of each try in milliseconds. */
+export async function retryWhileTableIsRead<T>(
+  scene: ProblemContext,
+  { waitMs, waiting }: SwapOptions,
   signal: AbortSignal,
   swap: (wait: number) => Promise<T>,
 ): Promise<T> {
@@ -86,89 +86,95 @@ export async function untilReadersPass<T>(
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()
     try {
-      return await swap(patience[tries] ?? brief)
+      return await swap(lockTimeoutsMs[tries] ?? shortLockTimeoutMs)
     } catch (error) {
       const { code = '' } = error as { code?: string }
-      const early = tries + 1 < patience.length && retryableCodes.has(code)
-      const again = early || (code === lockTimeout && performance.now() < until)
-      if (!again) throw refusedToWiden(error, scene) ?? warehouseProblem(error, scene)
+      const early = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
+      const again = early || (code === lockNotAvailable && performance.now() < until)
+      if (!again) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
     }
-    if (tries + 1 === patience.length)
+    if (tries + 1 === lockTimeoutsMs.length)
       waiting?.(`${scene.place} is being read. The rows are published once its readers have ended.`)
-    await sleep((patience[tries] ?? pause) * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+    await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
+      () => {},
+    )
   }
 }
 
-/** What takes long happens before anybody has to wait. Answers the loads in the order in which their tables are locked. */
-export async function makeReady(
-  { pools, loads: given, options }: Pick<Publishing, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
+/** Does the slow work before any reader has to wait. Returns the loads in the order in which their tables are locked. */
+export async function prepareLoads(
+  { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
   signal: AbortSignal,
 ): Promise<PostgresLoad[]> {
-  const loads = given.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
+  const loads = given.toSorted((one, other) => (one.problemContext.place < other.problemContext.place ? -1 : 1))
   const merging = options.mode === 'MERGE'
-  for (const load of loads) await complete(pools, load, merging, signal)
+  for (const load of loads) await completeStagingTable(pools, load, merging, signal)
   if (merging) await prepareMerges(pools, loads, signal)
-  for (const load of loads) await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
+  for (const load of loads) await Promise.all([indexAndAnalyze(pools, load, signal), interruptAutovacuum(pools, load)])
   return loads
 }
 
-/** What a gate is told of a load. */
-export const readyOf = (load: PostgresLoad, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
-  readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)
+/** Describes a load for the gate. */
+export const readyTableOf = (load: PostgresLoad, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
+  describeReadyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)
 
-async function everyoneSees(
-  { pools, options, waitMs }: Publishing,
+async function waitUntilVisible(
+  { pools, options, waitMs }: PublishRequest,
   loads: readonly PostgresLoad[],
   signal: AbortSignal,
 ): Promise<void> {
   const older = loads.flatMap((load) => load.older)
-  await outlast(pools.statements, older, { waitMs, waiting: options.waiting }, signal).catch((error: unknown) => {
-    signal.throwIfAborted()
-    throw warehouseProblem(error, loads[0]!.scene)
-  })
+  await waitForOlderSnapshots(pools.statements, older, { waitMs, waiting: options.waiting }, signal).catch(
+    (error: unknown) => {
+      signal.throwIfAborted()
+      throw warehouseProblem(error, loads[0]!.problemContext)
+    },
+  )
 }
 
 async function swapAll(
-  { pools, loads, read, keeping, stillOurs, options }: Publishing,
+  { pools, loads, read, keeping, stillOurs, options }: PublishRequest,
   wait: number,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = keeping
   const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
-    await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
+    await client.query(
+      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+    )
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
-    if (!publishedAt) return { publication: await alreadyThere(client, run), swaps: [], freed: [] }
-    const swaps: Swap[] = []
+    if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
+    const swaps: TableSwap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
-    const freed = await keepReplaced(client, keeping, run, swaps.map(replacedBy))
+    const freed = await keepReplaced(client, keeping, run, swaps.map(replacedTable))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
-    borrowed.spare()
+    borrowed.ignoreAbort()
     await commitSwaps(
       client,
-      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.scene.place })),
+      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.problemContext.place })),
     )
     // What was merged into another partition is left in the staging table, to be dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
-    await untilDurable(client)
+    await flushWal(client)
     return {
-      publication: { run, attempt, publishedAt, ...totals(swaps.map(({ published }) => published)) },
+      publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
       swaps,
       freed,
     }
   })
   await failpoint('published')
-  const tidied = tidy(pools, swaps, freed)
+  const tidied = cleanUp(pools, swaps, freed)
   if (options.behind) options.behind(tidied)
   else await tidied
   return publication
 }
 
 /** What a swap takes away from readers. */
-const replacedBy = ({ load, partition, oldPartition }: Swap) => ({
+const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   schema: load.target.schema,
   table: load.target.table,
   partition: oldPartition ?? null,
@@ -176,7 +182,7 @@ const replacedBy = ({ load, partition, oldPartition }: Swap) => ({
 })
 
 /** After the commit nothing may fail any more: a partition that stays is swept, statistics come next time. */
-async function tidy(pools: Pools, swaps: readonly Swap[], freed: readonly string[]): Promise<void> {
+async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),
     ...swaps.map(({ load }) => load.published && analyzeParent(pools, load)),
@@ -184,7 +190,11 @@ async function tidy(pools: Pools, swaps: readonly Swap[], freed: readonly string
   if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }
 
-function entryOf(run: string, { load, partition, tableRows, published, feed }: Swap, options: PublishOptions): Entry {
+function entryOf(
+  run: string,
+  { load, partition, tableRows, published, feed }: TableSwap,
+  options: PublishOptions,
+): LedgerEntry {
   const mode = mergeModeOf(load, options)
   // Of a table that other rows were merged into, nothing was measured.
   const whole = partition === load.stagingTable && !load.carried
@@ -201,7 +211,7 @@ function entryOf(run: string, { load, partition, tableRows, published, feed }: S
   }
 }
 
-export async function alreadyThere(client: PoolClient, run: string): Promise<Publication> {
+export async function readEarlierPublication(client: PoolClient, run: string): Promise<Publication> {
   await client.query('rollback')
   const found = await findPublication(client, run)
   if (!found)
@@ -211,7 +221,7 @@ export async function alreadyThere(client: PoolClient, run: string): Promise<Pub
   return found
 }
 
-export function totals(tables: PublishedTable[]) {
+export function sumTables(tables: PublishedTable[]) {
   return {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -220,7 +230,7 @@ export function totals(tables: PublishedTable[]) {
 }
 
 /** The views we know are seen before; this is whatever else a server refuses to widen a column under. */
-function refusedToWiden(error: unknown, scene: Scene): WarehouseProblem | undefined {
+function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined
   return viewsDepend(scene, detail ?? 'unnamed', error)

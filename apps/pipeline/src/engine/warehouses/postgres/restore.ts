@@ -3,51 +3,58 @@ import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Publication, PublishedTable, RestoreTarget, TableChange } from '../warehouse.ts'
-import { withClient } from './access.ts'
+import { withClient } from './postgres-connections.ts'
 import { dependentViews, type DependentView } from './dependent-views.ts'
-import { untilDurable } from './durable.ts'
+import { flushWal } from './commit-swaps.ts'
 import { commitSwaps } from './commit-swaps.ts'
-import { columnsOf, createTable, evolve } from './evolve.ts'
-import { type KeptTable, type Keeping, keepRestored, nothingKept, placeOf, takeKept } from './kept.ts'
-import { enterLedger, enterRun, type Entry, lastEntry, notForLong } from './ledger.ts'
-import { notOurs, type Pools } from './load.ts'
-import { keepMaintenanceOut } from './maintenance.ts'
+import { columnsOf, createTable, planEvolution } from './plan-publication.ts'
+import {
+  type KeptTable,
+  type RetentionPolicy,
+  keepRestored,
+  nothingKept,
+  placeOf,
+  takeKeptTables,
+} from './kept-tables.ts'
+import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
+import { tableNotOwned, type PostgresPools } from './postgres-loader.ts'
+import { blockAutovacuum } from './swap.ts'
 import { qualified } from './names.ts'
 import { analyzeTable } from './prepare.ts'
-import { alreadyThere, type Swapping, totals, untilReadersPass } from './publish.ts'
-import { readShape, type Shape } from './shape.ts'
+import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
+import { readShape, type PostgresShape } from './table-shape.ts'
 import { columnComments, columnList } from './staging.ts'
-import { viewsInTheWay } from './swap.ts'
+import { findBlockingViews } from './swap.ts'
 
-interface Restoring {
-  pools: Pools
+interface RestoreRequest {
+  pools: PostgresPools
   target: RestoreTarget
   /** As whom the rows are read. */
   read: string
-  keeping: Keeping
+  keeping: RetentionPolicy
   stillOurs: () => Promise<boolean>
-  options: Swapping
+  options: SwapOptions
 }
 
 /** One table that is to be as it was. */
-interface Return {
+interface RestoredTable {
   place: string
   statements: string[]
   views: DependentView[]
   /** What is detached, to be kept in its turn. */
   replaced: KeptTable
   published: PublishedTable
-  entry: Entry
+  entry: LedgerEntry
 }
 
 /**
  * See `Warehouse.restore`. The kept partitions change places with those that people read, by the same statements as a load's: no row is
  * copied. What the ledger says of a partition (cursor, memory of the last feed, profile) is true of it again.
  */
-export function restore(restoring: Restoring, signal: AbortSignal): Promise<Publication> {
+export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
   const scene = { place: qualified(target.schema, target.table) }
-  return untilReadersPass(scene, options, signal, async (wait) => {
+  return retryWhileTableIsRead(scene, options, signal, async (wait) => {
     const { publication, returned } = await restoreAll(restoring, wait, signal)
     await failpoint('published')
     const tidied = Promise.all(returned.map(({ place }) => analyzeTable(pools, place))).then(() => {})
@@ -58,19 +65,21 @@ export function restore(restoring: Restoring, signal: AbortSignal): Promise<Publ
 }
 
 async function restoreAll(
-  { pools, target, read, keeping, stillOurs }: Restoring,
+  { pools, target, read, keeping, stillOurs }: RestoreRequest,
   wait: number,
   signal: AbortSignal,
-): Promise<{ publication: Publication; returned: Return[] }> {
+): Promise<{ publication: Publication; returned: RestoredTable[] }> {
   const { run, attempt } = target
   return withClient(pools.transactions, signal, async (client, borrowed) => {
-    await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
+    await client.query(
+      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+    )
     const publishedAt = await enterRun(client, keeping.ledgerKey, { run, attempt })
-    if (!publishedAt) return { publication: await alreadyThere(client, run), returned: [] }
-    const kept = await takeKept(client, keeping, target)
+    if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
+    const kept = await takeKeptTables(client, keeping, target)
     if (!kept) throw nothingKept(placeOf(target))
-    const returned: Return[] = []
-    for (const one of kept) returned.push(await planReturn(client, run, one, read, wait))
+    const returned: RestoredTable[] = []
+    for (const one of kept) returned.push(await planRestoredTable(client, run, one, read, wait))
     for (const { entry } of returned) await enterLedger(client, keeping.ledgerKey, entry)
     await keepRestored(
       client,
@@ -81,24 +90,24 @@ async function restoreAll(
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
-    borrowed.spare()
+    borrowed.ignoreAbort()
     await commitSwaps(
       client,
       returned.map((one) => ({ ...one, restores: true })),
     )
-    await untilDurable(client)
+    await flushWal(client)
     const tables = returned.map(({ published }) => published)
-    return { publication: { run, attempt, publishedAt, ...totals(tables) }, returned }
+    return { publication: { run, attempt, publishedAt, ...sumTables(tables) }, returned }
   })
 }
 
-async function planReturn(
+async function planRestoredTable(
   client: ClientBase,
   run: string,
   { schema, table, partition }: KeptTable,
   read: string,
   wait: number,
-): Promise<Return> {
+): Promise<RestoredTable> {
   const place = qualified(schema, table)
   const scene = { place }
   const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
@@ -106,17 +115,18 @@ async function planReturn(
   if (await readShape(client, schema, table))
     await client.query(`lock table only ${place} in share update exclusive mode`)
   const live = await readShape(client, schema, table)
-  if (live && !live.ours) throw notOurs(scene)
-  if (live?.partition) await client.query(keepMaintenanceOut(qualified('sluice', live.partition), wait))
-  if (partition !== null) await client.query(keepMaintenanceOut(qualified('sluice', partition), wait))
-  const last = await lastEntry(client, partition ?? undefined)
+  if (live && !live.ours) throw tableNotOwned(scene)
+  if (live?.partition) await client.query(blockAutovacuum(qualified('sluice', live.partition), wait))
+  if (partition !== null) await client.query(blockAutovacuum(qualified('sluice', partition), wait))
+  const last = await findLastEntry(client, partition ?? undefined)
   const attached =
     partition === null ? [] : [`alter table ${place} attach partition ${qualified('sluice', partition)} default`]
   const detached = live?.partition
     ? [`alter table ${place} detach partition ${qualified('sluice', live.partition)}`]
     : []
-  const change = kept && partition !== null ? await reshape(client, { place, live, kept, partition, read }) : unchanged
-  const feed = withVanished(last?.feed ?? { columns: [] }, change.stay)
+  const change =
+    kept && partition !== null ? await planShapeChange(client, { place, live, kept, partition, read }) : unchanged
+  const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
   const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
   return {
@@ -139,7 +149,7 @@ async function planReturn(
   }
 }
 
-interface Reshaping {
+interface ShapeChange {
   statements: string[]
   views: DependentView[]
   changes: TableChange[]
@@ -147,12 +157,12 @@ interface Reshaping {
   stay: ReturnType<typeof columnsOf>
 }
 
-const unchanged: Reshaping = { statements: [], views: [], changes: [], stay: [] }
+const unchanged: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
 
-interface Shapes {
+interface RestoredShapes {
   place: string
-  live: Shape | undefined
-  kept: Shape
+  live: PostgresShape | undefined
+  kept: PostgresShape
   partition: string
   read: string
 }
@@ -161,7 +171,10 @@ interface Shapes {
  * The table gets the columns and types that it had. A column that has come since goes, unless views read it: they keep working, over a column
  * without values.
  */
-async function reshape(client: ClientBase, { place, live, kept, partition, read }: Shapes): Promise<Reshaping> {
+async function planShapeChange(
+  client: ClientBase,
+  { place, live, kept, partition, read }: RestoredShapes,
+): Promise<ShapeChange> {
   const before = columnsOf(kept)
   if (!live) return { ...unchanged, statements: createTable(place, before, read) }
   const now = columnsOf(live)
@@ -175,7 +188,7 @@ async function reshape(client: ClientBase, { place, live, kept, partition, read 
     .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
   const retyped = before.filter(({ name, type }) => there.has(name) && there.get(name)!.type !== type)
   const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
-  const { forTable, rebuild } = evolve(place, live, plan, [...names])
+  const { forTable, rebuild } = planEvolution(place, live, plan, [...names])
   const here = qualified('sluice', partition)
   const completed =
     stay.length === 0
@@ -187,7 +200,7 @@ async function reshape(client: ClientBase, { place, live, kept, partition, read 
   const reshaped = rebuild ? [`drop table ${place}`, ...createTable(place, plan.columns, read)] : forTable
   return {
     statements: [...completed, ...reshaped],
-    views: await viewsInTheWay(client, { place }, live, plan, rebuild),
+    views: await findBlockingViews(client, { place }, live, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
       ...before
@@ -206,7 +219,7 @@ async function reshape(client: ClientBase, { place, live, kept, partition, read 
   }
 }
 
-function withVanished(feed: FeedMemory, stay: ReturnType<typeof columnsOf>): FeedMemory {
+function rememberVanished(feed: FeedMemory, stay: ReturnType<typeof columnsOf>): FeedMemory {
   if (stay.length === 0) return feed
   const added = stay.map(({ name, label, type, dataType }) => ({
     name,

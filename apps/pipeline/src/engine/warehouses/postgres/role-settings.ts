@@ -14,7 +14,7 @@ const liveness: RoleSettings = {
 /** Text forms must not depend on how the server was set up. */
 const forms: RoleSettings = { timezone: 'UTC', datestyle: 'ISO, YMD', search_path: 'pg_catalog', bytea_output: 'hex' }
 
-/** What would end a session or a transaction of ours at its first breath, or make it mean something else. */
+/** Settings that would end our sessions or change their meaning. */
 const untouched: RoleSettings = {
   transaction_timeout: '0',
   idle_session_timeout: '0',
@@ -65,7 +65,7 @@ function options(settings: RoleSettings): string {
  * Throws WAREHOUSE_OUTDATED when role `load` changed what its sessions begin with: provisioning puts that right. Of
  * settings that are only a superuser's nothing is said.
  */
-export async function demandOwnSettings(client: ClientBase): Promise<void> {
+export async function assertRoleSettings(client: ClientBase): Promise<void> {
   const ours = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
   const { rows } = await client.query<{ name: string }>(
     `select s.name from pg_db_role_setting d, unnest(d.setconfig) one

@@ -1,9 +1,9 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
-import { withClient } from './access.ts'
-import { notForLong } from './ledger.ts'
-import { gone, type Pools, PostgresLoad } from './load.ts'
+import { withClient } from './postgres-connections.ts'
+import { idleTransactionTimeout } from './ledger.ts'
+import { stagingTableMissing, type PostgresPools, PostgresLoad } from './postgres-loader.ts'
 import { qualified } from './names.ts'
-import { olderReaders } from './older-readers.ts'
+import { listOlderSnapshots } from './older-snapshots.ts'
 import { warehouseProblem } from './problems.ts'
 import { originComment, parseOrigin } from './staging.ts'
 
@@ -20,11 +20,11 @@ export interface StagedLoad
 }
 
 /** SQLSTATEs: the table is gone, or somebody holds a lock on it for too long. */
-const notToBeHad = new Set(['42P01', '55P03', '40P01'])
+const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 
 /** See `Warehouse.describeStaged`. */
 export async function describeStaged(
-  { statements }: Pools,
+  { statements }: PostgresPools,
   loads: readonly PostgresLoad[],
   signal: AbortSignal,
 ): Promise<StagedLoad[]> {
@@ -40,13 +40,13 @@ export async function describeStaged(
           [qualified('sluice', load.stagingTable)],
         ),
       )
-      if (!rows[0]) throw gone(load)
+      if (!rows[0]) throw stagingTableMissing(load)
       // A publication adds the columns that only the published table has. The next attempt must know which ones those are.
       load.brought = rows[0].brought
       described.push({ target, planned, written, older, transformed, profile, held, reading, ...rows[0] })
     } catch (error) {
       signal.throwIfAborted()
-      throw warehouseProblem(error, load.scene)
+      throw warehouseProblem(error, load.problemContext)
     }
   }
   return described
@@ -54,7 +54,7 @@ export async function describeStaged(
 
 /** See `Warehouse.adoptStaged`. The new names of the staging tables keep the earlier attempt from publishing or dropping them. */
 export async function adoptStaged(
-  pools: Pools,
+  pools: PostgresPools,
   staged: readonly StagedLoad[],
   attempt: number,
   signal: AbortSignal,
@@ -66,7 +66,7 @@ export async function adoptStaged(
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       // An attempt that is stopped in its publication holds its locks for as long as `notForLong` says.
-      await client.query(`begin; set local lock_timeout = '30s'; ${notForLong}`)
+      await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
       for (const one of adopted)
         if (!(await takeOver(client, one))) {
           await client.query('rollback')
@@ -76,7 +76,7 @@ export async function adoptStaged(
       return adopted.map(({ load }) => load)
     })
   } catch (error) {
-    if (notToBeHad.has((error as { code?: string }).code ?? '')) return undefined
+    if (unavailableCodes.has((error as { code?: string }).code ?? '')) return undefined
     signal.throwIfAborted()
     throw warehouseProblem(error, { place: 'the warehouse' })
   }
@@ -110,6 +110,6 @@ async function takeOver(
     `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${originComment(stagingTable, target)}`,
   )
   // The earlier attempt rewrote the rows for its publication, so readers that began before that do not see them.
-  if (locked[0]!.file !== file) load.older = [await olderReaders(client)]
+  if (locked[0]!.file !== file) load.older = [await listOlderSnapshots(client)]
   return true
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
-import { withClient } from './access.ts'
+import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
+import { withClient } from './postgres-connections.ts'
 import { qualified } from './names.ts'
 
-/** What a staging table's comment says, for the janitor and for people who look. */
-export interface Origin {
+/** The JSON in the comment of a staging table. Maintenance and operators read it. */
+export interface StagingOrigin {
   run: string
   attempt: number
   schema: string
@@ -13,12 +13,12 @@ export interface Origin {
   merged?: true
 }
 
-export function originOf({ run, attempt, schema, table, merged }: Origin): Origin {
+export function originOf({ run, attempt, schema, table, merged }: StagingOrigin): StagingOrigin {
   return { run, attempt, schema, table, ...(merged && { merged }) }
 }
 
 /** Returns undefined for any other comment: users may write comments too. */
-export function parseOrigin(comment: string | null | undefined): Partial<Origin> | undefined {
+export function parseOrigin(comment: string | null | undefined): Partial<StagingOrigin> | undefined {
   try {
     const origin: unknown = JSON.parse(comment ?? 'null')
     return typeof origin === 'object' && origin !== null ? origin : undefined
@@ -28,7 +28,7 @@ export function parseOrigin(comment: string | null | undefined): Partial<Origin>
 }
 
 /** The statement that writes the comment of a staging table. */
-export const originComment = (staging: string, origin: Origin): string =>
+export const originComment = (staging: string, origin: StagingOrigin): string =>
   `comment on table ${qualified('sluice', staging)} is ${escapeLiteral(JSON.stringify(originOf(origin)))}`
 
 export interface StagingColumn {
@@ -38,7 +38,13 @@ export interface StagingColumn {
 }
 
 /** At most 63 bytes, the same for the same load; starts with run and attempt for people who look. */
-export function stagingName({ run, attempt, schema, table, staging = 1 }: Origin & { staging?: number }): string {
+export function stagingName({
+  run,
+  attempt,
+  schema,
+  table,
+  staging = 1,
+}: StagingOrigin & { staging?: number }): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt, schema, table, staging]))
     .digest('hex')
@@ -50,7 +56,7 @@ export function stagingName({ run, attempt, schema, table, staging = 1 }: Origin
 export async function createStaging(
   client: ClientBase,
   name: string,
-  origin: Origin,
+  origin: StagingOrigin,
   columns: readonly StagingColumn[],
 ): Promise<void> {
   const staging = qualified('sluice', name)

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Pool, type PoolClient } from 'pg'
+import { type Client, Pool, type PoolClient } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
-import { readPoolConfig, type WarehouseAccess } from './access.ts'
+import { type WarehouseAccess, readClient, readPoolConfig, withClient } from './postgres-connections.ts'
 import { freeBytes, warehouseFull } from './database-limit.ts'
+import { endReadSession } from './read-transaction.ts'
 
 /** Locks that a statement of a user may hold. The table of locks is the whole server's: who fills it stops every database. */
 const mostLocks = 2_000
@@ -18,7 +19,7 @@ export interface WatchLimits {
   makeRoom?(mostBytes: number): Promise<number>
 }
 
-interface Watched {
+interface WatchedSession {
   /** Called once, when the statement goes beyond its limits. */
   stop(reason: WarehouseProblem): void
   /** Whether the statement writes. */
@@ -34,7 +35,7 @@ interface Watched {
 export class StatementWatch {
   readonly #pool: Pool
   readonly #limits: WatchLimits
-  readonly #watched = new Map<number, Watched>()
+  readonly #watched = new Map<number, WatchedSession>()
   #looking = false
 
   constructor(pool: Pool, limits: WatchLimits = {}) {
@@ -43,7 +44,7 @@ export class StatementWatch {
   }
 
   /** Watches the session of a process number until it is disposed of. */
-  watch(session: number, watched: Watched): Disposable {
+  watch(session: number, watched: WatchedSession): Disposable {
     this.#watched.set(session, watched)
     if (!this.#looking) void this.#look()
     return {
@@ -143,3 +144,95 @@ const tooManyLocks = (locks: number) =>
     'TOO_MANY_LOCKS',
     `The statement held ${locks.toLocaleString('en')} locks and was stopped: ${mostLocks.toLocaleString('en')} are allowed, one for each table, index or sequence that it touches. Split it into several statements.`,
   )
+
+/** Process number at the server. */
+export function sessionOf(client: Client): number | undefined {
+  return (client as unknown as { processID: number | null }).processID ?? undefined
+}
+
+/**
+ * Ends a session whose connection was cut, from another one of the same role, and waits up to two seconds for its end. A cut
+ * alone is noticed within a second, unless what runs there has turned that off. Never throws.
+ */
+export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
+  if (session === undefined) return
+  const client = readClient(access)
+  try {
+    await client.connect()
+    await client.query(
+      `select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user`,
+      [session],
+    )
+  } catch {
+    // A server that takes no connection just now ends what lost its own by itself.
+  } finally {
+    await endReadSession(client)
+  }
+}
+
+/** Seconds in which the server stops a statement by itself. */
+const grace = 3
+
+interface StatementLimits {
+  seconds: number
+  signal: AbortSignal
+  /** What it is, as it stands in a sentence. */
+  what: string
+  /** Bytes of the tables that the load of the statement replaces. */
+  replaced?: number
+}
+
+/**
+ * One statement in which functions of users may run, on a connection that is thrown away afterwards. Such a function can catch the
+ * server's time-out, and can keep the server from noticing that nobody listens any more: then its process is ended from another
+ * connection of the same role, after so many seconds and a few, when `signal` aborts, or when it holds too many locks or fills the
+ * client's warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
+ */
+export async function runStoppable<T>(
+  others: Pool,
+  client: PoolClient,
+  { seconds, signal, what, replaced = 0 }: StatementLimits,
+  statement: () => Promise<T>,
+): Promise<T> {
+  const session = (client as unknown as { processID: number }).processID
+  let late = false
+  let beyond: WarehouseProblem | undefined
+  const stop = () => void terminateSession(others, session)
+  const timer = setTimeout(
+    () => {
+      late = true
+      stop()
+    },
+    (seconds + grace) * 1_000,
+  )
+  signal.addEventListener('abort', stop, { once: true })
+  using _watch = loadWatch(others).watch(session, {
+    writes: true,
+    replaced,
+    stop(reason) {
+      beyond = reason
+      stop()
+    },
+  })
+  try {
+    return await statement()
+  } catch (error) {
+    if (beyond) throw beyond
+    if (!late || signal.aborted) throw error
+    const sentence = `${what} took longer than ${seconds} seconds and was stopped.`
+    throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Ends a process of the same role, and waits up to two seconds for that. Never throws: one that has no server left has ended. */
+async function terminateSession(pool: Pool, session: number): Promise<void> {
+  await withClient(pool, undefined, (client) =>
+    client.query(
+      'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user',
+      [session],
+    ),
+  ).catch(() => {})
+}

@@ -1,22 +1,21 @@
 import type { ClientBase } from 'pg'
 import type { TableChange } from '../load-target.ts'
 import type { PublishedTable } from '../warehouse.ts'
-import { dependentViews, type DependentView } from './dependent-views.ts'
-import { fedColumns, type FeedMemory } from '../shape/feed-memory.ts'
+import { type DependentView, dependentViews } from './dependent-views.ts'
+import { type FeedMemory, fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
-import { type Column, completeStaging, createTable, evolve } from './evolve.ts'
+import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publication.ts'
 import type { TablePlan } from '../shape/plan-table.ts'
-import { feedOf } from './catalogue.ts'
-import { type LastEntry, lastEntry } from './ledger.ts'
-import { gone, notOurs, type PostgresLoad } from './load.ts'
-import { keepMaintenanceOut } from './maintenance.ts'
-import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
+import { feedOf } from './postgres-catalog.ts'
+import { type LastEntry, findLastEntry } from './ledger.ts'
+import { type PostgresPools, type PostgresLoad, stagingTableMissing, tableNotOwned } from './postgres-loader.ts'
+import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
-import { type Scene, viewsDepend } from './problems.ts'
-import { planPublication } from './plan-publication.ts'
-import { readShape, type Shape } from './shape.ts'
+import { type ProblemContext, viewsDepend } from './problems.ts'
+import { type PostgresShape, readShape } from './table-shape.ts'
+import { withClient } from './postgres-connections.ts'
 
-export interface Swap {
+export interface TableSwap {
   load: PostgresLoad
   /** Short statements that change what readers see, between the dropping of all views and their making. */
   statements: string[]
@@ -43,49 +42,47 @@ export async function planSwap(
   mode: 'REPLACE' | 'MERGE',
   read: string,
   wait: number,
-): Promise<Swap> {
+): Promise<TableSwap> {
   const { schema, table } = load.target
   const names = { table: qualified(schema, table), staging: qualified('sluice', load.stagingTable) }
   const attach = `alter table ${names.table} attach partition ${names.staging} default`
   const staging = await readShape(client, 'sluice', load.stagingTable)
-  if (!staging) throw gone(load)
+  if (!staging) throw stagingTableMissing(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
-  await client.query(
-    `${keepMaintenanceOut(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`,
-  )
+  await client.query(`${blockAutovacuum(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`)
 
   const before = await readShape(client, schema, table)
   if (!before) {
-    if (load.carried) throw changedMeanwhile(load)
+    if (load.carried) throw concurrentlyChanged(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
     const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
     published.changes = plan.changes
     return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
   }
-  if (!before.ours) throw notOurs(load.scene)
+  if (!before.ours) throw tableNotOwned(load.problemContext)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
   // Read again: another load may have published between our look and our lock.
   const current = await readShape(client, schema, table)
-  if (!current?.ours) throw notOurs(load.scene)
+  if (!current?.ours) throw tableNotOwned(load.problemContext)
 
-  if (current.partition) await client.query(keepMaintenanceOut(qualified('sluice', current.partition), wait))
-  const last = await lastEntry(client, current.partition)
+  if (current.partition) await client.query(blockAutovacuum(qualified('sluice', current.partition), wait))
+  const last = await findLastEntry(client, current.partition)
   const merging = mode === 'MERGE' && current.partition !== undefined
   const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
-  const evolution = evolve(names.table, current, plan, load.fed)
+  const evolution = planEvolution(names.table, current, plan, load.fed)
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
   if (merging) {
-    if (!load.carried) return mergeHere(client, swap, current, staging, evolution.forTable, last)
-    if (load.carried.from !== last?.run) throw changedMeanwhile(load)
+    if (!load.carried) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
+    if (load.carried.from !== last?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.carried.rows
   }
   for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
     ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
     : evolution.forTable
-  const views = await viewsInTheWay(client, load.scene, current, plan, evolution.rebuild)
+  const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
     published.changes.push(...describeRecreated(views))
   const detach = current.partition
@@ -117,7 +114,7 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
  * then table. One that stands over several of the tables is dropped once, and made once.
  */
 export function statementsOf(
-  swaps: readonly (Pick<Swap, 'statements'> & { views: readonly DependentView[] })[],
+  swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
   const all = swaps.flatMap(({ views }) => views)
   // Wherever a view is, those over it are behind it: its last place is behind all that it reads, before all that reads it.
@@ -129,18 +126,18 @@ export function statementsOf(
   ]
 }
 
-async function mergeHere(
+async function planMergeInPlace(
   client: ClientBase,
-  swap: Omit<Swap, 'statements'>,
-  current: Shape,
-  staging: Shape,
+  swap: Omit<TableSwap, 'statements'>,
+  current: PostgresShape,
+  staging: PostgresShape,
   forTable: string[],
   last: LastEntry | undefined,
-): Promise<Swap> {
+): Promise<TableSwap> {
   const { load } = swap
-  if (!last) throw changedMeanwhile(load)
+  if (!last) throw concurrentlyChanged(load)
   load.fedBefore = fedColumns(feedOf(current, last))
-  if (!fitsInPlace(load, current, staging)) throw changedMeanwhile(load)
+  if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
   // No columns are added or widened here, so these are labels.
@@ -148,11 +145,11 @@ async function mergeHere(
 }
 
 /** @throws WarehouseProblem VIEWS_DEPEND when one of them is of somebody else: nothing is touched, the old data stays. */
-export async function viewsInTheWay(
+export async function findBlockingViews(
   client: ClientBase,
-  scene: Scene,
-  current: Shape,
-  { retyped, dropped }: Pick<TablePlan<Column>, 'retyped' | 'dropped'>,
+  scene: ProblemContext,
+  current: PostgresShape,
+  { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
   rebuild: boolean,
 ): Promise<DependentView[]> {
   const columns = [...retyped.map(({ name }) => name), ...dropped]
@@ -161,4 +158,29 @@ export async function viewsInTheWay(
   const foreign = views.filter(({ ours }) => !ours).map(({ name }) => name)
   if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
   return views
+}
+
+/**
+ * Autovacuum gives way to whoever has waited a second (`deadlock_timeout`) for a lock that it is in the way of. If that
+ * were the swap's exclusive lock, readers would queue behind it for that second; they pass this one by.
+ */
+const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
+
+/** For a transaction that is to swap, of whose locks the others wait so many milliseconds. `table` is quoted. */
+export function blockAutovacuum(table: string, wait: number): string {
+  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
+}
+
+/**
+ * Makes autovacuum let go of the partition that is about to be replaced, while the new one is still being prepared. It is
+ * busy there for minutes after a large load, and comes back no sooner than a minute later. Never throws.
+ */
+export async function interruptAutovacuum({ statements }: PostgresPools, { target }: PostgresLoad): Promise<void> {
+  await withClient(statements, undefined, async (client) => {
+    const partition = (await readShape(client, target.schema, target.table))?.partition
+    if (partition === undefined) return
+    await client.query(
+      `begin; set local lock_timeout = '2s'; ${lockAgainstAutovacuum(qualified('sluice', partition))}; commit`,
+    )
+  }).catch(() => {})
 }

@@ -1,22 +1,26 @@
-import { Query, type Pool, type PoolClient } from 'pg'
+import { type ClientBase, type Pool, type PoolClient, Query } from 'pg'
 import { tokensOf } from '../sql-tokens.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
-import { borrow } from './access.ts'
-import type { Pools, PostgresLoad } from './load.ts'
+import { borrow, withClient } from './postgres-connections.ts'
+import type { PostgresPools, PostgresLoad } from './postgres-loader.ts'
 import { RowCopies } from './row-copies.ts'
-import { olderReaders } from './older-readers.ts'
+import { listOlderSnapshots } from './older-snapshots.ts'
 import { warehouseProblem } from './problems.ts'
-import { stoppable } from './stoppable.ts'
-import { assertNothingWrittenElsewhere } from './written-elsewhere.ts'
-import { dropWorkshop, failed, type Workshop, workshopFor } from './workshop.ts'
+import { runStoppable } from './statement-watch.ts'
+import {
+  type TransformationSchema,
+  dropRunSchema,
+  transformationFailed,
+  createTransformationSchema,
+} from './transformation-schema.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
 /** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
-const longest = 7_200
+const transformationSeconds = 7_200
 
 /** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
 export async function transform(
-  pools: Pools,
+  pools: PostgresPools,
   loads: readonly PostgresLoad[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
@@ -24,10 +28,10 @@ export async function transform(
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
   const { transactions, statements: moments } = pools
-  const workshop = workshopFor(loads)
+  const workshop = createTransformationSchema(loads)
   await using copies = new RowCopies(pools, loads)
   const replaced = Math.max(...loads.map((load) => load.replacedBytes))
-  // Never called sound: nobody else gets a connection on which users' SQL ran.
+  // Never marked as reusable, because users' SQL ran on this connection.
   using borrowed = await borrow(transactions, signal)
   const { client } = borrowed
   try {
@@ -35,24 +39,24 @@ export async function transform(
     const begun = performance.now()
     if (dry) await client.query('begin')
     for (const [index, statement] of statements.entries()) {
-      const seconds = Math.max(1, Math.round(longest - (performance.now() - begun) / 1_000))
-      await runOne(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
-        stoppable(moments, client, { ...limits, replaced, signal }, work),
+      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - begun) / 1_000))
+      await runStatement(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
+        runStoppable(moments, client, { ...limits, replaced, signal }, work),
       )
     }
     const counted = dry ? await endDryRun(client, moments, workshop, copies, signal) : await workshop.close(client)
-    const older = await olderReaders(client)
+    const older = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: counted[index]!, frozen: false }
       Object.assign(load, { transformed: true, profile: undefined, older: [older] })
     }
   } catch (error) {
     borrowed[Symbol.dispose]()
-    await dropWorkshop(moments, workshop.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
+    await dropRunSchema(moments, workshop.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
       () => {},
     )
     signal.throwIfAborted()
-    throw warehouseProblem(error, loads[0]!.scene)
+    throw warehouseProblem(error, loads[0]!.problemContext)
   }
 }
 
@@ -66,7 +70,7 @@ const beforeCopy = 'set constraints all immediate; close all; reset all; set sea
 async function endDryRun(
   client: PoolClient,
   moments: Pool,
-  workshop: Workshop,
+  workshop: TransformationSchema,
   copies: RowCopies,
   signal: AbortSignal,
 ): Promise<number[]> {
@@ -75,14 +79,14 @@ async function endDryRun(
   const counted = await workshop.moveTables(client)
   await copies.make(client, signal)
   await client.query('rollback')
-  await dropWorkshop(moments, workshop.schema)
+  await dropRunSchema(moments, workshop.schema)
   await copies.replaceStaging()
   return counted
 }
 
-async function runOne(
+async function runStatement(
   client: PoolClient,
-  { path }: Workshop,
+  { path }: TransformationSchema,
   { statement, description }: TransformationStatement,
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
@@ -93,12 +97,14 @@ async function runOne(
   // Once more for each: a statement before may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
   await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
-    throw explained(error, named, statement)
+    throw statementProblem(error, named, statement)
   })
   if (dry && client.getTransactionStatus() !== 'T')
-    throw failed(`${named} ends the transaction of the dry run. Leave COMMIT and ROLLBACK out.`)
+    throw transformationFailed(`${named} ends the transaction of the dry run. Leave COMMIT and ROLLBACK out.`)
   if (!dry && client.getTransactionStatus() !== 'I')
-    throw failed(`${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`)
+    throw transformationFailed(
+      `${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`,
+    )
 }
 
 function endsTransaction(statement: string): boolean {
@@ -119,9 +125,9 @@ function execute(client: PoolClient, text: string): Promise<void> {
 /** What stopped a statement that went beyond its limits. */
 const limits = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 
-function explained(error: unknown, named: string, statement: string): unknown {
+function statementProblem(error: unknown, named: string, statement: string): unknown {
   if (error instanceof WarehouseProblem && limits.has(error.code))
-    return failed(`${named} was stopped. ${error.message}`, error)
+    return transformationFailed(`${named} was stopped. ${error.message}`, error)
   const known = warehouseProblem(error, { place: named })
   if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known
   const { code, message, position, hint } = error as {
@@ -131,15 +137,70 @@ function explained(error: unknown, named: string, statement: string): unknown {
     hint?: string
   }
   if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
-    return failed(`${named} is COPY FROM STDIN, which has nothing to read here. Insert the rows by INSERT.`, error)
+    return transformationFailed(
+      `${named} is COPY FROM STDIN, which has nothing to read here. Insert the rows by INSERT.`,
+      error,
+    )
   if (code === '57014' || known.code === 'QUERY_TIMEOUT')
-    return failed(`${named} was stopped: a transformation may take ${longest / 3_600} hours in all.`, error)
+    return transformationFailed(
+      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      error,
+    )
   if (code === '42601' && message.includes('multiple commands'))
-    return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
+    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
-  return failed(`${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`, error)
+  return transformationFailed(
+    `${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
+    error,
+  )
 }
 
 function processOf(client: PoolClient): number {
   return (client as unknown as { processID: number }).processID
+}
+
+/** Schemas, relations, functions and types of the client. Row types of tables and array types are left out: they exist with their table or type. */
+const objects = `
+  select oid::text, name from (
+    select oid, nspname, quote_ident(nspname) as name from pg_namespace
+    union all
+    select c.oid, nspname, format('%I.%I', nspname, relname) from pg_class c join pg_namespace n on n.oid = relnamespace
+    where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    union all
+    select p.oid, nspname, format('%I.%I', nspname, proname) from pg_proc p join pg_namespace n on n.oid = pronamespace
+    union all
+    select t.oid, nspname, format('%I.%I', nspname, typname) from pg_type t join pg_namespace n on n.oid = typnamespace
+    where typtype in ('d', 'e', 'r') or exists (select from pg_class c where c.oid = typrelid and relkind = 'c')
+  ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
+
+/** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */
+const changed = `
+  select distinct format('%I.%I', nspname, relname) as name
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace
+  where l.pid = $1 and l.locktype = 'relation' and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
+
+/**
+ * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a schema, relation,
+ * function or type there. Other changes, such as grants and comments, pass: the caller rolls the transaction back in any case. Compares
+ * with another connection, which does not see created objects.
+ */
+async function assertNothingWrittenElsewhere(
+  client: ClientBase,
+  others: Pool,
+  { process, schema }: { process: number; schema: string },
+): Promise<void> {
+  const seen = (await client.query<{ oid: string; name: string }>(objects)).rows
+  const names = await withClient(others, undefined, async (other) => {
+    const committed = new Set((await other.query<{ oid: string }>(objects)).rows.map(({ oid }) => oid))
+    const { rows } = await other.query<{ name: string }>(changed, [process, schema])
+    return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
+  })
+  if (names.length === 0) return
+  const shown = [...new Set(names)].toSorted()
+  const more = shown.length > 5 ? ` and ${shown.length - 5} more` : ''
+  throw transformationFailed(
+    `A dry run changes only the rows that are being loaded, and the transformation also changes ${shown.slice(0, 5).join(', ')}${more}. It was rolled back.`,
+  )
 }

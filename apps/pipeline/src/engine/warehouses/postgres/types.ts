@@ -5,7 +5,7 @@ import type { TypeRules } from '../shape/plan-shape.ts'
 /** A type as `format_type` prints it, length and precision included: what the catalogue says is what we compare. */
 export type SqlType = string
 
-interface Described {
+interface TypeDescription {
   dataType: DataType
   length?: number
   precision?: number
@@ -39,7 +39,7 @@ export function sqlType(column: { dataType: DataType; precision?: number; scale?
 }
 
 /** What a type is called on the wire. A type we never create (arrays, uuid …) is TEXT, as it is read as text. */
-export function describeType(type: SqlType): Described {
+export function describeType(type: SqlType): TypeDescription {
   const [length, scale] = modifiers(type)
   if (type.startsWith('numeric'))
     return { dataType: 'DECIMAL', ...(length !== undefined && { precision: length, scale }) }

@@ -25,7 +25,7 @@ export const viewProblems = {
       'VIEWS_DEPEND',
       `${place} cannot change its columns, because views of somebody else read it (${names.join(', ')}). Drop those first. The old view stays.`,
     ),
-  unmakeable: (error: unknown, place: string, names: readonly string[]) => {
+  rebuildFailed: (error: unknown, place: string, names: readonly string[]) => {
     const known = warehouseProblem(error, { place })
     if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
     return refuse(
@@ -49,7 +49,7 @@ export const viewProblems = {
 
 const undefinedTable = '42P01'
 
-interface Scene {
+interface UserViewQuery {
   /** As the user wrote it. */
   query: string
   /** How many characters of ours stand before it. */
@@ -58,7 +58,7 @@ interface Scene {
 }
 
 /** The server's sentence about a query that a user wrote, with the line in which it is. Never our SQL around it. */
-export function queryFailed(error: unknown, { query, before, place }: Scene): unknown {
+export function queryFailed(error: unknown, { query, before, place }: UserViewQuery): unknown {
   const known = warehouseProblem(error, { place })
   if (!(known instanceof WarehouseProblem)) return known
   const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error

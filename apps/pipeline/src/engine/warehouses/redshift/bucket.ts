@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { WarehouseProblem } from '../warehouse.ts'
-import type { StagingPlace } from './access.ts'
+import type { StagingLocation } from './redshift-settings.ts'
 
 /** Milliseconds before another try, where the store did not answer or said that it could not just now. */
-const patience = [200, 1_000, 4_000]
+const retryPolicy = [200, 1_000, 4_000]
 /** Milliseconds for one request. */
 const longest = 300_000
 
-interface Asked {
+interface BucketRequest {
   method: 'GET' | 'PUT' | 'DELETE'
   key?: string
   query?: Readonly<Record<string, string>>
@@ -17,7 +17,7 @@ interface Asked {
 }
 
 /** Where rows wait for the cluster. What it throws is a `WarehouseProblem`. */
-export interface Bucket {
+export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** One that is not there is removed already. */
   remove(key: string): Promise<void>
@@ -25,8 +25,8 @@ export interface Bucket {
   list(prefix: string): Promise<string[]>
 }
 
-export function bucketOf(place: StagingPlace): Bucket {
-  const ask = (asked: Asked, signal?: AbortSignal) => request(place, asked, signal)
+export function bucketOf(place: StagingLocation): StagingBucket {
+  const ask = (asked: BucketRequest, signal?: AbortSignal) => request(place, asked, signal)
   return {
     put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
     remove: async (key) => void (await ask({ method: 'DELETE', key })),
@@ -44,7 +44,7 @@ export function bucketOf(place: StagingPlace): Bucket {
   }
 }
 
-function addressOf({ bucket, region, endpoint }: StagingPlace, { key = '', query = {} }: Asked): URL {
+function addressOf({ bucket, region, endpoint }: StagingLocation, { key = '', query = {} }: BucketRequest): URL {
   const country = region.startsWith('cn-') ? '.cn' : ''
   const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com${country}`)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${bucket}/${key}`
@@ -53,26 +53,30 @@ function addressOf({ bucket, region, endpoint }: StagingPlace, { key = '', query
   return url
 }
 
-async function request(place: StagingPlace, asked: Asked, signal?: AbortSignal): Promise<string> {
+async function request(place: StagingLocation, asked: BucketRequest, signal?: AbortSignal): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted()
-    const answer = await once(place, asked, signal).catch((error: unknown) => {
+    const answer = await requestOnce(place, asked, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
       return error instanceof Error ? error : new Error(String(error))
     })
     if (typeof answer === 'string') return answer
     const passing = answer instanceof Error || answer.status >= 500 || answer.status === 429
-    if (!passing || tries >= patience.length) throw refused(place, answer)
-    await sleep(patience[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
+    if (!passing || tries >= retryPolicy.length) throw bucketProblem(place, answer)
+    await sleep(retryPolicy[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
   }
 }
 
-interface Refusal {
+interface BucketRefusal {
   status: number
   code: string
 }
 
-async function once(place: StagingPlace, asked: Asked, signal?: AbortSignal): Promise<string | Refusal> {
+async function requestOnce(
+  place: StagingLocation,
+  asked: BucketRequest,
+  signal?: AbortSignal,
+): Promise<string | BucketRefusal> {
   const { method, body } = asked
   const url = addressOf(place, asked)
   const digest = createHash('sha256')
@@ -100,7 +104,7 @@ async function once(place: StagingPlace, asked: Asked, signal?: AbortSignal): Pr
 }
 
 /** Neither the secret key nor a signature stands in it. */
-function refused({ bucket }: StagingPlace, answer: Refusal | Error): WarehouseProblem {
+function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Error): WarehouseProblem {
   if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
     return new WarehouseProblem(
       'WAREHOUSE_UNAVAILABLE',

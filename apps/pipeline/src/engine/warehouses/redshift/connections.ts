@@ -1,23 +1,23 @@
 import { Client, type ClientConfig, Pool, type PoolClient } from 'pg'
-import type { Role } from '../dialects/dialect.ts'
-import type { ClientAccess } from './access.ts'
+import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
+import type { ClientAccess } from './redshift-settings.ts'
 
 /** A connection, and how it is given back. `broken`: nobody is to have it again. */
-export interface Borrowed {
+export interface BorrowedClient {
   client: Client | PoolClient
   release(broken: boolean): void
 }
 
 /** Where a client's connections come from. */
-export interface Connections {
-  open(role: Role): Promise<Borrowed>
+export interface ConnectionPool {
+  open(role: SessionRole): Promise<BorrowedClient>
 }
 
 /** Signing in takes the cluster longer than most of what we ask: connections of ours are kept for so many milliseconds. */
 const idle = 20_000
 const most = 20
 
-export const clientConfig = (access: ClientAccess, role: Role, database = access.database): ClientConfig => ({
+export const clientConfig = (access: ClientAccess, role: SessionRole, database = access.database): ClientConfig => ({
   host: access.host,
   port: access.port,
   database,
@@ -29,7 +29,7 @@ export const clientConfig = (access: ClientAccess, role: Role, database = access
 })
 
 /** Only ours are used again: nobody gets a connection on which SQL of users ran. */
-export function connectionsOf(access: ClientAccess): Connections {
+export function connectionsOf(access: ClientAccess): ConnectionPool {
   const pool = new Pool({
     ...clientConfig(access, 'service'),
     max: most,

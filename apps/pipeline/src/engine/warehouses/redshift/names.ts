@@ -1,5 +1,5 @@
 import { refusedName } from '../identifiers.ts'
-import type { Names } from '../dialects/dialect.ts'
+import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 
 /** Of ours, in each client's database. */
 export const ledgerSchema = 'sluice'
@@ -22,7 +22,7 @@ export function stringLiteral(value: string): string {
 }
 
 /** Schemas of databases are the client's own: their names are the server's. */
-export const names: Names = {
+export const names: DialectNames = {
   quoted,
   literal,
   place: ({ schema, name }) => `${quoted(schema)}.${quoted(name)}`,

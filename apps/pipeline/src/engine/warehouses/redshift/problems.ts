@@ -1,33 +1,33 @@
 import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { isUnavailable } from '@sluice/database'
-import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
+import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
-type Reply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']
+type ServerReply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']
 
-const unavailable: Reply = [
+const unavailable: ServerReply = [
   'WAREHOUSE_UNAVAILABLE',
   () => 'The warehouse is not reachable just now. Try again in a moment.',
   'retryable',
 ]
-const busy: Reply = [
+const busy: ServerReply = [
   'WAREHOUSE_BUSY',
   (place) => `${place} is being changed or is at its limits just now. Try again in a moment.`,
   'retryable',
 ]
-const denied: Reply = [
+const denied: ServerReply = [
   'WAREHOUSE_ACCESS_DENIED',
   () => 'The Redshift cluster did not accept our credentials. An operator has to check REDSHIFT_URL.',
 ]
-const badValue: Reply = ['BAD_VALUE', (place, message) => `A value for ${place} does not fit: ${message}`]
-const full: Reply = [
+const badValue: ServerReply = ['BAD_VALUE', (place, message) => `A value for ${place} does not fit: ${message}`]
+const full: ServerReply = [
   'DISK_FULL',
   () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
 ]
 
 /** By SQLSTATE, or its class. Redshift has most of them from PostgreSQL, and says XX000 of what is its own. */
-const replies: Record<string, Reply> = {
+const replies: Record<string, ServerReply> = {
   '08': unavailable,
   '57P': unavailable,
   '28': denied,
@@ -47,7 +47,7 @@ const replies: Record<string, Reply> = {
 }
 
 /** What Redshift says under a code that says nothing. */
-const byWords: readonly (readonly [RegExp, Reply])[] = [
+const byWords: readonly (readonly [RegExp, ServerReply])[] = [
   [/Serializable isolation violation|could not complete because of conflict/, busy],
   [/disk full/i, full],
   [
@@ -59,7 +59,7 @@ const byWords: readonly (readonly [RegExp, Reply])[] = [
 const lostConnection =
   /^timeout exceeded when trying to connect|^timeout expired$|^Connection terminated|^Client has encountered a connection error|is not queryable$/
 
-function replyTo(error: Error): Reply | undefined {
+function replyTo(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
     const told = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
@@ -71,7 +71,7 @@ function replyTo(error: Error): Reply | undefined {
 }
 
 /** See `Dialect.explain`. */
-export function explain(error: unknown): Verdict | undefined {
+export function explain(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
   if (!reply) return undefined
@@ -80,7 +80,7 @@ export function explain(error: unknown): Verdict | undefined {
 }
 
 /** Where in the user's text it is, which a cursor's opening stands before. */
-export interface Placed {
+export interface PlacedError {
   line?: number
   column?: number
 }
@@ -89,7 +89,7 @@ const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'
 const itsOwnFault = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
 
 /** See `Dialect.explainQuery`. */
-export function explainQuery(error: unknown): QueryVerdict | undefined {
+export function explainQuery(error: unknown): QueryProblem | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error
   const verdict = replyTo(error)?.[0]
@@ -104,6 +104,6 @@ export function explainQuery(error: unknown): QueryVerdict | undefined {
       words: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     }
   if (!itsOwnFault.test(code)) return undefined
-  const { line, column } = error as Placed
+  const { line, column } = error as PlacedError
   return { code: 'QUERY_FAILED', words, ...(line !== undefined && { line }), ...(column !== undefined && { column }) }
 }

@@ -1,5 +1,5 @@
 import { Client, type DatabaseError } from 'pg'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './redshift-settings.ts'
 import { turnstile } from './changes.ts'
 import { clientConfig } from './connections.ts'
 import { ledgerSchema, names, stringLiteral } from './names.ts'

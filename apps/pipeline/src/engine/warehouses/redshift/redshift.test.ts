@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals'
 import { Readable } from 'node:stream'
 import { given } from '../../../../test/rows.ts'
 import { binary } from '../../../../test/tuples.ts'
-import type { Filling } from '../dialects/dialect.ts'
+import type { TableFill } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
-import { redshiftAccess } from './access.ts'
-import { csvRows } from './csv-rows.ts'
+import { redshiftAccess } from './redshift-settings.ts'
+import { csvRows } from './csv-cells.ts'
 import { names, stringLiteral } from './names.ts'
-import { copyText } from './pour.ts'
+import { copyText } from './redshift-loader.ts'
 import { types } from './types.ts'
 
 const settings = {
@@ -20,7 +20,7 @@ const settings = {
 }
 const credentials = { key: 'abc', loadPassword: 'one', readPassword: 'two' }
 
-function fillingOf(stored: readonly StoredType[]): Filling {
+function fillingOf(stored: readonly StoredType[]): TableFill {
   const columns = stored.map((each, index) => ({
     name: `c${index + 1}`,
     label: `Column ${index + 1}`,

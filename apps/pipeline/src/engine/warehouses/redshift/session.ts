@@ -1,15 +1,17 @@
-import type { Client, PoolClient } from 'pg'
-import type { Batch, Opening, ReadColumn, ReadRows, Session } from '../dialects/dialect.ts'
-import { type Sql, textOf } from '../dialects/sql.ts'
-import type { Borrowed, Connections } from './connections.ts'
+import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
+import { type Sql, textOf } from '../sql-warehouse/sql.ts'
+import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { names } from './names.ts'
-import { columnsOf, read } from './read.ts'
+import type { Cell } from '../warehouse.ts'
+import type { PlacedError } from './problems.ts'
+import { anyDecimal, types } from './types.ts'
 
 /** The longest that a statement may take where nobody says less. */
 const longest = 86_400
 
 /** As every connection is before anything is asked. Names keep their letters; times are in UTC; floats are their own text. */
-function settings({ schemas = [], seconds = longest }: Opening): string {
+function settings({ schemas = [], seconds = longest }: SessionOptions): string {
   const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(names.quoted).join(', ')
   return [
     'set enable_case_sensitive_identifier to true',
@@ -22,7 +24,7 @@ function settings({ schemas = [], seconds = longest }: Opening): string {
 }
 
 /** See `Dialect.open`. */
-export async function openSession(connections: Connections, opening: Opening): Promise<Session> {
+export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<Session> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
   try {
@@ -35,13 +37,13 @@ export async function openSession(connections: Connections, opening: Opening): P
 }
 
 export class RedshiftSession implements Session {
-  readonly #borrowed: Borrowed
-  readonly #opening: Opening
+  readonly #borrowed: BorrowedClient
+  readonly #opening: SessionOptions
   readonly #stop: () => void
   #sound = true
   #over = false
 
-  constructor(connections: Connections, borrowed: Borrowed, opening: Opening) {
+  constructor(connections: ConnectionPool, borrowed: BorrowedClient, opening: SessionOptions) {
     this.#borrowed = borrowed
     this.#opening = opening
     this.#stop = () => {
@@ -72,7 +74,7 @@ export class RedshiftSession implements Session {
     }
   }
 
-  async *read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows> {
+  async *read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows> {
     this.#opening.signal?.throwIfAborted()
     try {
       yield* read(this.#borrowed.client, { text, values }, batch)
@@ -117,11 +119,109 @@ export class RedshiftSession implements Session {
 const isServers = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
 
 /** From another connection: the one that runs it listens to nobody. */
-async function stopAtServer(connections: Connections, client: Client | PoolClient): Promise<void> {
+async function stopAtServer(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
   const { processID } = client as unknown as { processID: number | null }
   if (!processID) return
   const other = await connections.open('service').catch(() => undefined)
   if (!other) return
   await other.client.query(`select pg_terminate_backend(${processID})`).catch(() => {})
   other.release(false)
+}
+
+const opening = 'declare sluice_rows cursor for\n'
+const around = 'select * from (\n'
+/** Rows of the first fetch: of those behind it is known how large they are. */
+const firstRows = 100
+
+/** Types of `pg_type` by their numbers, as `format_type` prints them; all others are text. */
+const plain: Readonly<Record<number, string>> = {
+  16: 'boolean',
+  20: 'bigint',
+  21: 'smallint',
+  23: 'integer',
+  700: 'real',
+  701: 'double precision',
+  1082: 'date',
+  1114: 'timestamp without time zone',
+  1184: 'timestamp with time zone',
+  4000: 'super',
+}
+const decimal = 1700
+const varchar = 1043
+
+const asText = { getTypeParser: () => (text: string) => text }
+
+/**
+ * See `Session.read`: a cursor in a read-only transaction. The text is all that stands behind DECLARE, so the server takes nothing but a
+ * query there.
+ */
+async function* read(
+  client: Client | PoolClient,
+  { text, values }: { text: string; values: readonly (string | null)[] },
+  batch: BatchLimits,
+): AsyncGenerator<ReadRows> {
+  await client.query('begin read only')
+  const declare = { text: `${opening}${text}`, values: [...values], queryMode: 'extended' }
+  await client.query(declare).catch((error: unknown) => {
+    throw placed(error, text)
+  })
+  let each = 0
+  for (let wanted = Math.min(firstRows, batch.rows); ; ) {
+    const query = { text: `fetch forward ${wanted} from sluice_rows`, rowMode: 'array' as const, types: asText }
+    const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
+      throw placed(error, text)
+    })
+    const columns = fields.map(columnOf)
+    const bytes = rows.reduce((sum, row) => sum + sizeOf(row), 0)
+    yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
+    if (rows.length < wanted) break
+    each = Math.max(1, bytes / rows.length)
+    wanted = Math.max(1, Math.min(batch.rows, wanted * 4, Math.ceil(batch.bytes() / each)))
+  }
+  await client.query('rollback')
+}
+
+/** See `Session.columns`: of no rows, for which nothing is run. */
+async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
+  const query = { text: `${around}${text}\n) as asked limit 0`, queryMode: 'extended', rowMode: 'array' as const }
+  const { fields } = await client.query(query).catch((error: unknown) => {
+    throw placed(error, text, around)
+  })
+  return fields.map(columnOf)
+}
+
+const sizeOf = (row: readonly (string | null)[]): number => row.reduce((sum, cell) => sum + (cell?.length ?? 0) + 4, 0)
+
+function columnOf({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
+  const type = typeOf(dataTypeID, dataTypeModifier - 4)
+  return { name, type, ...types.describe(type) }
+}
+
+/** What a table can be made of, too: a text that says nothing of its length gets the greatest. */
+function typeOf(number: number, modifier: number): string {
+  if (number === decimal) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
+  if (number === varchar && modifier > 0) return `character varying(${modifier})`
+  return plain[number] ?? types.longText
+}
+
+const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
+
+function toCell(text: string | null, { dataType, type }: ReadColumn): Cell {
+  if (text === null) return null
+  if (dataType === 'BOOLEAN') return text === 't'
+  if (type === 'super') return JSON.parse(text) as Cell
+  // Of a size that nobody gave, noughts at the end say nothing.
+  if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
+  if (!numbers.has(dataType)) return text
+  const number = Number(text)
+  // JSON has no NaN or Infinity; their names say more than null.
+  return Number.isFinite(number) ? number : text
+}
+
+/** With the line and column in the user's text. The server counts characters, not UTF-16 units. */
+function placed(error: unknown, text: string, behind = opening): unknown {
+  if (!(error instanceof DatabaseError) || error.position === undefined) return error
+  const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - behind.length)).join('')
+  const lines = before.split('\n')
+  return Object.assign(error, { line: lines.length, column: [...lines.at(-1)!].length + 1 } satisfies PlacedError)
 }

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { SqlType, Types } from '../dialects/dialect.ts'
+import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
 /** The longest text, in bytes. */
@@ -48,7 +48,7 @@ const isText = (type: SqlType): boolean => type.startsWith('character') || type 
 const isFloat = (type: SqlType): boolean => type === 'real' || type === 'double precision'
 
 /** Types as `format_type` prints them. */
-export const types: Types = {
+export const types: DialectTypes = {
   longText,
   isText,
   sqlType({ dataType, precision, scale = 0 }) {

@@ -1,5 +1,5 @@
 /** Memory that is written into; whoever writes has made sure of the room. */
-export interface Grown {
+export interface GrowingBuffer {
   bytes: Buffer
   at: number
 }
@@ -10,4 +10,69 @@ export class MisfitCell extends Error {
 }
 
 /** Moves one value: big-endian, as PostgreSQL sends it, to little-endian. */
-export type CellWriter = (from: DataView, at: number, length: number, out: Grown) => void
+export type CellWriter = (from: DataView, at: number, length: number, out: GrowingBuffer) => void
+
+const negativeSign = 0x4000
+const positiveSign = 0
+/** Up to so many decimal digits a whole number is exact in a double. */
+const exactDigits = 15
+
+/** A decimal without its point. */
+interface WholeNumber {
+  negative: boolean
+  /** A bigint only where a double would not be exact. */
+  magnitude: number | bigint
+}
+
+/**
+ * PostgreSQL's binary numeric (count of digits, weight, sign, scale, then digits to the base of 10,000) times ten to the power of
+ * `scale`. Digits behind that are rounded, halves away from zero. `server` has no number of more than `precision` digits.
+ */
+export function wholeNumber(
+  from: DataView,
+  at: number,
+  length: number,
+  { precision, scale, server }: { precision: number; scale: number; server: string },
+): WholeNumber {
+  const count = length >= 8 ? from.getInt16(at) : -1
+  if (count < 0 || length !== 8 + 2 * count) throw new MisfitCell('incorrect binary data format')
+  const weight = from.getInt16(at + 2)
+  const sign = from.getUint16(at + 4)
+  if (sign !== positiveSign && sign !== negativeSign)
+    throw new MisfitCell(
+      `${server} has no decimal that is not a number. Load the column as text, or mend it at the source`,
+    )
+  // The last digit counts ten to the power of this, once the point is gone.
+  const power = (weight - count + 1) * 4 + scale
+  const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
+  const magnitude = exact ? small(from, at + 8, count, power) : large(from, at + 8, count, power)
+  if (BigInt(magnitude) >= limitOf(precision)) throw tooLarge(precision, scale)
+  return { negative: sign === negativeSign, magnitude }
+}
+
+const limits = new Map<number, bigint>()
+
+function limitOf(precision: number): bigint {
+  const limit = limits.get(precision) ?? 10n ** BigInt(precision)
+  limits.set(precision, limit)
+  return limit
+}
+
+function small(from: DataView, at: number, count: number, power: number): number {
+  let whole = 0
+  for (let index = 0; index < count; index++) whole = whole * 10_000 + from.getUint16(at + 2 * index)
+  return whole * 10 ** power
+}
+
+function large(from: DataView, at: number, count: number, power: number): bigint {
+  let whole = 0n
+  for (let index = 0; index < count; index++) whole = whole * 10_000n + BigInt(from.getUint16(at + 2 * index))
+  if (power >= 0) return whole * 10n ** BigInt(power)
+  const divisor = 10n ** BigInt(-power)
+  return (whole + divisor / 2n) / divisor
+}
+
+const tooLarge = (precision: number, scale: number) =>
+  new MisfitCell(
+    `the number has more than ${precision - scale} digits before its point, which is what the column has. Load it as text, or with another precision`,
+  )

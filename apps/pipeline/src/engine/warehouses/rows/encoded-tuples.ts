@@ -1,12 +1,12 @@
 import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
-import { type CellWriter, type Grown, MisfitCell } from './cell-writer.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell } from './cell-writer.ts'
 
 /** How the values of one column are written, in the order of the tuples. */
 export interface ColumnWriter {
   label: string
   value: CellWriter
   /** Writes that there is none; undefined for a column of the key, which takes no NULL. At most 16 bytes. */
-  none: ((out: Grown) => void) | undefined
+  none: ((out: GrowingBuffer) => void) | undefined
 }
 
 /** Counts what goes through. */
@@ -30,7 +30,7 @@ export async function* encodedTuples(
   columns: readonly ColumnWriter[],
   { place, counted, between }: { place: string; counted: Counted; between?: number },
 ): AsyncGenerator<Buffer> {
-  const out: Grown = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
+  const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
   for await (const { bytes, release } of chunks) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let at = 0
@@ -69,7 +69,7 @@ export async function* encodedTuples(
   if (out.at > 0) yield taken(out)
 }
 
-function room(out: Grown, length: number): void {
+function room(out: GrowingBuffer, length: number): void {
   if (out.at + length <= out.bytes.length) return
   const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.at + length))
   out.bytes.copy(bytes, 0, 0, out.at)
@@ -77,7 +77,7 @@ function room(out: Grown, length: number): void {
 }
 
 /** The socket keeps them until they have left, so the next chunk has memory of its own. */
-function taken(out: Grown): Buffer {
+function taken(out: GrowingBuffer): Buffer {
   const bytes = out.bytes.subarray(0, out.at)
   out.bytes = Buffer.allocUnsafe(chunkBytes)
   out.at = 0

@@ -1,7 +1,7 @@
-import type { SchemaChanges } from '@sluice/contracts'
+import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
 import { type Advice, rebuildAdvice } from '../../../advice.ts'
-import { type Evidence, type FeedMemory, hadValues, type RememberedColumn, type StoredAs } from './feed-memory.ts'
+import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
 export interface TypeRules {
@@ -317,14 +317,22 @@ const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.
 
 const mostNamed = 20
 
-type Named = readonly { name: string }[]
+type NamedItem = readonly { name: string }[]
 
-const lists = (before: Named, now: Named): string =>
+const lists = (before: NamedItem, now: NamedItem): string =>
   `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
 
-function named(columns: Named): string {
+function named(columns: NamedItem): string {
   const shown = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
   return columns.length > mostNamed
     ? `${shown.join(', ')} and ${columns.length - mostNamed} more`
     : shown.join(', ') || 'none'
+}
+
+/** The wider of two kinds of text. */
+export function widestText(one: DataType, other: DataType): DataType {
+  if (one === other) return one
+  const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
+  const [a, b] = [sizes[one], sizes[other]]
+  return a === undefined || b === undefined ? 'TEXT' : a > b ? one : other
 }

@@ -1,12 +1,12 @@
-import type { Changes, MadeColumn } from '../dialects/dialect.ts'
-import { plain } from '../dialects/sql.ts'
+import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
+import { plainSql } from '../sql-warehouse/sql.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import type { Place } from '../views.ts'
-import type { ClientAccess } from '../tsql/access.ts'
+import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'
-import { piecesOf } from '../tsql/one-query.ts'
-import { demandOwnNames } from './own-names.ts'
+import { splitQuery } from '../tsql/assert-single-query.ts'
+import { assertOwnNames } from './own-names.ts'
 
 /** How a table is kept that has texts of any length, which a column store does not take; and one that is small. */
 const heap = ' with (heap, distribution = round_robin)'
@@ -16,10 +16,10 @@ const columnStore = ' with (clustered columnstore index, distribution = round_ro
 const passing = '[#sluice]'
 
 /** The statements of a dedicated SQL pool, where they are not those of SQL Server. */
-export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): Changes {
+export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const dropped = (kind: 'U' | 'V', place: Place) =>
-    plain(
+    plainSql(
       `if object_id(${literal(names.place(place))}, N'${kind}') is not null drop ${kind === 'U' ? 'table' : 'view'} ${names.place(place)}`,
     )
   const shared = changesOf(access, ownedViews)
@@ -29,16 +29,16 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
    */
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
-    const given = plain(`alter authorization on schema::${bracketed(name)} to ${bracketed(owner)}`)
+    const given = plainSql(`alter authorization on schema::${bracketed(name)} to ${bracketed(owner)}`)
     // Giving a schema away may take what was granted on it.
     const [, ...granted] = shared.createSchema(schema)
     const give = literal([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
     // Where there is no such user, that is said rather than passed over.
     const isOthers = `select 1 from sys.schemas where name = ${literal(name)} and principal_id <> isnull(user_id(${literal(owner)}), 0)`
-    return ownedViews() ? [plain(`if exists (${isOthers}) exec(${give})`)] : []
+    return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
   }
   const viewOf = (verb: 'create' | 'alter', place: Place, text: string) => {
-    demandOwnNames(text, access.prefix)
+    assertOwnNames(text, access.prefix)
     // First, for schemas that an earlier version made.
     return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
   }
@@ -53,32 +53,32 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     dropSchema(schema) {
       const name = `${access.prefix}${schema}`
       const drop = literal(`drop schema ${bracketed(name)}`)
-      return [plain(`if schema_id(${literal(name)}) is not null exec(${drop})`)]
+      return [plainSql(`if schema_id(${literal(name)}) is not null exec(${drop})`)]
     },
     createTable: (place, columns) =>
-      plain(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})${keptAs(columns)}`),
+      plainSql(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})${keptAs(columns)}`),
     dropTable: (place) => dropped('U', place),
     dropView: (place) => dropped('V', place),
-    rename: (from, to) => plain(`rename object ${names.place(from)} to ${bracketed(to)}`),
+    rename: (from, to) => plainSql(`rename object ${names.place(from)} to ${bracketed(to)}`),
     insert(place, columns, query) {
       const [list, whole] = [columns.map(bracketed).join(', '), withoutOrder(withoutEnd(query))]
       const into = `insert into ${names.place(place)} (${list})`
-      const { before, body, behind } = piecesOf(whole)
-      if (before === '') return [plain(`${into}\n${whole}`)]
+      const { before, body, behind } = splitQuery(whole)
+      if (before === '') return [plainSql(`${into}\n${whole}`)]
       // WITH stands before SELECT alone, and a table that is made of one wants names.
       return [
-        plain(
+        plainSql(
           `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${behind}`,
         ),
-        plain(`${into} select ${list} from ${passing}`),
-        plain(`drop table ${passing}`),
+        plainSql(`${into} select ${list} from ${passing}`),
+        plainSql(`drop table ${passing}`),
       ]
     },
     // Whoever changes a row keeps everybody else from it until their transaction ends: there is no sp_getapplock.
-    lockLedger: () => [plain(`update ${names.ledger('turn')} set part = 1 - part`)],
+    lockLedger: () => [plainSql(`update ${names.ledger('turn')} set part = 1 - part`)],
     ledgerOptions: heap,
   }
 }
 
-const keptAs = (columns: readonly MadeColumn[]): string =>
+const keptAs = (columns: readonly NewColumn[]): string =>
   columns.some(({ type }) => type.endsWith('(max)')) ? heap : columnStore

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { demandOwnNames } from './own-names.ts'
+import { assertOwnNames } from './own-names.ts'
 
 const own = '[c_abc_health].[cases]'
 const refused = expect.objectContaining({ code: 'SQL_NOT_ALLOWED' })
@@ -15,7 +15,7 @@ describe('names in the query of a view in a shared pool', () => {
     `select 'from c_xyz.t' as [from c_xyz.t], [c_abc_health].shown(a.x) as s from ${own} a`,
     'select 1 as n',
   ])('may be %s', (query) => {
-    expect(() => demandOwnNames(query, 'c_abc_')).not.toThrow()
+    expect(() => assertOwnNames(query, 'c_abc_')).not.toThrow()
   })
 
   it.each([
@@ -45,6 +45,6 @@ describe('names in the query of a view in a shared pool', () => {
     'select * from c_xyz\u0001.t',
     'select * from c_xyz.\u200bt',
   ])('may not be %j', (query) => {
-    expect(() => demandOwnNames(query, 'c_abc_')).toThrow(refused)
+    expect(() => assertOwnNames(query, 'c_abc_')).toThrow(refused)
   })
 })

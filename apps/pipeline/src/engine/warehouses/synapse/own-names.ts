@@ -1,4 +1,4 @@
-import type { Token } from '../sql-tokens.ts'
+import type { SqlToken } from '../sql-tokens.ts'
 import { tsqlTokens } from '../tsql/tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
@@ -19,7 +19,7 @@ const closing = new Set([
 ])
 
 /** What is between two parentheses. */
-interface Level {
+interface QueryLevel {
   /** Whether this is a query: FROM inside of TRIM names no table. */
   query: boolean
   /** Whether a comma is followed by another table. */
@@ -33,9 +33,9 @@ interface Level {
  * a view of the text is made by the service, who sees all of them. It is asked what is allowed, not what is forbidden, since the server takes more spellings of a
  * name for the same than anybody can list. Names without a schema are left to the server: no client's tables are found by those.
  */
-export function demandOwnNames(query: string, prefix: string): void {
+export function assertOwnNames(query: string, prefix: string): void {
   const tokens = tsqlTokens(query)
-  const levels: Level[] = [{ query: false, tables: false, expected: false }]
+  const levels: QueryLevel[] = [{ query: false, tables: false, expected: false }]
   for (let index = 0; index < tokens.length; index += 1) {
     const token = tokens[index]!
     const level = levels.at(-1)!
@@ -43,7 +43,7 @@ export function demandOwnNames(query: string, prefix: string): void {
     level.expected = false
     if (token.kind === 'sign') {
       // Anything else might be nothing to the server, and stand between two parts of a name.
-      if (!/[!-~]/.test(token.text) || (expected && token.text !== '(')) throw elsewhere(token)
+      if (!/[!-~]/.test(token.text) || (expected && token.text !== '(')) throw otherDatabase(token)
       // Tables that are joined may be in parentheses.
       if (token.text === '(') levels.push({ query: expected, tables: expected, expected })
       if (token.text === ')' && levels.length > 1) levels.pop()
@@ -64,12 +64,12 @@ export function demandOwnNames(query: string, prefix: string): void {
     if (parts === 1) continue
     const own = parts === 3 && token.text.startsWith(prefix)
     const called = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
-    if ((expected || called) && !own) throw elsewhere(token)
+    if ((expected || called) && !own) throw otherDatabase(token)
   }
 }
 
 /** How many tokens a name with points in it has. A point too many is part of it: `a..b`. */
-function chainAt(tokens: readonly Token[], from: number): number {
+function chainAt(tokens: readonly SqlToken[], from: number): number {
   let end = from + 1
   while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') {
     while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') end += 1
@@ -78,7 +78,7 @@ function chainAt(tokens: readonly Token[], from: number): number {
   return end - from
 }
 
-const elsewhere = ({ text }: Token) =>
+const otherDatabase = ({ text }: SqlToken) =>
   new WarehouseProblem(
     'SQL_NOT_ALLOWED',
     `The query of a view reads tables and views of your own schemas only, and calls no functions of others: “${text.slice(0, 100)}” is none of them. Write schema.table, as your schemas are called here.`,

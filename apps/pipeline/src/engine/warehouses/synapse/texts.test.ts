@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { textOf } from '../dialects/sql.ts'
-import { synapseAccess } from './access.ts'
-import { synapseDialect } from './dialect.ts'
+import { textOf } from '../sql-warehouse/sql.ts'
+import { synapseAccess } from './synapse-settings.ts'
+import { synapseDialect } from './synapse-dialect.ts'
 
 const credentials = { key: 'abc', loadPassword: 'l', readPassword: 'r' }
 const access = synapseAccess('mssql://admin:secret@host/pool', credentials)

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
-import type { SqlType } from '../dialects/dialect.ts'
-import { type CellWriter, type Grown, MisfitCell } from '../rows/cell-writer.ts'
-import { wholeNumber } from '../rows/whole-number.ts'
+import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell } from '../rows/cell-writer.ts'
+import { wholeNumber } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
 /** Days from 0001-01-01, where the server counts from, to 2000-01-01, where PostgreSQL does. */
@@ -27,7 +27,7 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
       return fixed(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
     case 'DATE':
       return (from, at, length, out) => {
-        demand(length, 4)
+        assertFits(length, 4)
         out.bytes[out.at++] = 3
         writeDay(from.getInt32(at) + epochDays, out)
       }
@@ -48,14 +48,14 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
   }
 }
 
-function demand(length: number, width: number): void {
+function assertFits(length: number, width: number): void {
   if (length !== width) throw new MisfitCell('incorrect binary data format')
 }
 
 /** The length in a byte, then as many. */
-function fixed(width: number, write: (from: DataView, at: number, out: Grown) => unknown): CellWriter {
+function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
   return (from, at, length, out) => {
-    demand(length, width)
+    assertFits(length, width)
     out.bytes[out.at++] = width
     write(from, at, out)
     out.at += width
@@ -67,7 +67,7 @@ function finite(value: number): number {
   throw new MisfitCell(`SQL Server has no number that is ${value}. Load the column as text, or mend it at the source`)
 }
 
-function writeDay(day: number, out: Grown): void {
+function writeDay(day: number, out: GrowingBuffer): void {
   if (day < 0 || day > lastDay)
     throw new MisfitCell(
       'the date is not between 0001-01-01 and 9999-12-31, which is all that SQL Server keeps. Load the column as text, or mend it at the source',
@@ -79,7 +79,7 @@ function writeDay(day: number, out: Grown): void {
 /** Microseconds of the day in five bytes, the day in three, and, of a moment with a zone, its distance from UTC in two. */
 function moment(width: 8 | 10): CellWriter {
   return (from, at, length, out) => {
-    demand(length, 8)
+    assertFits(length, 8)
     const ticks = from.getBigInt64(at)
     const since = ((ticks % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
     const day = Number((ticks - since) / microsecondsOfDay) + epochDays
@@ -132,7 +132,7 @@ function writeText(type: SqlType): CellWriter {
   }
 }
 
-function writeLongText(from: DataView, at: number, length: number, out: Grown): void {
+function writeLongText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
   unknownLength.copy(out.bytes, out.at)
   out.at += unknownLength.length
   if (length > 0) {
@@ -145,7 +145,7 @@ function writeLongText(from: DataView, at: number, length: number, out: Grown): 
 }
 
 /** UTF-8 to the server's UTF-16: at most twice as many bytes. */
-function writeUnits(from: DataView, at: number, length: number, out: Grown): void {
+function writeUnits(from: DataView, at: number, length: number, out: GrowingBuffer): void {
   if (length < 32 && isPlain(from, at, length)) {
     for (let index = 0; index < length; index++) {
       out.bytes[out.at++] = from.getUint8(at + index)

@@ -1,10 +1,10 @@
 import type { StoredType } from '../warehouse.ts'
 import type { Cell } from '../warehouse.ts'
-import { type SqlType } from '../dialects/dialect.ts'
+import { type SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { describe, typeText } from './types.ts'
 
 /** What is asked of the driver’s description of a column. */
-export interface Described {
+export interface ColumnDescription {
   colName: string
   type: { name: string }
   dataLength?: number | undefined
@@ -30,7 +30,7 @@ const byName: Record<string, string> = {
 }
 
 /** The type of a result's column. */
-export function resultType({ type, dataLength, precision = 0, scale = 0 }: Described): SqlType {
+export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
   const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
   // The longest length of a text, or more, is that of one without bounds.
   const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength

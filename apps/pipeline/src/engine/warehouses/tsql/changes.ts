@@ -1,9 +1,9 @@
-import type { Changes, MadeColumn } from '../dialects/dialect.ts'
-import { listed, piece, plain, type Sql, sql } from '../dialects/sql.ts'
+import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
+import { sqlList, sqlFragment, plainSql, type Sql, sql } from '../sql-warehouse/sql.ts'
 import type { Place } from '../views.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, literal, namesOf } from './names.ts'
-import { demandOneQuery, piecesOf } from './one-query.ts'
+import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import { isText } from './types.ts'
 
@@ -17,7 +17,7 @@ export const viewOwner = (key: string): string => `c_${key}_views`
 export const ledgerBusy = 50_931
 
 /** The statements of SQL Server. Each of them is a batch by itself. */
-export function changesOf(access: ClientAccess, ownedViews: () => boolean): Changes {
+export function changesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const { load, read } = access.logins
   const schemaName = (schema: string) => `${access.prefix}${schema}`
@@ -27,35 +27,38 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
     // In one transaction with the line before: nobody reads it while it is ours.
-    return [view, plain(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`)]
+    return [
+      view,
+      plainSql(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
+    ]
   }
   return {
     createSchema(schema) {
       const name = schemaName(schema)
       return [
-        plain(`if schema_id(${literal(name)}) is null exec(${literal(`create schema ${bracketed(name)}`)})`),
-        plain(`grant select on schema::${bracketed(name)} to ${users}`),
+        plainSql(`if schema_id(${literal(name)}) is null exec(${literal(`create schema ${bracketed(name)}`)})`),
+        plainSql(`grant select on schema::${bracketed(name)} to ${users}`),
       ]
     },
-    dropSchema: (schema) => [plain(`drop schema if exists ${bracketed(schemaName(schema))}`)],
+    dropSchema: (schema) => [plainSql(`drop schema if exists ${bracketed(schemaName(schema))}`)],
     createTable: (place, columns) =>
-      plain(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})`),
-    dropTable: (place) => plain(`drop table if exists ${names.place(place)}`),
-    dropColumn: (place, column) => plain(`alter table ${names.place(place)} drop column ${bracketed(column)}`),
-    dropView: (place) => plain(`drop view if exists ${names.place(place)}`),
-    rename: (from, to) => plain(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
+      plainSql(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})`),
+    dropTable: (place) => plainSql(`drop table if exists ${names.place(place)}`),
+    dropColumn: (place, column) => plainSql(`alter table ${names.place(place)} drop column ${bracketed(column)}`),
+    dropView: (place) => plainSql(`drop view if exists ${names.place(place)}`),
+    rename: (from, to) => plainSql(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
     createView: (place, text) => viewOf('create', place, text),
     changeView: (place, text) => viewOf('alter', place, text),
     insert: (place, columns, query) => [
-      sql`insert into ${piece(names.place(place))} (${listed(columns.map(bracketed))}) exec sp_executesql ${withoutEnd(query)}`,
+      sql`insert into ${sqlFragment(names.place(place))} (${sqlList(columns.map(bracketed))}) exec sp_executesql ${withoutEnd(query)}`,
     ],
     grant(place, to) {
       const writing = (verb: string) => `${verb} insert, update, delete on ${names.place(place)}`
-      if (to === 'FILL') return [plain(`${writing('grant')} to ${bracketed(load.user)}`)]
-      return [plain(`${writing('revoke')} from ${bracketed(load.user)}`)]
+      if (to === 'FILL') return [plainSql(`${writing('grant')} to ${bracketed(load.user)}`)]
+      return [plainSql(`${writing('revoke')} from ${bracketed(load.user)}`)]
     },
     lockLedger: () => [
-      plain(`declare @taken int
+      plainSql(`declare @taken int
 exec @taken = sp_getapplock @Resource = ${literal(`sluice ${access.key}`)}, @LockMode = 'Exclusive', @LockOwner = 'Transaction',
   @LockTimeout = 10000, @DbPrincipal = 'dbo'
 if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; end`),
@@ -67,15 +70,15 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; en
 export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
   const query = withoutEnd(text)
   // Ours is the user who makes it, with every right.
-  demandOneQuery(query)
-  return plain(`${verb} view ${place} as\n${withoutOrder(query)}`)
+  assertSingleQuery(query)
+  return plainSql(`${verb} view ${place} as\n${withoutOrder(query)}`)
 }
 
-export const columnText = ({ name, type, nullable }: MadeColumn): string =>
+export const columnText = ({ name, type, nullable }: NewColumn): string =>
   `${bracketed(name)} ${type}${isText(type) ? collation : ''}${nullable ? ' null' : ' not null'}`
 
 /** A view has no order here, and the server refuses one that would have. */
 export function withoutOrder(query: string): string {
-  const { ordered, bounded, orderedFrom } = piecesOf(query)
+  const { ordered, bounded, orderedFrom } = splitQuery(query)
   return ordered && !bounded ? query.slice(0, orderedFrom) : query
 }

@@ -1,7 +1,7 @@
 import { connect as openSocket } from 'node:net'
 import { Connection, ISOLATION_LEVEL } from 'tedious'
 import { encryptedOnly } from '../../tds/encrypted-only.ts'
-import type { Login } from './access.ts'
+import type { DatabaseLogin } from './tsql-settings.ts'
 
 /** Bytes of a packet of the protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
 const packetSize = 16_000
@@ -10,7 +10,7 @@ const signIn = 15_000
 const untilCancelled = 5_000
 
 /** Signs in. Throws what the driver throws. */
-export async function connected(login: Login): Promise<Connection> {
+export async function connected(login: DatabaseLogin): Promise<Connection> {
   const isolation = login.isolation === undefined ? {} : levels(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
     server: login.host,
@@ -46,7 +46,7 @@ export async function connected(login: Login): Promise<Connection> {
 const levels = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
 /** Servers of Azure send their clients on to the machine that has the database. */
-async function socketTo(connection: Connection, { host, port }: Login) {
+async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
   const { routingData } = connection
   const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })
   const opened = Promise.withResolvers<void>()

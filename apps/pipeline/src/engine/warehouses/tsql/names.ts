@@ -1,9 +1,9 @@
-import type { Names } from '../dialects/dialect.ts'
+import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 import { refusedName } from '../identifiers.ts'
 import type { Place } from '../views.ts'
 
 /** Which part of a database is a client's. */
-export interface Home {
+export interface DatabaseHome {
   /** Stands before the name of each of its schemas; empty where it has a database of its own. */
   prefix: string
   /** The hidden schema, with the ledger. */
@@ -19,7 +19,7 @@ export const literal = (text: string): string => `N'${text.replaceAll("'", "''")
 /** Where the server's names come first, and mean something else. */
 const serversOwn = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
 
-export function namesOf({ prefix, ledger }: Home): Names {
+export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
   const schemaOf = (schema: string) => `${prefix}${schema}`
   return {
     quoted: bracketed,

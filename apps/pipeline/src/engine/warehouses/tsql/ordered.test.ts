@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { aroundOf } from './ordered.ts'
+import { splitOrderedQuery } from './ordered.ts'
 
 const columns = [{ name: 'id' }, { name: 'Total sum' }]
 const around = (text: string) => {
-  const { before, from, by, behind } = aroundOf(text, columns)
+  const { before, from, by, behind } = splitOrderedQuery(text, columns)
   return `${before}select * from ${from} order by ${by} ${behind}`.replaceAll(/\s+/g, ' ').trim()
 }
 
@@ -36,6 +36,6 @@ describe('the order of a query, said from outside', () => {
   })
 
   it('is none where there is none', () => {
-    expect(aroundOf('select row_number() over (order by n) from t', columns)).toMatchObject({ by: '' })
+    expect(splitOrderedQuery('select row_number() over (order by n) from t', columns)).toMatchObject({ by: '' })
   })
 })

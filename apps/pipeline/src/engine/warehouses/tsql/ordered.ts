@@ -1,9 +1,9 @@
-import type { Token } from '../sql-tokens.ts'
-import { piecesOf } from './one-query.ts'
+import type { SqlToken } from '../sql-tokens.ts'
+import { splitQuery } from './assert-single-query.ts'
 import { tsqlTokens } from './tokens.ts'
 
 /** Parts of a query around a user's, whose columns are `c1`, `c2` … */
-export interface Around {
+export interface OrderedQuery {
   before: string
   /** The query as a table. */
   from: string
@@ -18,13 +18,13 @@ export const columnName = (index: number): string => `c${index + 1}`
  * Only the outermost query has an order that the server promises. So what a query is ordered by becomes columns of it: those that it has
  * already, by name or number, or more of them. With DISTINCT or UNION, ORDER BY has nothing but what is selected.
  */
-export function aroundOf(text: string, columns: readonly { name: string }[]): Around {
-  const { before, body, ordered, orderedFrom, bounded, behind } = piecesOf(text)
+export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
+  const { before, body, ordered, orderedFrom, bounded, behind } = splitQuery(text)
   const names = columns.map((_column, index) => columnName(index))
   if (!ordered) return { before, from: `(\n${body}\n) as asked(${names.join(', ')})`, by: '', behind }
   const begin = before.length
   const more: string[] = []
-  const by = itemsBehind(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
+  const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
     const selected = selectedAs(tokens, columns)
     if (selected !== undefined) return `${columnName(selected)}${direction}`
     more.push(expression)
@@ -42,22 +42,22 @@ export function aroundOf(text: string, columns: readonly { name: string }[]): Ar
   }
 }
 
-interface Item {
+interface OrderItem {
   /** As it is written, without its direction. */
   text: string
-  tokens: Token[]
+  tokens: SqlToken[]
   direction: '' | ' desc'
 }
 
-const isWord = (token: Token | undefined, word: string): boolean =>
+const isWord = (token: SqlToken | undefined, word: string): boolean =>
   token?.kind === 'word' && token.text.toLowerCase() === word
-const isSign = (token: Token, sign: string): boolean => token.kind === 'sign' && token.text === sign
+const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign' && token.text === sign
 
 /** What stands between commas behind ORDER BY, as far as OFFSET. Strings are no tokens: so an item is what is between two places. */
-function itemsBehind(text: string, from: number, to: number): Item[] {
+function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
-  const items: Item[] = []
-  let [begin, depth, own] = [by!.end, 0, [] as Token[]]
+  const items: OrderItem[] = []
+  let [begin, depth, own] = [by!.end, 0, [] as SqlToken[]]
   const close = (end: number) => {
     const last = own.length > 1 ? own.at(-1) : undefined
     const [down, up] = [isWord(last, 'desc'), isWord(last, 'asc')]
@@ -89,7 +89,7 @@ function itemsBehind(text: string, from: number, to: number): Item[] {
 }
 
 /** Which column of the result an item is, by its number or name. */
-function selectedAs(tokens: readonly Token[], columns: readonly { name: string }[]): number | undefined {
+function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
   const [token, ...others] = tokens
   if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
   if (token.kind === 'word' && /^\d+$/.test(token.text)) return Number(token.text) - 1

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
+import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { ledgerBusy } from './changes.ts'
 
 /** What the driver throws, as far as it is looked at. `number` and `lineNumber` are the server's. */
@@ -18,31 +18,34 @@ const sentences = {
   inUse: (place: string) => `${place} is in use: somebody has been reading it for long. Try again in a moment.`,
 }
 
-type Reply = Omit<Verdict, 'sentence'> & { sentence(place: string, message: string): string }
+type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
 
-const unavailable: Reply = { code: 'WAREHOUSE_UNAVAILABLE', sentence: sentences.unavailable, retryable: true }
-const paused: Reply = { ...unavailable, sentence: sentences.paused }
-const busy: Reply = { code: 'WAREHOUSE_BUSY', sentence: sentences.busy, retryable: true }
-const inUse: Reply = { code: 'WAREHOUSE_BUSY', sentence: sentences.inUse, retryable: true }
-const denied: Reply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: sentences.denied }
-const missing: Reply = { code: 'WAREHOUSE_MISSING', sentence: () => 'The database of the warehouse is not there.' }
-const full: Reply = { code: 'DISK_FULL', sentence: sentences.full }
-const badValue: Reply = {
+const unavailable: ServerReply = { code: 'WAREHOUSE_UNAVAILABLE', sentence: sentences.unavailable, retryable: true }
+const paused: ServerReply = { ...unavailable, sentence: sentences.paused }
+const busy: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: sentences.busy, retryable: true }
+const inUse: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: sentences.inUse, retryable: true }
+const denied: ServerReply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: sentences.denied }
+const missing: ServerReply = {
+  code: 'WAREHOUSE_MISSING',
+  sentence: () => 'The database of the warehouse is not there.',
+}
+const full: ServerReply = { code: 'DISK_FULL', sentence: sentences.full }
+const badValue: ServerReply = {
   code: 'BAD_VALUE',
   sentence: (place, message) => `A value for ${place} does not fit: ${message}`,
 }
-const forbidden: Reply = {
+const forbidden: ServerReply = {
   code: 'WAREHOUSE_FORBIDDEN',
   sentence: (place, message) => `The warehouse does not allow this on ${place}: ${message}`,
 }
-const timeout: Reply = {
+const timeout: ServerReply = {
   code: 'QUERY_TIMEOUT',
   sentence: (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
 }
 
 export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
 
-const byNumber: Record<number, Reply> = {
+const byNumber: Record<number, ServerReply> = {
   208: { code: 'TABLE_MISSING', sentence: (place) => `${place} does not exist. Load it first.` },
   2760: { code: 'SCHEMA_MISSING', sentence: (place) => `The schema of ${place} does not exist. Create it first.` },
   515: { code: 'NULL_KEY', sentence: (place) => `A row of ${place} has no value in a column of its primary key.` },
@@ -92,13 +95,13 @@ export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
   any.includes((error as DriverError | undefined)?.number ?? 0)
 
 /** See `Dialect.explain`. */
-export function explain(error: unknown): Verdict | undefined {
+export function explain(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
   return reply && { ...reply, sentence: (place) => reply.sentence(place, error.message) }
 }
 
-function replyTo(error: DriverError): Reply | undefined {
+function replyTo(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish, on which this is tried, keeps some sentences of PostgreSQL, and numbers of its own.
   const known = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
@@ -134,7 +137,7 @@ const notItsFault = new Set([
 ])
 
 /** See `Dialect.explainQuery`. */
-export function explainQuery(error: unknown, seconds: number): QueryVerdict | undefined {
+export function explainQuery(error: unknown, seconds: number): QueryProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError
   if (number === 1222 || number === 1205)

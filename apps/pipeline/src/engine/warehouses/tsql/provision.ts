@@ -1,6 +1,6 @@
 import type { Connection } from 'tedious'
-import { plain } from '../dialects/sql.ts'
-import type { ClientAccess, Login } from './access.ts'
+import { plainSql } from '../sql-warehouse/sql.ts'
+import type { ClientAccess, DatabaseLogin } from './tsql-settings.ts'
 import { viewOwner } from './changes.ts'
 import { connected } from './connection.ts'
 import { bracketed, literal } from './names.ts'
@@ -13,15 +13,15 @@ type Run = (text: string) => Promise<void>
 /** Answers the one value of a result. */
 type Ask = (text: string) => Promise<unknown>
 
-export async function on<Result>(login: Login, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
+export async function on<Result>(login: DatabaseLogin, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
   const connection: Connection = await connected(login)
   try {
     const ask: Ask = async (text) => {
       let found: unknown
-      await send(connection, plain(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
+      await send(connection, plainSql(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
       return found
     }
-    return await work((text) => send(connection, plain(text), {}).done, ask)
+    return await work((text) => send(connection, plainSql(text), {}).done, ask)
   } finally {
     connection.close()
   }

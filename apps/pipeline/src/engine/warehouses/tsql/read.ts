@@ -1,16 +1,16 @@
 import type { Connection } from 'tedious'
 import { withoutEnd } from '../../../sql-text.ts'
-import type { Batch, ReadColumn, ReadRows } from '../dialects/dialect.ts'
-import { type Sql, sql } from '../dialects/sql.ts'
+import type { BatchLimits, ReadColumn, ReadRows } from '../sql-warehouse/sql-dialect.ts'
+import { type Sql, sql } from '../sql-warehouse/sql.ts'
 import type { Cell } from '../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
-import { demandOneQuery } from './one-query.ts'
-import { aroundOf, columnName } from './ordered.ts'
-import { type Bounds, type DriverCell, send } from './requests.ts'
+import { assertSingleQuery } from './assert-single-query.ts'
+import { splitOrderedQuery, columnName } from './ordered.ts'
+import { type RowBounds, type DriverCell, send } from './requests.ts'
 import { tsqlTokens } from './tokens.ts'
 import { describe } from './types.ts'
 
-interface Asked {
+interface ReadRequest {
   text: string
   values: readonly (string | null)[]
 }
@@ -21,12 +21,12 @@ interface Asked {
  */
 export async function* read(
   connection: Connection,
-  asked: Asked,
-  batch: Batch,
-  bounds: Bounds,
+  asked: ReadRequest,
+  batch: BatchLimits,
+  bounds: RowBounds,
 ): AsyncGenerator<ReadRows> {
   const text = withoutEnd(asked.text)
-  demandOneQuery(text)
+  assertSingleQuery(text)
   let described: readonly ReadColumn[] = await describedBy(connection, { ...asked, text }, bounds)
   if (!described.some(({ type }) => losesDigits(type))) {
     try {
@@ -41,9 +41,13 @@ export async function* read(
 }
 
 /** See `Session.columns`. */
-export async function columnsOf(connection: Connection, text: string, bounds: Bounds): Promise<readonly ReadColumn[]> {
+export async function columnsOf(
+  connection: Connection,
+  text: string,
+  bounds: RowBounds,
+): Promise<readonly ReadColumn[]> {
   const asked = { text: withoutEnd(text), values: [] }
-  demandOneQuery(asked.text)
+  assertSingleQuery(asked.text)
   const told = await describedBy(connection, asked, bounds)
   if (told.length > 0) return told
   for await (const { columns } of read(connection, asked, { rows: 1, bytes: () => 1 }, bounds)) return columns
@@ -99,7 +103,11 @@ function asNumber(value: string | null): string | number | null {
 }
 
 /** What the server knows of the columns before it runs the query; nothing where it cannot tell, and says why when it runs. */
-async function describedBy(connection: Connection, { text, values }: Asked, bounds: Bounds): Promise<ReadColumn[]> {
+async function describedBy(
+  connection: Connection,
+  { text, values }: ReadRequest,
+  bounds: RowBounds,
+): Promise<ReadColumn[]> {
   const { texts, values: bindings } = bound(text, values)
   const declared = bindings.map(
     (value, index) =>
@@ -129,7 +137,7 @@ const textOf = (value: unknown, otherwise: string): string => (typeof value === 
 
 /** Decimals as their text, in the order of the query. */
 function asTexts(text: string, columns: readonly ReadColumn[]): string {
-  const { before, from, by, behind } = aroundOf(text, columns)
+  const { before, from, by, behind } = splitOrderedQuery(text, columns)
   const shown = columns.map(({ type }, index) => {
     const name = columnName(index)
     return losesDigits(type) ? `convert(varchar(60), ${name}${type.includes('money') ? ', 2' : ''})` : name
@@ -141,8 +149,8 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
 async function* batches(
   connection: Connection,
   statement: Sql,
-  batch: Batch,
-  bounds: Bounds,
+  batch: BatchLimits,
+  bounds: RowBounds,
   known?: readonly ReadColumn[],
 ): AsyncGenerator<ReadRows> {
   let columns: ReadColumn[] | undefined

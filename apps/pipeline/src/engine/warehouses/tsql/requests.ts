@@ -1,26 +1,26 @@
 import { type Connection, Request, TYPES } from 'tedious'
-import type { Described } from './cells.ts'
-import { type Sql, textOf, type Value } from '../dialects/sql.ts'
+import type { ColumnDescription } from './cells.ts'
+import { type Sql, textOf, type BoundValue } from '../sql-warehouse/sql.ts'
 
 /** Rows of a result as the driver gives them: each cell with the description of its column. */
 export interface DriverCell {
   value: unknown
-  metadata: Described
+  metadata: ColumnDescription
 }
 
 /** How long a statement may take, and who may end it. */
-export interface Bounds {
+export interface RowBounds {
   signal?: AbortSignal | undefined
   seconds?: number | undefined
 }
 
 /** Is told of each column and row as they come; may pause and cancel the request. */
-export interface Listener {
+export interface RequestListener {
   columns?(columns: readonly DriverCell['metadata'][]): void
   row?(cells: readonly DriverCell[]): void
 }
 
-const typeOf = (value: Value) =>
+const typeOf = (value: BoundValue) =>
   typeof value === 'boolean'
     ? TYPES.Bit
     : typeof value !== 'number'
@@ -33,8 +33,8 @@ const typeOf = (value: Value) =>
 export function send(
   connection: Connection,
   statement: Sql,
-  { signal, seconds }: Bounds,
-  listener: Listener = {},
+  { signal, seconds }: RowBounds,
+  listener: RequestListener = {},
 ): { request: Request; done: Promise<void> } {
   signal?.throwIfAborted()
   const done = Promise.withResolvers<void>()

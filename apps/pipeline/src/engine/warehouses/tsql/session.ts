@@ -1,16 +1,16 @@
 import type { Connection } from 'tedious'
-import type { Batch, Opening, ReadColumn, ReadRows, Session } from '../dialects/dialect.ts'
-import { plain, type Sql } from '../dialects/sql.ts'
-import type { ClientAccess } from './access.ts'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
+import { plainSql, type Sql } from '../sql-warehouse/sql.ts'
+import type { ClientAccess } from './tsql-settings.ts'
 import { connected } from './connection.ts'
 import { columnsOf, read } from './read.ts'
-import { type Bounds, send } from './requests.ts'
+import { type RowBounds, send } from './requests.ts'
 
-/** Milliseconds that a change of tables waits for whoever reads them. */
-const patience = 10_000
+/** Milliseconds that a change of tables waits for their readers. */
+const cancelWaitMs = 10_000
 
 /** See `Dialect.open`. */
-export async function openSession(access: ClientAccess, { role, signal, seconds }: Opening): Promise<Session> {
+export async function openSession(access: ClientAccess, { role, signal, seconds }: SessionOptions): Promise<Session> {
   signal?.throwIfAborted()
   const connection = await connected(access.logins[role])
   return new TsqlSession(connection, { signal, seconds })
@@ -18,9 +18,9 @@ export async function openSession(access: ClientAccess, { role, signal, seconds 
 
 export class TsqlSession implements Session {
   readonly #connection: Connection
-  readonly #bounds: Bounds
+  readonly #bounds: RowBounds
 
-  constructor(connection: Connection, bounds: Bounds) {
+  constructor(connection: Connection, bounds: RowBounds) {
     this.#connection = connection
     this.#bounds = bounds
   }
@@ -47,7 +47,7 @@ export class TsqlSession implements Session {
 
   /** An error ends the transaction at the server too. */
   async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
-    await this.execute(plain(`set lock_timeout ${patience}`))
+    await this.execute(plainSql(`set lock_timeout ${cancelWaitMs}`))
     await this.#step('beginTransaction')
     try {
       const result = await work()
@@ -59,7 +59,7 @@ export class TsqlSession implements Session {
     }
   }
 
-  read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows> {
+  read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows> {
     return read(this.#connection, { text, values }, batch, this.#bounds)
   }
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { textOf } from '../dialects/sql.ts'
-import { readdressed } from '../sql-names.ts'
-import { tsqlAccess } from './access.ts'
+import { textOf } from '../sql-warehouse/sql.ts'
+import { resolveNames } from '../sql-names.ts'
+import { tsqlAccess } from './tsql-settings.ts'
 import { changesOf } from './changes.ts'
 import { namesOf } from './names.ts'
-import { demandOneQuery, piecesOf } from './one-query.ts'
+import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
 import { tsql, tsqlTokens } from './tokens.ts'
 import { typeText, types } from './types.ts'
 
@@ -105,7 +105,7 @@ describe('names in T-SQL', () => {
       [`with cases as (select 1 as n) select * from cases`]: `with cases as (select 1 as n) select * from cases`,
       [`select 'from cases' from #cases`]: `select 'from cases' from #cases`,
     }
-    for (const [text, expected] of Object.entries(texts)) expect(readdressed(text, around).text).toBe(expected)
+    for (const [text, expected] of Object.entries(texts)) expect(resolveNames(text, around).text).toBe(expected)
   })
 })
 
@@ -119,7 +119,7 @@ describe('a query in T-SQL', () => {
     'select next, [value], predict from a -- predict(\n where openxml_rows = 1',
     'select (select max(n) from b) as n, case when 1 = 1 then 2 end from a offset 0 rows',
   ])('may be %s', (text) => {
-    expect(() => demandOneQuery(text)).not.toThrow()
+    expect(() => assertSingleQuery(text)).not.toThrow()
   })
 
   it.each([
@@ -145,7 +145,7 @@ describe('a query in T-SQL', () => {
     'with a as (select 1 as n)',
     '',
   ])('may not be %s', (text) => {
-    expect(() => demandOneQuery(text)).toThrow(expect.objectContaining({ code: 'SQL_NOT_ALLOWED' }))
+    expect(() => assertSingleQuery(text)).toThrow(expect.objectContaining({ code: 'SQL_NOT_ALLOWED' }))
   })
 
   it('is one also where a view is made of it, which ours is the user for', () => {
@@ -157,7 +157,7 @@ describe('a query in T-SQL', () => {
   })
 
   it('comes in pieces', () => {
-    expect(piecesOf('with a as (select 1 as n) select n from a order by n option (recompile)')).toEqual({
+    expect(splitQuery('with a as (select 1 as n) select n from a order by n option (recompile)')).toEqual({
       before: 'with a as (select 1 as n) ',
       body: 'select n from a order by n ',
       ordered: true,
@@ -165,9 +165,9 @@ describe('a query in T-SQL', () => {
       bounded: false,
       behind: 'option (recompile)',
     })
-    expect(piecesOf('select top (5) * from t order by n')).toMatchObject({ before: '', bounded: true })
-    expect(piecesOf('select * from t order by n offset 5 rows')).toMatchObject({ bounded: true })
-    expect(piecesOf('select row_number() over (order by n) as n from t')).toMatchObject({ ordered: false })
+    expect(splitQuery('select top (5) * from t order by n')).toMatchObject({ before: '', bounded: true })
+    expect(splitQuery('select * from t order by n offset 5 rows')).toMatchObject({ bounded: true })
+    expect(splitQuery('select row_number() over (order by n) as n from t')).toMatchObject({ ordered: false })
   })
 })
 

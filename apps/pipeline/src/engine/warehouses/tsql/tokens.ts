@@ -1,13 +1,13 @@
-import type { Language } from '../sql-names.ts'
-import type { Token } from '../sql-tokens.ts'
+import type { SqlLanguage } from '../sql-names.ts'
+import type { SqlToken } from '../sql-tokens.ts'
 
 /** A comment ends where any server may end it: what one of them may run is not skipped. */
 const piece =
   /(?<blank>\s+|--[^\n\r]*)|(?<comment>\/\*)|(?<string>N?'(?:[^']|'')*'?)|(?<quoted>"(?:[^"]|"")*"?|\[(?:[^\]]|\]\])*\]?)|(?<parameter>\$\d+)|(?<word>[\p{L}_@#][\p{L}\p{N}_@#$]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
 /** Tokens of T-SQL: names between brackets or double quotes, no escapes in strings, comments within comments. */
-export function tsqlTokens(sql: string): Token[] {
-  const tokens: Token[] = []
+export function tsqlTokens(sql: string): SqlToken[] {
+  const tokens: SqlToken[] = []
   const matcher = new RegExp(piece)
   for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
     const { comment, quoted, parameter, word, sign } = match.groups!
@@ -39,7 +39,7 @@ function unquoted(text: string): string {
 }
 
 /** Where T-SQL names tables. */
-export const tsql: Language = {
+export const tsql: SqlLanguage = {
   tokensOf: tsqlTokens,
   opening: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),
 }

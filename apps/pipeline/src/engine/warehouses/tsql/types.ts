@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { SqlType, Types } from '../dialects/dialect.ts'
+import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
 /** What the server’s decimal can hold. */
@@ -40,7 +40,7 @@ const others: Record<SqlType, DataType> = {
   json: 'JSONB',
 }
 
-export const types: Types = { sqlType, describe, widest, isText, longText }
+export const types: DialectTypes = { sqlType, describe, widest, isText, longText }
 
 export function sqlType({ dataType, precision, scale = 0 }: StoredType): SqlType {
   if (dataType !== 'DECIMAL') return byDataType[dataType] ?? longText

@@ -1,0 +1,117 @@
+import { createHmac } from 'node:crypto'
+import { type ServerAccess, ClickHouseError, execute, rowsOf } from './http.ts'
+import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+
+/** One client's part of a server. What we write runs as `service`; what users write, as `load` or `read`. */
+export interface ClientAccess {
+  /** Lower-case letters and digits. */
+  key: string
+  /** The operator's user: makes databases, users and grants, loads and publishes. */
+  service: ServerAccess
+  /** Transformations and the making of views: writes to this client's staging tables, reads its schemas. */
+  load: ServerAccess
+  /** Checks, previews, pages: reads this client's schemas, and nothing else on the server. */
+  read: ServerAccess
+}
+
+/** Gigabytes of memory that one query of users may take at the server. */
+const queryMemory = 4
+/** Gigabytes of memory that all queries of such a user may take together. */
+const userMemory = 4 * queryMemory
+/** The longest time that any statement of these users may be given; what we send ourselves asks for all of it. */
+export const mostSeconds = 604_800
+
+/** Throws where the server does not answer, or does not know its administrator. */
+export async function assertAnswers(url: string): Promise<void> {
+  const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
+  await execute(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
+}
+
+/** How to get in. The passwords are derived from those of the client's roles elsewhere, which they do not give away. */
+export function clickhouseAccess(
+  url: string,
+  { key, loadPassword, readPassword }: { key: string; loadPassword: string; readPassword: string },
+): ClientAccess {
+  const given = new URL(url)
+  const service = {
+    user: decodeURIComponent(given.username) || 'default',
+    password: decodeURIComponent(given.password),
+  }
+  given.username = ''
+  given.password = ''
+  const as = (user: string, password: string): ServerAccess => ({ url: given.href, user, password })
+  const derived = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
+  return {
+    key,
+    service: as(service.user, service.password),
+    load: as(`c_${key}_load`, derived(loadPassword)),
+    read: as(`c_${key}_read`, derived(readPassword)),
+  }
+}
+
+const states = `Enum8('PROPOSED' = 1, 'PUBLISHED' = 2, 'CLOSING' = 3, 'CLOSED' = 4)`
+const ledger = `(
+  publication String, state ${states}, run String, attempt Int32, schema String, table String,
+  load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
+) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
+
+/** Nought would be no limit at all, so every limit has a least value too. */
+function limitsOf(): string {
+  const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
+  return [
+    limit('max_memory_usage', queryMemory * 1024 ** 3),
+    limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
+    limit('max_execution_time', 30, mostSeconds),
+  ].join(', ')
+}
+
+/** A table that names a disk of its own makes the server ask whatever host that disk is at. */
+const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
+
+/**
+ * Makes the client's ledger and users, or mends them. Idempotent. The users' limits are part of them, so that no setting behind a
+ * query lifts them; nobody but the service may read what is outside the client's own databases.
+ */
+export async function provision({ key, service, load, read }: ClientAccess): Promise<void> {
+  const run = (sql: string) => execute(service, sql)
+  const home = quoted(ledgerDatabase(key))
+  try {
+    await run(`create database if not exists ${home}`)
+    await run(`create table if not exists ${home}.ledger ${ledger}`)
+    const [column] = await rowsOf<{ type: string }>(
+      service,
+      `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
+      { parameters: { database: ledgerDatabase(key) } },
+    )
+    // One of an older version has fewer.
+    if (!column?.type.includes('CLOSED')) await run(`alter table ${home}.ledger modify column state ${states}`)
+    const limits = limitsOf()
+    for (const [{ user, password }, more] of [
+      [load, noDisks],
+      // May pass settings with a query, within the limits, and can change nothing.
+      [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
+    ] as const) {
+      const identified = `identified with sha256_password by ${literal(password)}`
+      await run(`create user if not exists ${quoted(user)} ${identified}`)
+      const altered = `alter user ${quoted(user)} ${identified} settings ${limits}`
+      await run(`${altered}${more}`).catch((error: unknown) => {
+        // Servers that know no limits on settings of tables.
+        if (more !== noDisks || !(error instanceof ClickHouseError)) throw error
+        return run(altered)
+      })
+    }
+    const everywhere = (prefix: string) => `${quoted(prefix)}*.*`
+    const own = everywhere(schemaPrefix(key))
+    for (const to of [load.user, read.user])
+      for (const place of [own, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
+        await run(`grant select, show on ${place} to ${quoted(to)}`)
+    const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
+    // Servers that ask for it before a table is made.
+    await run(`grant table engine on MergeTree to ${quoted(load.user)}`)
+    for (const place of [runPrefix(key), shownPrefix(key)])
+      await run(`grant ${writing} on ${everywhere(place)} to ${quoted(load.user)}`)
+  } catch (error) {
+    throw warehouseProblem(error, 'the warehouse')
+  }
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { type TableChange, WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
+import { ClickHouseError, execute, rowsOf } from './http.ts'
+import type { ProposedTable } from './ledger.ts'
+import { databaseOf, qualified, runDatabase, runPrefix } from './names.ts'
+import { listPlainReaders, replaceView } from './replace-view.ts'
+import { codes, isCode } from './problems.ts'
+import { markIn, readShape, type ViewMark } from './table-shape.ts'
+
+/** Seconds that making a view without rows may take. */
+const seconds = 60
+
+/** Whether what reads the table has to follow it. */
+export const affectsViews = (changes: readonly TableChange[]): boolean =>
+  changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_DROPPED')
+
+/**
+ * Takes the views over a table whose types are about to widen out of the way, into the database of the run: until they are made anew
+ * there is none, rather than one that cuts the wider values short. Whoever settles the publication finds them there.
+ */
+export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
+  const aside = runDatabase(access.key, { run, attempt })
+  for (const { at } of await allAbove(access, { schema, name: table })) {
+    const place = qualified(databaseOf({ key: access.key, schema: at[0] }), at[1])
+    const hidden = qualified(aside, `aside_${randomUUID()}`)
+    await execute(access.service, `rename table ${place} to ${hidden}`).catch((error: unknown) => {
+      if (!isCode(error, codes.unknownTable)) throw error
+    })
+  }
+}
+
+/** Those that read it, also through others: the ones above before the ones below. */
+async function allAbove(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
+  const found = new Map<string, ViewMark>()
+  const visit = async (below: { schema: string; name: string }) => {
+    for (const view of await listPlainReaders(access, below)) {
+      const key = JSON.stringify(view.at)
+      if (found.has(key)) continue
+      await visit({ schema: view.at[0], name: view.at[1] })
+      found.set(key, view)
+    }
+  }
+  await visit(place)
+  return [...found.values()]
+}
+
+interface RetiredView {
+  name: string
+  comment: string
+}
+
+/** Makes them anew at their places, the ones below first. One that cannot be made stands as it was, and says so when it is read. */
+export async function recreateViews(access: ClientAccess, of: { run: string; attempt: number }): Promise<void> {
+  const database = runDatabase(access.key, of)
+  for (let left = await listRetiredViews(access, database); left.length > 0; ) {
+    const waiting = new Set(left.map(({ mark }) => JSON.stringify(mark.at)))
+    const ready = left.filter(({ mark }) => mark.reads.every((read) => !waiting.has(JSON.stringify(read))))
+    for (const { name, mark } of ready.length > 0 ? ready : left)
+      await recreateView(access, qualified(database, name), mark)
+    const after = await listRetiredViews(access, database)
+    if (after.length >= left.length) return
+    left = after
+  }
+}
+
+async function recreateView(access: ClientAccess, hidden: string, mark: ViewMark): Promise<void> {
+  try {
+    await replaceView(access, mark, { seconds }, AbortSignal.timeout(seconds * 2_000))
+    await execute(access.service, `drop table if exists ${hidden}`)
+  } catch (error) {
+    const senseless = error instanceof ClickHouseError || (error instanceof WarehouseProblem && !error.retryable)
+    if (!senseless) throw error
+    const [schema, name] = mark.at
+    const database = databaseOf({ key: access.key, schema })
+    if (!(await readShape(access.service, database, name)))
+      await execute(access.service, `rename table ${hidden} to ${qualified(database, name)}`)
+  }
+}
+
+async function listRetiredViews(access: ClientAccess, database: string): Promise<{ name: string; mark: ViewMark }[]> {
+  const rows = await rowsOf<RetiredView>(
+    access.service,
+    `select name, comment from system.tables
+     where database = {database:String} and startsWith(database, {prefix:String}) and startsWith(name, 'aside_')`,
+    { parameters: { database, prefix: runPrefix(access.key) } },
+  )
+  return rows.flatMap(({ name, comment }) => {
+    const mark = markIn(comment)?.view
+    return mark ? [{ name, mark }] : []
+  })
+}

@@ -1,0 +1,147 @@
+import type { DataType } from '@sluice/contracts'
+import type { WarehouseColumn } from '../warehouse.ts'
+import { type ServerAccess, rowsOf } from './http.ts'
+import { describeType, withoutWrappers } from './types.ts'
+
+/** What a table's comment says of it. It moves with the rows, so it is true of them whatever the table is called. */
+export interface TableMark {
+  /** Of a loaded table: which load its rows are. */
+  load?: string
+  run?: string
+  attempt?: number
+  schema?: string
+  table?: string
+  /** Columns that are String here and something narrower to whoever asks. */
+  texts?: Record<string, DataType>
+  view?: ViewMark
+}
+
+export interface ViewMark {
+  id: string
+  definition: string
+  materialized: boolean
+  populated: boolean
+  /** What it reads at once, `[schema, name]` each. */
+  reads: [schema: string, name: string][]
+  at: [schema: string, name: string]
+  /** As the server takes it, every table with its database. */
+  query: string
+}
+
+export interface ShapeColumn {
+  name: string
+  label: string
+  /** Without `Nullable(…)`. */
+  type: string
+  nullable: boolean
+  primaryKey: boolean
+  dataType: DataType
+}
+
+/** A table or view as the server has it. */
+export interface ClickHouseShape {
+  database: string
+  name: string
+  uuid: string
+  engine: string
+  mark: TableMark | undefined
+  columns: ShapeColumn[]
+  /** Columns whose values are worked out by whoever reads or merges them; they are none of `columns`. */
+  computed: string[]
+  rows: number
+  bytes: number
+}
+
+interface TableRow {
+  database: string
+  name: string
+  uuid: string
+  engine: string
+  comment: string
+  rows: number | null
+  bytes: number | null
+}
+
+interface ColumnRow {
+  name: string
+  type: string
+  comment: string
+  key: number
+  kind: string
+  value: string
+}
+
+export const tableColumns =
+  'database, name, toString(uuid) as uuid, engine, comment, total_rows as rows, total_bytes as bytes'
+
+export async function readShape(
+  access: ServerAccess,
+  database: string,
+  name: string,
+): Promise<ClickHouseShape | undefined> {
+  const parameters = { database, name }
+  const where = 'database = {database:String}'
+  const [table] = await rowsOf<TableRow>(
+    access,
+    `select ${tableColumns} from system.tables where ${where} and name = {name:String}`,
+    { parameters },
+  )
+  if (!table) return undefined
+  const columns = await rowsOf<ColumnRow>(
+    access,
+    `select name, type, comment, is_in_primary_key as key, default_kind as kind, default_expression as value
+     from system.columns
+     where ${where} and table = {name:String} order by position`,
+    { parameters },
+  )
+  const mark = markIn(table.comment)
+  const stored = columns.filter((column) => isStored(column))
+  return {
+    database,
+    name,
+    uuid: table.uuid,
+    engine: table.engine,
+    mark,
+    columns: stored.map(({ name: column, type, comment, key }) => ({
+      name: column,
+      label: comment || column,
+      type: withoutWrappers(type),
+      nullable: type !== withoutWrappers(type),
+      primaryKey: key === 1,
+      dataType: mark?.texts?.[column] ?? describeType(type).dataType,
+    })),
+    computed: columns.filter((column) => !isStored(column)).map(({ name: column }) => column),
+    rows: table.rows ?? 0,
+    bytes: table.bytes ?? 0,
+  }
+}
+
+/** An expression may name any table of the server, and the server asks nobody's rights when it merges parts: a literal cannot. */
+const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
+
+const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
+
+/** Whether its rows are its own: no view, and nothing that reads from elsewhere. */
+export const holdsRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
+
+/** Returns undefined for any other comment: users may write comments too. */
+export function markIn(comment: string): TableMark | undefined {
+  try {
+    const mark: unknown = JSON.parse(comment)
+    return typeof mark === 'object' && mark !== null && ('load' in mark || 'view' in mark)
+      ? (mark as TableMark)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const describeColumn = ({ name, label, type, primaryKey, dataType }: ShapeColumn): WarehouseColumn => ({
+  name,
+  label,
+  ...describeType(type),
+  dataType,
+  primaryKey,
+  // Tables are created with their primary key as the order of their rows.
+  ...(primaryKey && { sortKey: true }),
+})

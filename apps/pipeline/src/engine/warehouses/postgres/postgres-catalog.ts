@@ -1,0 +1,185 @@
+import { measuredColumn } from '../measured.ts'
+import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
+import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import { type FeedMemory, historyOf, memoryOfTable } from '../shape/feed-memory.ts'
+import { type LastEntry, findLastEntry } from './ledger.ts'
+import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
+import { describeType, storedAs } from './types.ts'
+import type { Place, StagingTable } from '../views.ts'
+import { qualified } from './names.ts'
+import { withClient } from './postgres-connections.ts'
+
+export async function findPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
+  const { rows: entries } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
+  if (!entries[0]) return undefined
+  const { rows } = await client.query(
+    `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes
+     from sluice.ledger_table where run = $1 order by schema_name, table_name`,
+    [run],
+  )
+  const tables: PublishedTable[] = rows
+  return {
+    run,
+    attempt: entries[0].attempt,
+    publishedAt: entries[0].published_at,
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+    tables,
+  }
+}
+
+/** Rows as the loads that made the table counted them; for what we did not load, the planner's estimate. */
+export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
+  const shape = await readShape(client, schema, name)
+  if (!shape) return undefined
+  const last = await findLastEntry(client, shape.partition)
+  const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
+  const history = historyOf(last?.feed)
+  const columns = shape.columns.map((column) => ({
+    ...describeColumn(column),
+    ...history(column.name),
+    ...measuredColumn(profiles.get(column.name)),
+  }))
+  const foreignKeys = await foreignKeysOf(client, shape.oid)
+  const rowCount = last?.tableRows ?? shape.estimatedRows
+  return { schema, name, columns, rowCount, size: shape.size, foreignKeys }
+}
+
+export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {
+  const shape = await readShape(client, schema, name)
+  return (await findLastEntry(client, shape?.partition))?.cursor ?? undefined
+}
+
+/** The memory of the last load. For tables of older versions, it is derived from the table. */
+export function feedOf(shape: PostgresShape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
+  if (!shape) return undefined
+  return (
+    last?.feed ??
+    memoryOfTable(
+      shape.columns.map((column) => ({ ...column, ...storedAs(column.type) })),
+      last?.fedColumns ?? [],
+    )
+  )
+}
+
+export async function findFeed(client: ClientBase, schema: string, name: string): Promise<FeedMemory | undefined> {
+  const shape = await readShape(client, schema, name)
+  return feedOf(shape, await findLastEntry(client, shape?.partition))
+}
+
+export function describeColumn({
+  name,
+  label,
+  type,
+  primaryKey,
+}: Pick<ShapeColumn, 'name' | 'label' | 'type' | 'primaryKey'>): WarehouseColumn {
+  return { name, label, ...describeType(type), primaryKey }
+}
+
+/** Those of a table or of the partition with its rows. Loads make none; transformations may. */
+async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKey[]> {
+  const { rows } = await client.query<ForeignKey>(
+    `select a.attname as column, fn.nspname as "referencedSchema", f.relname as "referencedTable",
+       fa.attname as "referencedColumn"
+     from pg_constraint k join pg_class f on f.oid = k.confrelid join pg_namespace fn on fn.oid = f.relnamespace
+     cross join lateral unnest(k.conkey, k.confkey) with ordinality as pair (here, there, position)
+     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = pair.here
+     join pg_attribute fa on fa.attrelid = k.confrelid and fa.attnum = pair.there
+     where k.contype = 'f' and k.conparentid = 0
+       and k.conrelid in ($1::oid, (select partdefid from pg_partitioned_table where partrelid = $1::oid))
+     order by k.conname, pair.position`,
+    [oid],
+  )
+  return rows
+}
+
+/** Foreign tables and partitions are not shown: the ones are elsewhere, the others are rows of a table that is. */
+export async function relations(client: ClientBase, schemas: readonly string[]): Promise<Place[]> {
+  const { rows } = await client.query<Place>(
+    `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = any($1) and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition
+       and n.nspname not like 'pg\\_%' and n.nspname not like 'sluice%'
+     order by n.nspname collate "C", c.relname collate "C"`,
+    [schemas],
+  )
+  return rows
+}
+
+/** One after the other on one connection: a page of them, no more. */
+export async function findTables(client: ClientBase, places: readonly Place[]): Promise<WarehouseTable[]> {
+  const found: WarehouseTable[] = []
+  for (const { schema, name } of places) {
+    const table = await findTable(client, schema, name)
+    if (table) found.push(table)
+  }
+  return found
+}
+
+/** A staging table says in its comment which run made it, and for which table. */
+export async function findStaging(
+  client: ClientBase,
+  schema: string,
+  table: string,
+  { counted = false } = {},
+): Promise<StagingTable | undefined> {
+  const { rows } = await client.query<{ name: string; run: string }>(
+    `select c.relname as name, o.origin->>'run' as run
+     from pg_class c,
+       lateral (select case when obj_description(c.oid, 'pg_class') is json object
+                            then obj_description(c.oid, 'pg_class')::jsonb end as origin) o
+     where c.relnamespace = to_regnamespace('sluice') and c.relkind = 'r' and not c.relispartition
+       and o.origin->>'schema' = $1 and o.origin->>'table' = $2 and o.origin ? 'run'
+       and c.relname not in (select partition_name from sluice.kept_table where partition_name is not null)
+     order by c.oid desc limit 1`,
+    [schema, table],
+  )
+  const [found] = rows
+  const shape = found && (await readShape(client, 'sluice', found.name))
+  if (!found || !shape) return undefined
+  const columns = shape.columns.map(describeColumn)
+  // The server has no estimate of a table that it has never analysed.
+  const rowCount = counted ? await countRows(client, found.name) : shape.estimatedRows
+  const { size } = shape
+  return { schema: 'sluice', name: found.name, run: found.run, columns, rowCount, size, foreignKeys: [] }
+}
+
+async function countRows(client: ClientBase, stagingTable: string): Promise<number> {
+  const { rows } = await client.query(`select count(*)::float8 as count from ${qualified('sluice', stagingTable)}`)
+  return rows[0].count
+}
+
+/** Two callers made the same schema, or touched the same catalogue row, at the same moment. */
+const collisions = new Set(['23505', '42P06', 'XX000'])
+
+/** What `load` makes in the schema, `read` may read; what is in the hidden schema it may not. Any number of times. */
+export async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
+  const name = escapeIdentifier(schema)
+  const reader = escapeIdentifier(read)
+  const statements = [
+    'begin',
+    `create schema if not exists ${name}`,
+    `grant usage on schema ${name} to ${reader}`,
+    `alter default privileges in schema ${name} grant select on tables to ${reader}`,
+    // A function that a user's SQL makes with SECURITY DEFINER must not lend `load`'s rights to `read`.
+    'alter default privileges revoke execute on functions from public',
+    'commit',
+  ]
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await withClient(pool, undefined, (client) => client.query(statements.join(';')))
+      return
+    } catch (error) {
+      if (tries === 5 || !collisions.has((error as { code?: string }).code ?? '')) throw error
+    }
+  }
+}
+
+/** Those that `load` made, but for our hidden ones. */
+export async function listSchemas(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `select nspname as name from pg_namespace
+     where nspowner = current_user::regrole and nspname <> 'sluice' and nspname not like 'sluice\\_%' and nspname not like 'pg\\_%'
+     order by nspname`,
+  )
+  return rows.map(({ name }) => name)
+}

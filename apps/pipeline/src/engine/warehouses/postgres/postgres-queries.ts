@@ -1,0 +1,258 @@
+import { rowTooLarge, clampLimit } from '../query-limits.ts'
+import { type FieldDef, escapeIdentifier } from 'pg'
+import { type ReadLimits, type Rows, type UserQuery, type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
+import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
+import { queryProblem, tooSlow } from './query-problems.ts'
+import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './read-transaction.ts'
+import { endSession, readWatch, sessionOf } from './statement-watch.ts'
+import { type SqlType, describeType } from './types.ts'
+import { describeColumn } from './postgres-catalog.ts'
+import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+import { readShape } from './table-shape.ts'
+
+const mostRows = 10_000
+const mostBytes = 32 * 1024 * 1024
+const usualBytes = 4 * 1024 * 1024
+
+/** Seconds. A page that is pushed to a slow system may take long; by then the server holds no lock and no snapshot. */
+const usualSeconds = { page: 30, all: 1_800 }
+const mostSeconds = 86_400
+const pushIdle = 14_400
+
+/** Seconds that the server has to stop by itself, before its process is ended. */
+const grace = 3
+
+const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
+
+/** See `Warehouse.query`. */
+export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<Rows> {
+  const { limits = {} } = asked
+  const rows = clampLimit(limits.rows, mostRows, mostRows)
+  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+  const bytes = clampLimit(limits.bytes, mostBytes, usualBytes)
+  await using session = openQuerySession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
+  return await session.run(async (client, allowed) => {
+    await client.query('select')
+    await executeOne(client, moment + asked.text, asked.values, asked.texts)
+    // Once more before each of them: rows that were read may have called set_config.
+    if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
+    const fetched = await fetchRows(client, rows + 1, bytes, allowed)
+    if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
+    if (!fetched.truncated && client.getTransactionStatus() !== 'T') throw lostTransaction()
+    const columns = resultColumns(fetched.fields)
+    const more = fetched.rows.length > rows || fetched.truncated
+    return { columns, rows: toCells(fetched.rows.slice(0, rows), columns), truncated: fetched.truncated, more }
+  })
+}
+
+/**
+ * See `Warehouse.queryPages`. The server keeps the result aside (WITH HOLD) and ends the transaction before the first
+ * page: whoever takes hours for the pages keeps no load waiting.
+ */
+export async function* queryPages(
+  access: WarehouseAccess,
+  asked: UserQuery,
+  pageRows: number,
+  signal: AbortSignal,
+): AsyncGenerator<Rows, void, undefined> {
+  const { limits = {} } = asked
+  const size = clampLimit(pageRows, mostRows, mostRows)
+  const bytes = clampLimit(limits.bytes, mostBytes, mostBytes)
+  let left = clampLimit(limits.rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+  await using session = openQuerySession(access, asked, { seconds: usualSeconds.all, prefix: kept, signal })
+  await session.run(async (client, allowed) => {
+    await client.query('select')
+    await executeOne(client, kept + asked.text, asked.values, asked.texts)
+    if (client.getTransactionStatus() !== 'T') throw lostTransaction()
+    await client.query(`${allowed}; commit`)
+    // How values are written was set for the transaction, which is over.
+    const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
+    await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
+    const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+    if (offset > 0) await client.query(`move forward ${offset} from page`)
+  })
+  while (left > 0) {
+    const wanted = Math.min(size, left)
+    const page = await session.run(async (client) => {
+      const fetched = await fetchRows(client, wanted, bytes)
+      if (fetched.truncated) throw pageTooLarge(wanted, bytes)
+      const columns = resultColumns(fetched.fields)
+      const more = fetched.rows.length === wanted
+      return { columns, rows: toCells(fetched.rows, columns), truncated: false, more }
+    })
+    if (page.rows.length > 0) yield page
+    if (!page.more) return
+    left -= page.rows.length
+  }
+}
+
+interface QuerySessionOptions {
+  /** How long where the query says nothing. */
+  seconds: number
+  prefix: string
+  signal?: AbortSignal | undefined
+}
+
+/** A connection of its own, which begins with the first work and is thrown away at its disposal. */
+function openQuerySession(
+  access: WarehouseAccess,
+  asked: UserQuery,
+  { seconds: usual, prefix, signal }: QuerySessionOptions,
+) {
+  // None would be no limit at all.
+  const seconds = Math.max(1, clampLimit(asked.limits?.seconds, mostSeconds, usual))
+  const searchPath = (asked.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
+  const client = readClient(access)
+  let began = false
+  /** Cut by us: the server may still be at it. */
+  let why: unknown
+
+  async function begin(): Promise<void> {
+    if (asked.text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+    await client.connect()
+    began = true
+    await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
+  }
+  const allowed = `set local statement_timeout = '${seconds}s'`
+
+  return {
+    /** `work` gets the statement that allows the next one its time. Not for two at once. */
+    async run<T>(work: (client: ReturnType<typeof readClient>, allowed: string) => Promise<T>): Promise<T> {
+      signal?.throwIfAborted()
+      const stop = (reason: unknown) => {
+        why ??= reason
+        destroySocket(client)
+      }
+      const abort = () => stop(signal!.reason)
+      signal?.addEventListener('abort', abort, { once: true })
+      // The server's own time-out can be caught by a function that somebody made; this one cannot.
+      const deadline = setTimeout(() => stop(tooSlow(seconds)), (seconds + grace) * 1_000)
+      let watch: Disposable | undefined
+      try {
+        if (!began) await begin()
+        watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
+        return await work(client, allowed)
+      } catch (error) {
+        throw why ?? queryProblem(error, { query: asked, prefix: prefix.length, seconds })
+      } finally {
+        watch?.[Symbol.dispose]()
+        clearTimeout(deadline)
+        signal?.removeEventListener('abort', abort)
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      if (!began) return destroySocket(client)
+      if (why === undefined) await endReadSession(client)
+      else await endSession(access, sessionOf(client))
+    },
+  }
+}
+
+function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
+  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+}
+
+/** Whatever ended it may have begun another one: nothing that came out of it is answered. */
+function lostTransaction(): WarehouseProblem {
+  return new WarehouseProblem('SQL_NOT_ALLOWED', 'The query ended its transaction, which it may not do.')
+}
+
+/** Types of `pg_type` that have a DataType of ours; their numbers are the same on every server. All others are text. */
+const plain: Record<number, SqlType> = {
+  16: 'boolean',
+  20: 'bigint',
+  21: 'smallint',
+  23: 'integer',
+  114: 'json',
+  700: 'real',
+  701: 'double precision',
+  1082: 'date',
+  1114: 'timestamp without time zone',
+  1184: 'timestamp with time zone',
+  3802: 'jsonb',
+}
+
+/** The columns of a result, in its order. A name that came before gets a number behind it; the label keeps it as it was. */
+function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
+  const taken = new Set(fields.map(({ name }) => name))
+  const seen = new Set<string>()
+  return fields.map((field) => {
+    let name = field.name
+    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1)
+      name = `${field.name}_${number}`
+    seen.add(name)
+    return { name, label: field.name, ...describeType(resultTypeOf(field)), primaryKey: false }
+  })
+}
+
+/** As `format_type` prints it. The modifier counts from 4 and is -1 where the type has none. */
+function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
+  const modifier = dataTypeModifier - 4
+  if (dataTypeID === 1042) return modifier > 0 ? `character(${modifier})` : 'text'
+  if (dataTypeID === 1043) return modifier > 0 ? `character varying(${modifier})` : 'character varying'
+  if (dataTypeID === 1700) return modifier >= 0 ? `numeric(${modifier >> 16},${(modifier << 21) >> 21})` : 'numeric'
+  return plain[dataTypeID] ?? 'text'
+}
+
+const maximumPageRows = 10_000
+const maximumPageBytes = 4 * 1024 * 1024
+const pageSeconds = 30
+
+/**
+ * A page of a table as role `read`, on a connection of its own that is thrown away. The order is the table's own: rows
+ * as they were loaded, the same for every page, because nothing scans in parallel or joins another's scan midway.
+ */
+export async function readTable(
+  access: WarehouseAccess,
+  schema: string,
+  table: string,
+  page: { limit: number; offset: number },
+  { seconds = pageSeconds, signal }: ReadLimits = {},
+): Promise<Rows> {
+  signal?.throwIfAborted()
+  checkSchemaName(schema)
+  checkTableName(table)
+  const place = qualified(schema, table)
+  const client = readClient(access)
+  let stopped: unknown
+  const stop = (reason: unknown) => {
+    stopped ??= reason
+    destroySocket(client)
+  }
+  const abort = () => stop(signal!.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  const deadline = setTimeout(() => stop(readTooSlow(place, seconds)), (seconds + grace) * 1_000)
+  let watch: Disposable | undefined
+  try {
+    await client.connect()
+    watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
+    await client.query(
+      `${beginReading({ searchPath: 'pg_catalog', idle: 30 })};
+       set local statement_timeout = '${seconds}s'; set local synchronize_seqscans = off`,
+    )
+    const shape = await readShape(client, schema, table)
+    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+    const columns = shape.columns.map(describeColumn)
+    const list = columns.map(({ name }) => escapeIdentifier(name)).join(', ')
+    const limit = Math.min(Math.max(0, page.limit), maximumPageRows)
+    const declare = `declare page no scroll cursor for select ${list} from ${place} limit $1 offset $2`
+    await executeOne(client, declare, [String(limit), String(Math.max(0, page.offset))])
+    const { rows, truncated } = await fetchRows(client, limit, maximumPageBytes)
+    if (truncated && rows.length === 0) throw rowTooLarge(maximumPageBytes)
+    return { columns, rows: toCells(rows, columns), truncated }
+  } catch (error) {
+    throw stopped ?? warehouseProblem(error, { place })
+  } finally {
+    watch?.[Symbol.dispose]()
+    clearTimeout(deadline)
+    signal?.removeEventListener('abort', abort)
+    if (stopped === undefined) await endReadSession(client)
+    else await endSession(access, sessionOf(client))
+  }
+}
+
+const readTooSlow = (place: string, seconds: number) =>
+  new WarehouseProblem('QUERY_TIMEOUT', `Reading ${place} took longer than ${seconds} seconds and was stopped.`)

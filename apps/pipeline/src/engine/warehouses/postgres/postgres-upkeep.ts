@@ -1,0 +1,40 @@
+import type { Pool } from 'pg'
+import { withClient } from './postgres-connections.ts'
+import { dropDetached, parseOrigin } from './staging.ts'
+import { dropRunSchema } from './transformation-schema.ts'
+
+interface LeftoverObject {
+  name: string
+  kind: 'table' | 'schema'
+  origin: string
+}
+
+/**
+ * Staging tables, and the schemas in which transformations worked on them or checks looked at them; those first, as their
+ * views hang on the tables. Not what users made: that has no origin.
+ */
+const leftovers = `
+  select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
+  where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
+    and obj_description(oid, 'pg_class') like '{"run":%'
+    and relname not in (select partition_name from sluice.kept_table where partition_name is not null)
+  union all
+  select nspname, 'schema', obj_description(oid, 'pg_namespace') from pg_namespace
+  where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'
+  order by kind`
+
+/** Lists first, asks who is alive second: a run is registered before its staging table exists. */
+export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
+  const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftovers))
+  if (rows.length === 0) return 0
+  const runs = await alive()
+  let dropped = 0
+  for (const { name, kind, origin } of rows) {
+    const { run } = parseOrigin(origin) ?? {}
+    if (typeof run !== 'string' || runs.has(run)) continue
+    // One that is in use or that a user's view hangs on waits for the next sweep.
+    const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)
+    if (await drop.catch(() => false)) dropped += 1
+  }
+  return dropped
+}

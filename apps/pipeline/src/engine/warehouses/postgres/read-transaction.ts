@@ -1,0 +1,136 @@
+import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
+import type { Cell, WarehouseColumn } from '../warehouse.ts'
+import { destroySocket } from './postgres-connections.ts'
+
+/** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
+const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
+
+/** What makes a transaction of role `read`: nothing is written, nothing is waited for long, texts have one form. */
+export function beginReading({ searchPath, idle }: { searchPath: string; idle: number }): string {
+  return `begin isolation level repeatable read read only;
+    set local lock_timeout = '5s'; set local idle_in_transaction_session_timeout = '${idle}s';
+    set local search_path = ${searchPath};
+    set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local extra_float_digits = 1;
+    set local max_parallel_workers_per_gather = 0`
+}
+
+/** Politely where the connection still lives, else the server logs an unexpected end for every page. */
+export async function endReadSession(client: Client): Promise<void> {
+  const impatience = setTimeout(() => destroySocket(client), 1_000)
+  await client
+    .query('rollback')
+    .then(() => client.end())
+    .catch(() => {})
+  clearTimeout(impatience)
+  destroySocket(client)
+}
+
+/** By the extended protocol, which takes one statement and no more. */
+export async function executeOne(
+  client: Client,
+  text: string,
+  values: readonly (string | null)[] = [],
+  texts: ReadonlySet<number> = new Set(),
+): Promise<void> {
+  // The library hands an array of type ids to the server, and asks the same object how what comes back is read.
+  const wanted = Object.assign(
+    values.map((value, index) => (texts.has(index) ? unsaid : typeOf(value))),
+    { getTypeParser: types.getTypeParser.bind(types) },
+  )
+  const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
+  await client.query(query as unknown as QueryConfig)
+}
+
+const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
+
+/**
+ * The type of a value: of a number, its own, so that `column > 500` compares numbers or fails, and never texts. Everything else,
+ * leading zeros too, is what the query makes of it.
+ */
+function typeOf(value: string | null): number {
+  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unsaid
+  if (value.includes('.')) return numeric
+  const size = BigInt(value)
+  if (BigInt.asIntN(32, size) === size) return integer
+  return BigInt.asIntN(64, size) === size ? bigint : numeric
+}
+
+export interface FetchedRows {
+  fields: FieldDef[]
+  rows: (string | null)[][]
+  /** The byte cap cut it short, and the connection with it. */
+  truncated: boolean
+}
+
+/** Rows of the first FETCH: as many as a page usually has. */
+const firstBatch = 100
+
+/**
+ * So many rows of cursor `page`. Counts bytes at the socket, so that even one endless row cannot fill our memory; and as the
+ * server sets all rows of a FETCH aside before it sends the first, it fetches no more at once than will be taken. `before` runs
+ * ahead of each.
+ */
+export async function fetchRows(
+  client: Client,
+  count: number,
+  maximumBytes: number,
+  before?: string,
+): Promise<FetchedRows> {
+  const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
+  const fetched: FetchedRows = { fields: [], rows: [], truncated: false }
+  let bytes = 0
+  const weigh = (chunk: Buffer) => {
+    bytes += chunk.byteLength
+    if (bytes <= maximumBytes || fetched.truncated) return
+    fetched.truncated = true
+    destroySocket(client)
+  }
+  stream.on('data', weigh)
+  try {
+    for (let [batch, left] = [firstBatch, count]; left > 0; ) {
+      const wanted = Math.min(batch, left)
+      const had = fetched.rows.length
+      if (before) await client.query(before)
+      await fetchBatch(client, wanted, fetched)
+      if (fetched.truncated || fetched.rows.length < had + wanted) break
+      left -= wanted
+      const rowsInReach = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
+      batch = Math.max(1, rowsInReach)
+    }
+  } finally {
+    stream.off('data', weigh)
+  }
+  return fetched
+}
+
+function fetchBatch(client: Client, wanted: number, into: FetchedRows): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const text = `fetch forward ${wanted} from page`
+    const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))
+    query.on('row', (row, result) => {
+      into.fields = result!.fields
+      into.rows.push(row as unknown as (string | null)[])
+    })
+    query.on('end', (result) => {
+      into.fields = result.fields
+      resolve()
+    })
+    query.on('error', (error) => (into.truncated ? resolve() : reject(error)))
+  })
+}
+
+const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
+
+export function toCells(rows: (string | null)[][], columns: readonly WarehouseColumn[]): Cell[][] {
+  return rows.map((row) => row.map((text, index) => toCell(text, columns[index]!)))
+}
+
+function toCell(text: string | null, { dataType }: WarehouseColumn): Cell {
+  if (text === null) return null
+  if (dataType === 'BOOLEAN') return text === 't'
+  if (dataType === 'JSONB') return JSON.parse(text)
+  if (!numbers.has(dataType)) return text
+  const number = Number(text)
+  // JSON has no NaN or Infinity; their names say more than null.
+  return Number.isFinite(number) ? number : text
+}

@@ -1,0 +1,71 @@
+import type { ClientBase } from 'pg'
+import type { SqlType } from './types.ts'
+
+export interface ShapeColumn {
+  name: string
+  label: string
+  type: SqlType
+  /** Part of the partition key, so PostgreSQL refuses to change its type. */
+  partitionKey: boolean
+  primaryKey: boolean
+}
+
+/** A relation as the catalogue has it now. */
+export interface PostgresShape {
+  oid: number
+  /** Partitioned by us: a list with at most a default partition, and that in the hidden schema. */
+  ours: boolean
+  /** The rows' table in the hidden schema, where there is one. */
+  partition?: string
+  /** The planner's guess, for relations that no ledger counts. */
+  estimatedRows: number
+  size: number
+  columns: ShapeColumn[]
+}
+
+/** One statement, because a load reads shapes several times, also while readers wait for its locks. */
+export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
+  const { rows } = await client.query(
+    `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
+       c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
+         and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as ours,
+       coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
+       (
+         select json_agg(
+           json_build_object(
+             'name', a.attname,
+             'label', coalesce(d.description, a.attname),
+             'type', format_type(a.atttypid, a.atttypmod),
+             'partitionKey', coalesce(a.attnum = any(k.partattrs), false),
+             'primaryKey', coalesce(a.attname = any(key.names), false)
+           ) order by a.attnum
+         )
+         from pg_attribute a
+         left join pg_description d
+           on d.objoid = a.attrelid and d.classoid = 'pg_class'::regclass and d.objsubid = a.attnum
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       ) as columns
+     from pg_class c
+     join pg_namespace n on n.oid = c.relnamespace
+     left join pg_partitioned_table k on k.partrelid = c.oid
+     left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
+     -- The primary key is on the partition, where the rows are.
+     left join lateral (
+       select array_agg(b.attname) as names
+       from pg_index x join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
+       where x.indisprimary and x.indrelid in (c.oid, k.partdefid)
+     ) key on true
+     where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm')`,
+    [schema, table],
+  )
+  const [relation] = rows
+  if (!relation) return undefined
+  return {
+    oid: Number(relation.oid),
+    ours: relation.ours === true,
+    ...(relation.partition !== null && { partition: relation.partition }),
+    estimatedRows: Math.round(relation.estimated_rows),
+    size: relation.size,
+    columns: relation.columns ?? [],
+  }
+}

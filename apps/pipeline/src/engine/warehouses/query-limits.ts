@@ -1,0 +1,32 @@
+import { Semaphore, SemaphoreBusy } from '@sluice/process'
+import { WarehouseProblem } from './warehouse.ts'
+
+/** Milliseconds that a query waits for a slot. */
+const waitMs = 15_000
+const title = 'Many queries are running in this warehouse just now. Try again in a moment.'
+
+/** SQL of users at once in this process, shared by warehouse: of a client, that is. Pushes read for as long as their target takes. */
+const shares = {
+  queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title }),
+  pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title }),
+}
+
+/** A slot for a query of the warehouse `key`. Throws WAREHOUSE_BUSY after a while, and the signal's reason when it aborts. */
+export async function acquireQuery(kind: keyof typeof shares, key: string, signal?: AbortSignal): Promise<Disposable> {
+  try {
+    return await shares[kind].acquire(key, { signal })
+  } catch (error) {
+    if (!(error instanceof SemaphoreBusy)) throw error
+    throw new WarehouseProblem('WAREHOUSE_BUSY', error.message, { retryable: true })
+  }
+}
+
+/** The whole number that was asked for, where it is one that may be had; `usual` where none was. */
+export function clampLimit(asked: number | undefined, most: number, usual: number): number {
+  return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
+}
+
+export function rowTooLarge(bytes: number): WarehouseProblem {
+  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  return new WarehouseProblem('ROW_TOO_LARGE', `One row is larger than ${most}, the most that is shown.`)
+}

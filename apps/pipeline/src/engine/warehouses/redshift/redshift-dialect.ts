@@ -1,0 +1,85 @@
+import type { DialectCatalog, Dialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
+import type { ClientAccess } from './redshift-settings.ts'
+import { changesOf } from './changes.ts'
+import { connectionsOf } from './connections.ts'
+import { ledgerSchema, names, stringLiteral } from './names.ts'
+import { copyRows, sweep } from './redshift-loader.ts'
+import { explain, explainQuery } from './problems.ts'
+import { provision } from './provision.ts'
+import { openSession } from './session.ts'
+import { types } from './types.ts'
+import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
+
+/** One client's part of a Redshift cluster: a database of its own. */
+export function redshiftDialect(access: ClientAccess): Dialect {
+  const connections = connectionsOf(access)
+  return {
+    names,
+    types,
+    catalogue: catalogueOf(access),
+    changes: changesOf(access),
+    publication: 'TRANSACTION',
+    bareNames: 'PATH',
+    open: (opening) => openSession(connections, opening),
+    provision: () => provision(access),
+    copyRows: (filling, content, signal) => copyRows(access, connections, filling, content, signal),
+    sweep: (alive) => sweep(access, alive),
+    explain,
+    explainQuery,
+    page(place, columns, { limit, offset, order }) {
+      const list = (some: readonly string[]) => some.map(names.quoted).join(', ')
+      const inOrder = order.length > 0 ? ` order by ${list(order)}` : ''
+      return `select ${list(columns)} from ${names.place(place)}${inOrder} limit ${limit} offset ${offset}`
+    },
+  }
+}
+
+/** A client's schemas are those that its users were let into. */
+function catalogueOf({ logins }: ClientAccess): DialectCatalog {
+  const own = sqlFragment(
+    `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
+       and has_schema_privilege(${stringLiteral(logins.load.user)}, n.nspname, 'usage')`,
+  )
+  return {
+    async schemas(session) {
+      const rows = await session.rows<{ name: string }>(
+        sql`select n.nspname::varchar as name from pg_catalog.pg_namespace n where ${own}`,
+      )
+      return rows.map(({ name }) => name)
+    },
+    async relations(session, schemas) {
+      if (schemas?.length === 0) return []
+      const among = schemas
+        ? sqlFragment(` and n.nspname in (${sqlList(schemas.map(stringLiteral)).text})`)
+        : sqlFragment('')
+      const rows = await session.rows<{ schema: string; name: string; id: string; kind: string }>(
+        sql`select n.nspname::varchar as schema, c.relname::varchar as name, c.oid::bigint as id, c.relkind as kind
+          from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+          where c.relkind in ('r', 'v') and ${own}${among}`,
+      )
+      return rows.map(({ kind, ...place }): CatalogRelation => ({ ...place, kind: kind === 'v' ? 'VIEW' : 'TABLE' }))
+    },
+    columns: (session, { id }) =>
+      session.rows(
+        sql`select a.attname::varchar as name, format_type(a.atttypid, a.atttypmod)::varchar as type, not a.attnotnull as nullable
+          from pg_catalog.pg_attribute a
+          where a.attrelid = ${sqlFragment(String(Number(id)))} and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+      ),
+    async readers(session, { id }) {
+      const rows = await session.rows<{ id: string; schema: string; name: string }>(
+        sql`select distinct c.oid::bigint as id, n.nspname::varchar as schema, c.relname::varchar as name
+          from pg_catalog.pg_depend d join pg_catalog.pg_rewrite r on r.oid = d.objid
+          join pg_catalog.pg_class c on c.oid = r.ev_class join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+          where d.refobjid = ${sqlFragment(String(Number(id)))} and c.oid <> d.refobjid and c.relkind = 'v'`,
+      )
+      return rows.map((row) => ({ ...row, kind: 'VIEW' }))
+    },
+    async bytes(session, { id }) {
+      const [row] = await session.rows<{ size: string | null }>(
+        sql`select size::varchar as size from svv_table_info where table_id = ${sqlFragment(String(Number(id)))}`,
+      )
+      // Counted there in blocks of 1 MB.
+      return Number(row?.size ?? 0) * 1024 * 1024
+    },
+  }
+}

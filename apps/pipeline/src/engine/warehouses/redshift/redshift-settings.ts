@@ -1,0 +1,108 @@
+import { createHmac } from 'node:crypto'
+import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
+import { WarehouseProblem } from '../warehouse.ts'
+
+/** Where rows wait for the cluster to fetch them, and who writes there. */
+export interface StagingLocation {
+  bucket: string
+  /** Without slashes at its ends; may be empty. */
+  prefix: string
+  /** As AWS calls it, `eu-west-1`. */
+  region: string
+  accessKey: string
+  secretKey: string
+  /** Amazon's own when absent. */
+  endpoint?: string
+}
+
+export interface DatabaseLogin {
+  user: string
+  password: string
+}
+
+/** One client's part of a cluster. */
+export interface ClientAccess {
+  /** Lower-case letters and digits. */
+  key: string
+  host: string
+  port: number
+  /** The client's own. */
+  database: string
+  /** The operator's, from which others are made. */
+  adminDatabase: string
+  ssl: false | { rejectUnauthorized: boolean }
+  logins: Readonly<Record<SessionRole, DatabaseLogin>>
+  /** What the cluster reads the bucket as: an ARN, several with commas between, or `default`. */
+  role: string
+  staging: StagingLocation
+}
+
+/** What an operator sets. */
+export interface RedshiftSettings {
+  /** `postgres://superuser:password@host:5439/dev?sslmode=verify-full` */
+  url: string
+  /** `s3://bucket/prefix` */
+  staging: string
+  role: string
+  region: string
+  accessKey: string
+  secretKey: string
+  endpoint?: string | undefined
+}
+
+interface Credentials {
+  key: string
+  loadPassword: string
+  readPassword: string
+}
+
+/** Passwords of the client's users there are derived from those of its roles elsewhere, which they do not give away. */
+export function redshiftAccess(
+  settings: RedshiftSettings,
+  { key, loadPassword, readPassword }: Credentials,
+): ClientAccess {
+  const url = new URL(settings.url)
+  const derived = (role: 'load' | 'read', password: string): DatabaseLogin => ({
+    user: `${nameOf(key)}_${role}`,
+    // With a letter of each kind and a digit in any case, as the server demands.
+    password: `Aa1-${createHmac('sha256', password).update('redshift').digest('base64url')}`,
+  })
+  return {
+    key,
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(url.port || 5439),
+    database: nameOf(key),
+    adminDatabase: decodeURIComponent(url.pathname.slice(1)) || 'dev',
+    ssl: sslOf(url.searchParams.get('sslmode')),
+    logins: {
+      service: { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) },
+      load: derived('load', loadPassword),
+      read: derived('read', readPassword),
+    },
+    role: settings.role,
+    staging: { ...stagingPlace(settings.staging), ...keysOf(settings) },
+  }
+}
+
+/** Among what others have on the cluster. */
+const nameOf = (key: string): string => `sluice_${key}`
+
+function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {
+  return { region, accessKey, secretKey, ...(endpoint !== undefined && { endpoint }) }
+}
+
+/** Encrypted, with a certificate that is checked, unless the operator says otherwise. */
+function sslOf(mode: string | null): ClientAccess['ssl'] {
+  if (mode === 'disable') return false
+  return { rejectUnauthorized: mode !== 'require' }
+}
+
+function stagingPlace(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
+  const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9_./-]*))?$/.exec(url) ?? []
+  if (bucket === undefined)
+    throw new WarehouseProblem(
+      'WAREHOUSE_NOT_SET_UP',
+      'REDSHIFT_STAGING is no place in a bucket. Write it like s3://bucket/prefix.',
+    )
+  return { bucket, prefix: prefix.replaceAll(/^\/+|\/+$/g, '') }
+}

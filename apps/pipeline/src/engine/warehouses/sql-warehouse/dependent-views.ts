@@ -1,0 +1,92 @@
+import type { Place } from '../views.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import { type Mark, type ViewMark, dropMark, readMarks, setMark } from './ledger.ts'
+import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from './table-shape.ts'
+import { randomUUID } from 'node:crypto'
+import { prepareQuery } from './sql-queries.ts'
+
+/** A view that is kept, where it is. */
+export interface ManagedView extends Place {
+  id: string
+  mark: Mark & { view: ViewMark }
+}
+
+/** All views that we manage. */
+export async function listManagedViews(dialect: Dialect, session: Session): Promise<ManagedView[]> {
+  const marks = await readMarks(dialect, session)
+  const relations = await dialect.catalogue.relations(session)
+  return relations.flatMap(({ id, schema, name }) => {
+    const mark = marks.get(id)
+    return mark?.view ? [{ id, schema, name, mark: { ...mark, view: mark.view } }] : []
+  })
+}
+
+const isPlace = (one: Place) => (other: Place) => one.schema === other.schema && one.name === other.name
+
+export const listReads = ({ mark }: ManagedView): Place[] => mark.view.reads.map(([schema, name]) => ({ schema, name }))
+
+/** The views without rows of their own that read one of the places, also through others: those below before those above. */
+export function viewsAbove(views: readonly ManagedView[], places: readonly Place[]): ManagedView[] {
+  const found: ManagedView[] = []
+  const visit = (below: Place) => {
+    for (const view of views) {
+      if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
+      // One that is seen again stands behind what it reads now.
+      const before = found.indexOf(view)
+      if (before >= 0) found.splice(before, 1)
+      found.push(view)
+      visit(view)
+    }
+  }
+  for (const place of places) visit(place)
+  return found
+}
+
+/** Takes them away, those above first. */
+export async function dropViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
+  for (const view of views.toReversed()) {
+    await session.execute(dialect.changes.dropView(view))
+    await dropMark(dialect, session, view.id)
+  }
+}
+
+/** Recreates the views in the order of their dependencies. */
+export async function recreateViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
+  for (const view of views) {
+    for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
+    const { id } = (await findRelation(dialect, session, view))!
+    await setMark(dialect, session, id, view.mark)
+  }
+}
+
+/**
+ * Whether views would be taken over other tables: each is made under a hidden name, over what stands in for what it reads, and taken away.
+ * Those below come first. Throws what the server says. Answers the ids of those that make sense.
+ */
+export async function assertViewsCompile(
+  dialect: Dialect,
+  views: readonly ManagedView[],
+  given: TableSubstitutes,
+): Promise<ReadonlySet<string>> {
+  if (views.length === 0) return new Set()
+  const stands = new Map(given)
+  const made: Place[] = []
+  await withSession(dialect, { role: 'service' }, async (session) => {
+    try {
+      for (const view of views) {
+        const { text } = await prepareQuery(dialect, { text: view.mark.view.asked, schemas: [view.schema] }, { stands })
+        const place = { schema: view.schema, name: hiddenName('view', randomUUID()) }
+        made.push(place)
+        for (const statement of dialect.changes.createView(place, text)) await session.execute(statement)
+        stands.set(placeKey(view), place)
+      }
+    } finally {
+      for (const place of made.toReversed()) await session.execute(dialect.changes.dropView(place)).catch(() => {})
+    }
+  })
+  return new Set(views.map(({ id }) => id))
+}
+
+/** Views that came, or changed, after it was looked at whether they make sense. */
+export const hasUncheckedViews = (views: readonly ManagedView[], tried: ReadonlySet<string>): boolean =>
+  views.some(({ id }) => !tried.has(id))

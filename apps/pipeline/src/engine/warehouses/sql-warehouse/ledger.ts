@@ -1,0 +1,211 @@
+import type { DataType } from '@sluice/contracts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
+import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import { sqlFragment, plainSql, sql } from './sql.ts'
+
+/** What is kept of a view's making. */
+export interface ViewMark {
+  id: string
+  definition: string
+  materialized: boolean
+  populated: boolean
+  /** What it reads at once, `[schema, name]` each. */
+  reads: [schema: string, name: string][]
+  /** As the server takes it. */
+  query: string
+  /** As users wrote it. */
+  asked: string
+}
+
+/** What is known of a table or view beside what the server's catalogue says. It is kept by the relation's id, so it moves with it. */
+export interface Mark {
+  /** LOADED: published. STAGING: waiting to be. VIEW: of either kind. PASSING: something for the moment. */
+  kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
+  /** Whose it is; of what is no run's, until when somebody may be at it, in milliseconds. */
+  run?: string
+  attempt?: number
+  until?: number
+  /** When it was made, in milliseconds. */
+  madeAt?: number
+  /** The table that a waiting one is to become. */
+  target?: [schema: string, table: string]
+  labels?: Record<string, string>
+  /** What columns hold, where their type does not say. */
+  dataTypes?: Record<string, DataType>
+  keys?: string[]
+  fed?: string[]
+  /** For the next load. */
+  feed?: FeedMemory
+  rows?: number
+  cursor?: unknown
+  profile?: ColumnProfile[]
+  view?: ViewMark
+}
+
+/**
+ * Tables of the hidden schema: marks by the relation's id, and what runs published. Where publication is settled, also what is decided
+ * and not finished, and a row that is changed by whoever has their turn.
+ */
+const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
+
+/** Makes what is missing of the ledger. */
+export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
+  const settled = dialect.publication === 'NON_TRANSACTIONAL'
+  for (const table of ['marks', 'runs', ...(settled ? (['decisions', 'turn'] as const) : [])] as const)
+    await ensureTable(dialect, session, table)
+  if (settled && (await countEntries(dialect, session, 'turn')) === 0)
+    await writeEntry(dialect, session, 'turn', 'anybody', {})
+}
+
+async function ensureTable(dialect: Dialect, session: Session, table: LedgerTable): Promise<void> {
+  const { types, names, changes } = dialect
+  const there = () => countEntries(dialect, session, table)
+  try {
+    await there()
+  } catch (error) {
+    if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
+    const columns = `${tables[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
+    const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
+    // Somebody else may be quicker.
+    await session.execute(plainSql(made)).catch(there)
+  }
+}
+
+export async function countEntries({ names }: Dialect, session: Session, table: LedgerTable): Promise<number> {
+  const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
+  return Number(row!.n)
+}
+
+/** Characters of an entry that one row has: some servers have no longer texts. */
+const partLength = 16_000
+
+interface EntryRow {
+  whose: string
+  part: number
+  entry: string
+}
+
+type LedgerTable = keyof typeof tables
+
+/** Entries by whose they are: of all, or of one. */
+export async function readEntries(
+  { names }: Dialect,
+  session: Session,
+  table: LedgerTable,
+  whose?: string,
+): Promise<Map<string, unknown>> {
+  const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
+  const rows = await session.rows<EntryRow>(
+    whose === undefined
+      ? sql`select ${key} as whose, part, entry from ${place}`
+      : sql`select ${key} as whose, part, entry from ${place} where ${key} = ${whose}`,
+  )
+  const parts = Map.groupBy(rows, (row) => row.whose)
+  return new Map(
+    [...parts].map(([found, some]) => {
+      const inOrder = some.toSorted((one, other) => one.part - other.part)
+      return [found, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
+    }),
+  )
+}
+
+export async function writeEntry(
+  { names }: Dialect,
+  session: Session,
+  table: LedgerTable,
+  whose: string,
+  entry: unknown,
+): Promise<void> {
+  const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
+  const text = asciiJson(entry)
+  for (let part = 0; part * partLength < text.length; part += 1) {
+    const some = text.slice(part * partLength, (part + 1) * partLength)
+    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${whose}, ${part}, ${some})`)
+  }
+}
+
+/** One byte for each character, so that no part ends within one. */
+const asciiJson = (entry: unknown): string =>
+  JSON.stringify(entry).replaceAll(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+export async function deleteEntry(
+  { names }: Dialect,
+  session: Session,
+  table: LedgerTable,
+  whose: string,
+): Promise<void> {
+  await session.execute(
+    sql`delete from ${sqlFragment(names.ledger(table))} where ${sqlFragment(tables[table])} = ${whose}`,
+  )
+}
+
+/** Within a transaction: until that ends nobody else publishes, nor passes the fence. */
+export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
+  for (const statement of changes.lockLedger()) await session.execute(statement)
+}
+
+/** The marks of all relations of the client, or of one, by id. */
+export async function readMarks(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
+  return (await readEntries(dialect, session, 'marks', id)) as Map<string, Mark>
+}
+
+/** Written in the transaction of what it is about, where there is one. */
+export async function setMark(dialect: Dialect, session: Session, id: string, mark: Mark): Promise<void> {
+  await dropMark(dialect, session, id)
+  await writeEntry(dialect, session, 'marks', id, mark)
+}
+
+export async function dropMark(dialect: Dialect, session: Session, id: string): Promise<void> {
+  await deleteEntry(dialect, session, 'marks', id)
+}
+
+interface RunEntry {
+  attempt: number
+  at: string
+  tables: PublishedTable[]
+}
+
+export async function findPublication(
+  dialect: Dialect,
+  session: Session,
+  run: string,
+): Promise<Publication | undefined> {
+  const entry = (await readEntries(dialect, session, 'runs', run)).get(run) as RunEntry | undefined
+  if (!entry) return undefined
+  const { attempt, at, tables: published } = entry
+  return {
+    run,
+    attempt,
+    rows: published.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: published.reduce((sum, { bytes }) => sum + bytes, 0),
+    publishedAt: new Date(at),
+    tables: published,
+  }
+}
+
+export async function enterRun(
+  dialect: Dialect,
+  session: Session,
+  run: string,
+  entry: Pick<RunEntry, 'attempt' | 'tables'>,
+): Promise<void> {
+  const whole: RunEntry = { ...entry, at: new Date().toISOString() }
+  await writeEntry(dialect, session, 'runs', run, whole)
+}
+
+/** Forgets runs of more than so many days ago whose rows no table holds any more; answers how many. */
+export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
+  const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
+  const before = Date.now() - days * 86_400_000
+  let dropped = 0
+  for (const [run, entry] of await readEntries(dialect, session, 'runs')) {
+    if (held.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
+    await deleteEntry(dialect, session, 'runs', run)
+    dropped += 1
+  }
+  return dropped
+}

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto'
+import type { Place } from '../views.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import {
+  type Mark,
+  countEntries,
+  dropMark,
+  writeEntry,
+  enterRun,
+  readEntries,
+  deleteEntry,
+  lockLedger,
+  findPublication,
+  setMark,
+} from './ledger.ts'
+import { tableInUse, isBusy, problemOf } from './problems.ts'
+import { withSession, findRelation, quotePlace } from './table-shape.ts'
+import { type PublishedTable, WarehouseProblem } from '../warehouse.ts'
+import { type Sql, plainSql } from './sql.ts'
+
+/** Seconds that a change waits for readers of the table or for the publish lock. */
+const lockWaitSeconds = 30
+const readerWaitSeconds = 5
+
+/**
+ * Alone among all who change what is published. Where such changes are settled, what another left is finished first; where they are
+ * transactions, those keep each other apart by themselves.
+ */
+export async function withPublishLock<Result>(
+  dialect: Dialect,
+  work: (hands: PublishSessions) => Promise<Result>,
+): Promise<Result> {
+  if (dialect.publication === 'TRANSACTION')
+    return withSession(dialect, { role: 'service' }, (session) => work({ ledger: session, tables: session }))
+  return withPublishSessions(dialect, lockWaitSeconds, async (hands) => {
+    for (;;) {
+      const done = await withLedgerLock(dialect, hands, async () =>
+        (await applyDecisions(dialect, hands)) ? undefined : { result: await work(hands) },
+      )
+      if (done) return done.result
+    }
+  })
+}
+
+/** Runs `work` after every pending publication has ended, in both publication modes. */
+export const afterPendingPublications = <Result>(
+  dialect: Dialect,
+  work: (hands: PublishSessions) => Promise<Result>,
+): Promise<Result> =>
+  dialect.publication === 'NON_TRANSACTIONAL'
+    ? withPublishLock(dialect, work)
+    : withPublishSessions(dialect, lockWaitSeconds, (hands) => withLedgerLock(dialect, hands, () => work(hands)))
+
+async function withPublishSessions<Result>(
+  dialect: Dialect,
+  seconds: number,
+  work: (hands: PublishSessions) => Promise<Result>,
+): Promise<Result> {
+  await using ledger = await dialect.open({ role: 'service', seconds })
+  await using tables = await dialect.open({ role: 'service', seconds })
+  return await work({ ledger, tables })
+}
+
+async function withLedgerLock<Result>(
+  dialect: Dialect,
+  { ledger }: PublishSessions,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return ledger.transaction(async () => {
+    await timeoutAsBusy(dialect, 'The warehouse', () => lockLedger(dialect, ledger))
+    return work()
+  })
+}
+
+/** Records the decision. It takes effect when the transaction of the publish lock commits. */
+export async function recordDecision(
+  dialect: Dialect,
+  { ledger }: PublishSessions,
+  decision: PublicationDecision,
+): Promise<void> {
+  await writeEntry(dialect, ledger, 'decisions', randomUUID(), decision)
+}
+
+/** Applies recorded decisions of this or of a crashed process. Returns the tables that it retired. */
+export async function recover(dialect: Dialect, seconds = lockWaitSeconds): Promise<Place[]> {
+  return withPublishSessions(
+    dialect,
+    seconds,
+    async (hands) => (await withLedgerLock(dialect, hands, () => applyDecisions(dialect, hands))) ?? [],
+  )
+}
+
+/** Runs `work` in one transaction if the server supports transactional DDL. */
+export const inTransactionIfSupported = (
+  dialect: Dialect,
+  session: Session,
+  work: () => Promise<void>,
+): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(work) : work())
+
+/** Applies pending decisions before tables are read. Ignores a decision that is blocked by readers. */
+export async function recoverPending(dialect: Dialect, session: Session): Promise<void> {
+  if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
+  await recover(dialect, readerWaitSeconds).catch((error: unknown) => {
+    if (!isBusy(problemOf(dialect, error, 'The warehouse'))) throw error
+  })
+}
+
+/** A table is briefly missing during its rename: recovers pending decisions and retries once. */
+export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (dialect.publication !== 'NON_TRANSACTIONAL' || dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
+    await withSession(dialect, { role: 'service' }, (session) => recoverPending(dialect, session))
+    return work()
+  }
+}
+
+/**
+ * What we have put aside ourselves goes. What another had decided stays until it is swept: their last statement may still be on its way, and
+ * finds the name taken then.
+ */
+export async function dropRetiredTables(dialect: Dialect, aside: readonly Place[]): Promise<void> {
+  if (aside.length === 0) return
+  await withSession(dialect, { role: 'service' }, async (session) => {
+    for (const place of aside) await session.execute(dialect.changes.dropTable(place))
+  }).catch(() => {})
+}
+
+/**
+ * What is to be done to tables and views where no transaction holds that together. Once its row is in the ledger it is done, by whoever
+ * is there to do it: a step that finds itself done already changes nothing.
+ */
+export interface PublicationDecision {
+  steps: DecisionStep[]
+  /** What is known from then on of what stands at these places; under `id`, where it has that already, it is said with the decision. */
+  marks: { place: Place; id?: string; mark: Mark }[]
+  /** Ids of what is known no more. */
+  forgotten: string[]
+  run?: { run: string; attempt: number; tables: PublishedTable[] }
+}
+
+export type DecisionStep =
+  /** A table from a hidden name to another one of its schema; what stands there goes aside, if that is expected. */
+  | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
+  | { kind: 'DROP'; place: Place; id: string; view: boolean }
+  /** Made, or changed to this text. `kept`: one that has lost its sense stays as it is. */
+  | { kind: 'VIEW'; place: Place; query: string; kept?: true }
+
+/** The sessions of the process that holds the publish lock. */
+export interface PublishSessions {
+  /** Within the transaction that holds the turn: for rows of the ledger. */
+  ledger: Session
+  /** Outside that transaction: for tables, views and catalog queries. */
+  tables: Session
+}
+
+/** Undefined where nothing was decided. */
+async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise<Place[] | undefined> {
+  const { ledger, tables } = hands
+  const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
+  if (decisions.size === 0) return undefined
+  const aside: Place[] = []
+  for (const [id, { steps, marks, forgotten, run }] of decisions) {
+    const taken = await applySteps(dialect, hands, steps)
+    await deleteEntry(dialect, ledger, 'decisions', id)
+    if (!taken) continue
+    aside.push(...taken)
+    for (const gone of forgotten) await dropMark(dialect, ledger, gone)
+    for (const known of marks) {
+      const relation = await findRelation(dialect, tables, known.place)
+      if (relation && relation.id !== known.id) await setMark(dialect, ledger, relation.id, known.mark)
+    }
+    if (run && !(await findPublication(dialect, ledger, run.run))) await enterRun(dialect, ledger, run.run, run)
+  }
+  return aside
+}
+
+/**
+ * Undefined where a step cannot be taken any more: what it needs was dropped, or its place taken, by hand. Then nothing is said of any, and
+ * the run can be published again.
+ */
+async function applySteps(
+  dialect: Dialect,
+  hands: PublishSessions,
+  steps: readonly DecisionStep[],
+): Promise<Place[] | undefined> {
+  const aside: Place[] = []
+  for (const step of steps) {
+    const taken = await applyStep(dialect, hands, step)
+    if (!taken) return undefined
+    aside.push(...taken)
+  }
+  return aside
+}
+
+/** Answers what it has put aside; undefined as above. */
+async function applyStep(
+  dialect: Dialect,
+  { ledger, tables }: PublishSessions,
+  step: DecisionStep,
+): Promise<Place[] | undefined> {
+  const { changes } = dialect
+  const place = step.kind === 'SWAP' ? { schema: step.schema, name: step.to } : step.place
+  const there = new Map(
+    (await dialect.catalogue.relations(tables, [place.schema])).map((relation) => [relation.name, relation]),
+  )
+  const standing = there.get(place.name)
+  const act = (statements: readonly Sql[]) =>
+    timeoutAsBusy(dialect, quotePlace(place), async () => {
+      // Fails if the publish lock was lost, so that nothing is changed without it.
+      await ledger.rows(plainSql('select 1 as held'))
+      for (const statement of statements) await tables.execute(statement)
+    })
+  if (step.kind === 'DROP') {
+    if (standing?.id === step.id) await act([step.view ? changes.dropView(place) : changes.dropTable(place)])
+    return []
+  }
+  if (step.kind === 'VIEW') {
+    const without = step.kept ? [] : undefined
+    if (standing?.kind === 'TABLE') return without
+    try {
+      // A text that was decided on by a version which allowed more is refused here, and holds nothing else up.
+      await act(standing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
+      return []
+    } catch (error) {
+      const problem = problemOf(dialect, error, quotePlace(place))
+      if (!(problem instanceof WarehouseProblem) || problem.retryable) throw error
+      return without
+    }
+  }
+  const from = { schema: step.schema, name: step.from }
+  if (!there.has(step.from)) {
+    const isDone = standing !== undefined && (step.aside === undefined || there.has(step.aside))
+    return isDone ? [] : undefined
+  }
+  await act(changes.grant(from, 'READ'))
+  if (standing) {
+    if (step.aside === undefined) return undefined
+    if (there.has(step.aside)) throw placeTaken(place)
+    await act([changes.rename(place, step.aside)])
+  }
+  await act([changes.rename(from, step.to)])
+  return standing ? [{ schema: step.schema, name: step.aside! }] : []
+}
+
+/** Such a server may have no end of its own to waiting for a lock. */
+async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    throw dialect.explain(error)?.code === 'QUERY_TIMEOUT' ? tableInUse(what, error) : error
+  }
+}
+
+const placeTaken = (place: Place) =>
+  new WarehouseProblem(
+    'TABLE_NOT_OURS',
+    `Somebody put another ${quotePlace(place)} there while it was being published. Move that away: until then nothing can be published.`,
+  )

@@ -1,0 +1,185 @@
+import { measuredColumn } from '../measured.ts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
+import type { Place, StagingTable } from '../views.ts'
+import type { WarehouseTable } from '../warehouse.ts'
+import type { Dialect, CatalogRelation, Session } from './sql-dialect.ts'
+import { dropMark, type Mark, readMarks } from './ledger.ts'
+import { feedOf } from './plan-table.ts'
+import { withPublishLock } from './recovery.ts'
+import {
+  withSession,
+  describeColumn,
+  isRetired,
+  isHidden,
+  isHiddenSchema,
+  placeKey,
+  readShape,
+  type TableShape,
+  shapeOf,
+} from './table-shape.ts'
+
+/** Rows as the load counted them; what was measured of columns, as it did. */
+export async function describeTable(dialect: Dialect, session: Session, shape: TableShape): Promise<WarehouseTable> {
+  const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
+  return {
+    schema: shape.schema,
+    name: shape.name,
+    columns: shape.columns.map((column) => ({
+      ...describeColumn(dialect, column),
+      ...measuredColumn(profiles.get(column.name)),
+    })),
+    rowCount: shape.mark?.rows ?? 0,
+    size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
+    foreignKeys: [],
+  }
+}
+
+export async function findTables(
+  dialect: Dialect,
+  session: Session,
+  places: readonly Place[],
+): Promise<WarehouseTable[]> {
+  if (places.length === 0) return []
+  const marks = await readMarks(dialect, session)
+  const there = new Map<string, CatalogRelation>()
+  for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
+    there.set(placeKey(relation), relation)
+  const found: WarehouseTable[] = []
+  for (const place of places) {
+    const relation = there.get(placeKey(place))
+    if (relation) found.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
+  }
+  return found
+}
+
+/** The client's own, by name. */
+export async function listSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
+  return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
+}
+
+/** By schema, then by name. */
+export async function listRelations(
+  { catalogue }: Dialect,
+  session: Session,
+  schemas: readonly string[],
+): Promise<Place[]> {
+  if (schemas.length === 0) return []
+  const there = await catalogue.relations(session, [...new Set(schemas)])
+  return there
+    .filter(({ name }) => !isHidden(name))
+    .map(({ schema, name }) => ({ schema, name }))
+    .toSorted((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))
+}
+
+const sortKey = ({ schema, name }: Place): string => `${schema}\0${name}`
+
+/** The newest rows that wait to become this table. */
+export async function findStaging(
+  dialect: Dialect,
+  session: Session,
+  { schema, name }: Place,
+): Promise<StagingTable | undefined> {
+  const marks = await readMarks(dialect, session)
+  const waiting = (await dialect.catalogue.relations(session, [schema]))
+    .flatMap((relation) => {
+      const mark = marks.get(relation.id)
+      const ours = mark?.kind === 'STAGING' && mark.target?.[0] === schema && mark.target[1] === name
+      return ours && mark.run !== undefined ? [{ relation, mark, run: mark.run }] : []
+    })
+    .toSorted((one, other) => (other.mark.madeAt ?? 0) - (one.mark.madeAt ?? 0))
+  const [newest] = waiting
+  if (!newest) return undefined
+  const shape = await shapeOf(dialect, session, newest.relation, marks)
+  return { ...(await describeTable(dialect, session, shape)), run: newest.run }
+}
+
+/** Milliseconds that something may be in the making: longer than its maker needs to mark it. */
+const unmarkedGraceMs = 600_000
+/** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
+const dropWaitSeconds = 60
+
+/**
+ * Hidden tables and schemas of runs that are not alive, and what was for the moment and is over. Lists first, asks who is alive second:
+ * a run is registered before its tables exist. What has no mark, or a schema nothing in it, may be in the making: it goes when a sweep finds it
+ * so long after another did, which `unsure` remembers; what gave way to a publication has no mark any more. A mark is dropped only when its
+ * relation is nowhere: it may have become a table meanwhile.
+ */
+export async function sweepStaging(
+  dialect: Dialect,
+  alive: () => Promise<ReadonlySet<string>>,
+  unsure: Map<string, number>,
+): Promise<number> {
+  const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
+    const relations = await dialect.catalogue.relations(session)
+    const marks = await readMarks(dialect, ledger)
+    const runs = await alive()
+    const unsureNow = new Map<string, number>()
+    const isLeft = (what: string) => {
+      const since = unsure.get(what) ?? Date.now()
+      unsureNow.set(what, since)
+      return Date.now() - since >= unmarkedGraceMs
+    }
+    const isOver = ({ id, name }: CatalogRelation) => {
+      const mark = marks.get(id)
+      if (!mark) return isRetired(name) || isLeft(`relation ${id}`)
+      if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
+      return mark.run === undefined || !runs.has(mark.run)
+    }
+    const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
+    await dropAll(dialect, hidden.filter(isOver))
+    const left = await dialect.catalogue.relations(session)
+    await dropEmptySchemas(dialect, session, left, isLeft)
+    unsure.clear()
+    for (const [what, since] of unsureNow) unsure.set(what, since)
+    return dropStaleMarks(dialect, ledger, left, marks)
+  })
+  await dialect.sweep?.(alive)
+  return dropped
+}
+
+async function dropAll(dialect: Dialect, relations: readonly CatalogRelation[]): Promise<void> {
+  if (relations.length === 0) return
+  const { dropView, dropTable } = dialect.changes
+  await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
+    for (const one of relations)
+      await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
+  })
+}
+
+async function dropEmptySchemas(
+  dialect: Dialect,
+  session: Session,
+  relations: readonly CatalogRelation[],
+  isLeft: (what: string) => boolean,
+): Promise<void> {
+  const used = new Set(relations.map(({ schema }) => schema))
+  for (const schema of await dialect.catalogue.schemas(session)) {
+    if (!isHiddenSchema(schema) || used.has(schema) || !isLeft(`schema ${schema}`)) continue
+    for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
+  }
+}
+
+/** Of relations that are gone; answers of how many staging tables. Marks that came meanwhile are not among these. */
+async function dropStaleMarks(
+  dialect: Dialect,
+  session: Session,
+  relations: readonly CatalogRelation[],
+  marks: ReadonlyMap<string, Mark>,
+): Promise<number> {
+  const there = new Set(relations.map(({ id }) => id))
+  let staging = 0
+  for (const [id, { kind }] of marks) {
+    if (there.has(id)) continue
+    await dropMark(dialect, session, id)
+    if (kind === 'STAGING') staging += 1
+  }
+  return staging
+}
+
+export async function findFeed(dialect: Dialect, session: Session, place: Place): Promise<FeedMemory | undefined> {
+  return feedOf(await readShape(dialect, session, place))
+}
+
+export async function findCursor(dialect: Dialect, session: Session, place: Place): Promise<unknown> {
+  return (await readShape(dialect, session, place))?.mark?.cursor
+}

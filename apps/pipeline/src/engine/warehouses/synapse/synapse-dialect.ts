@@ -1,0 +1,75 @@
+import type { DialectCatalog, Dialect } from '../sql-warehouse/sql-dialect.ts'
+import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
+import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from '../tsql/tsql-settings.ts'
+import { orderText, tsqlDialect } from '../tsql/tsql-dialect.ts'
+import { type DatabaseHome, bracketed } from '../tsql/names.ts'
+import { splitOrderedQuery, columnName } from '../tsql/ordered.ts'
+import { synapseChangesOf } from './changes.ts'
+import { sql } from '../sql-warehouse/sql.ts'
+import { catalogueOf } from '../tsql/tsql-catalog.ts'
+import { on } from '../tsql/provision.ts'
+
+/** Longer than any name of users. */
+const rowPlace = bracketed('place'.padEnd(64, '~'))
+
+/** One client's part of a dedicated SQL pool of Azure Synapse. */
+export function synapseDialect(access: ClientAccess): Dialect {
+  const shared = tsqlDialect(access, synapseChangesOf)
+  return {
+    ...shared,
+    catalogue: synapseCatalogueOf(access),
+    publication: 'NON_TRANSACTIONAL',
+    async provision() {
+      await shared.provision()
+      await assertSnapshotIsolation(access)
+    },
+    // There is no OFFSET.
+    page(place, columns, { limit, offset, order }) {
+      const list = columns.map(bracketed).join(', ')
+      const numbered = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
+      return `select ${list} from (${numbered}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
+    },
+    numbered(query, columns) {
+      const { before, from, by, behind } = splitOrderedQuery(query, columns)
+      if (by === '') return undefined
+      const list = columns.map((_column, index) => columnName(index)).join(', ')
+      return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${behind}`
+    },
+  }
+}
+
+export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
+
+/** As of SQL Server, but for what is in the 60 databases below. */
+function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
+  return {
+    ...catalogueOf(home),
+    async bytes(session, { id }) {
+      const [row] = await session.rows<{ bytes: number | string | null }>(
+        sql`select 8192 * sum(s.reserved_page_count) as bytes
+          from sys.pdw_table_mappings m
+          join sys.pdw_nodes_tables t on t.name = m.physical_name
+          join sys.dm_pdw_nodes_db_partition_stats s
+            on s.object_id = t.object_id and s.pdw_node_id = t.pdw_node_id and s.distribution_id = t.distribution_id
+          where m.object_id = ${Number(id)}`,
+      )
+      return Number(row?.bytes ?? 0)
+    },
+  }
+}
+
+/**
+ * A pool shows rows that are not committed unless it is told to show the last ones that are. Readers of the ledger would see halves of what
+ * is written, and readers of tables halves of a transformation.
+ */
+async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
+  const told = await on(logins.service, (_run, ask) =>
+    ask(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
+  )
+  if (Number(told) === 1) return
+  throw new WarehouseProblem(
+    'WAREHOUSE_NOT_SET_UP',
+    `The Synapse pool “${database}” shows rows that are not committed. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while nobody else is connected.`,
+  )
+}

@@ -1,0 +1,66 @@
+import type { DialectCatalog, CatalogColumn, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
+import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
+import { type DatabaseHome, literal } from './names.ts'
+import { type CatalogueType, typeText } from './types.ts'
+
+/** Schemas that every database has, and the hidden one of ours. */
+const serversOwn = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
+
+/** What of the server's catalogue is this client's. */
+export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
+  const apart = sqlList([...serversOwn, ledger].map(literal))
+  const own = sqlFragment(
+    prefix === ''
+      ? `s.name not in (${apart.text}) and s.name not like 'db[_]%'`
+      : `left(s.name, ${prefix.length}) = ${literal(prefix)}`,
+  )
+  const without = (schema: string) => schema.slice(prefix.length)
+  return {
+    async schemas(session) {
+      const rows = await session.rows<{ name: string }>(sql`select s.name as name from sys.schemas s where ${own}`)
+      return rows.map(({ name }) => without(name))
+    },
+    async relations(session, schemas) {
+      if (schemas?.length === 0) return []
+      const among = schemas
+        ? sqlFragment(` and s.name in (${schemas.map((each) => literal(prefix + each)).join(', ')})`)
+        : sqlFragment('')
+      const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
+        sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
+          from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
+          where o.type in ('U', 'V') and ${own}${among}`,
+      )
+      return rows.map(
+        ({ schema, name, id, type }): CatalogRelation => ({
+          schema: without(schema),
+          name,
+          id: String(id),
+          kind: type.trim() === 'V' ? 'VIEW' : 'TABLE',
+        }),
+      )
+    },
+    async columns(session, { id }) {
+      const rows = await session.rows<CatalogueType & { name: string; nullable: boolean | number }>(
+        sql`select c.name as name, t.name as type, c.max_length as max_length, c.precision as precision, c.scale as scale,
+            c.is_nullable as nullable
+          from sys.columns c join sys.types t on t.user_type_id = c.user_type_id
+          where c.object_id = ${Number(id)} order by c.column_id`,
+      )
+      return rows.map(
+        (column): CatalogColumn => ({
+          name: column.name,
+          type: typeText(column),
+          nullable: Boolean(column.nullable),
+        }),
+      )
+    },
+    async bytes(session, { id }) {
+      const [row] = await session.rows<{ bytes: number | string | null }>(
+        sql`select 8192 * sum(a.used_pages) as bytes
+          from sys.partitions p join sys.allocation_units a on a.container_id in (p.partition_id, p.hobt_id)
+          where p.object_id = ${Number(id)}`,
+      )
+      return Number(row?.bytes ?? 0)
+    },
+  }
+}

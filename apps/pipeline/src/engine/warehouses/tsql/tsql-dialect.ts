@@ -1,0 +1,46 @@
+import type { Dialect } from '../sql-warehouse/sql-dialect.ts'
+import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
+import type { Warehouse } from '../warehouse.ts'
+import type { ClientAccess } from './tsql-settings.ts'
+import { bracketed, namesOf } from './names.ts'
+import { catalogueOf } from './tsql-catalog.ts'
+import { changesOf } from './changes.ts'
+import { bulkLoad } from './tsql-loader.ts'
+import { explain, explainQuery } from './problems.ts'
+import { provision } from './provision.ts'
+import { openSession } from './session.ts'
+import { tsql } from './tokens.ts'
+import { types } from './types.ts'
+
+/** One client's part of a SQL Server. */
+export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
+
+/** As it is of SQL Server, but for statements that another server has in other words. */
+export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): Dialect {
+  const names = namesOf(access)
+  let ownedViews = true
+  return {
+    names,
+    types,
+    catalogue: catalogueOf(access),
+    changes: statements(access, () => ownedViews),
+    publication: 'TRANSACTION',
+    bareNames: 'REWRITTEN',
+    language: tsql,
+    open: (opening) => openSession(access, opening),
+    async provision() {
+      ;({ ownedViews } = await provision(access))
+    },
+    copyRows: (filling, content, signal) => bulkLoad(access, filling, content, signal),
+    explain,
+    explainQuery,
+    page: (place, columns, { limit, offset, order }) =>
+      `select ${columns.map(bracketed).join(', ')} from ${names.place(place)} order by ${orderText(order)} offset ${offset} rows fetch next ${Math.max(1, limit)} rows only`,
+  }
+}
+
+/** As the server has them, where nothing else is wanted: it asks for an order. */
+export const orderText = (order: readonly string[]): string =>
+  order.length > 0 ? order.map(bracketed).join(', ') : '(select null)'
+
+export const openSqlServerWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(sqlServerDialect(access))

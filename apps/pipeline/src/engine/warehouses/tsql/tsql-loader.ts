@@ -1,0 +1,156 @@
+import type { Connection } from 'tedious'
+import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
+import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
+import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './tsql-settings.ts'
+import { bulkCell, decimalBytes } from './bulk-cells.ts'
+import { connected } from './connection.ts'
+import { namesOf } from './names.ts'
+import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
+import type { GrowingBuffer } from '../rows/cell-writer.ts'
+import { digitsOf, isText } from './types.ts'
+
+/** The token before each row; the driver writes that of the first one of a chunk. */
+const rowToken = 0xd1
+
+/** See `Dialect.copyRows`: as one bulk load, which is all there or not at all. */
+export async function bulkLoad(
+  access: ClientAccess,
+  { place, columns, shown }: TableFill,
+  content: LoadContent,
+  signal: AbortSignal,
+): Promise<{ rows: number; bytes: number }> {
+  signal.throwIfAborted()
+  const connection = await connected(access.logins.service)
+  const counted: Counted = { rows: 0, bytes: 0 }
+  const writers = columns.map(({ label, type, nullable, stored }) => ({
+    label,
+    value: bulkCell(stored.dataType, type),
+    none: nullable ? writeNone(type) : undefined,
+  }))
+  let failure: unknown
+  const over = new AbortController()
+  const stopped = AbortSignal.any([signal, over.signal])
+  async function* rows() {
+    try {
+      const tuples = until(stopped, content.rows(columns.map(({ stored }) => stored)))
+      for await (const bytes of encodedTuples(tuples, writers, { place: shown, counted, between: rowToken })) {
+        yield [bytes]
+      }
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  const sent = rows()
+  try {
+    const table = namesOf(access).place(place)
+    const taken = await runBulkLoad(connection, table, columns, sent, signal)
+    if (failure !== undefined) throw failure
+    if (taken !== counted.rows)
+      throw new WarehouseProblem(
+        'WAREHOUSE_REFUSED',
+        `The warehouse has ${taken} rows of ${shown} where ${counted.rows} were sent.`,
+        { retryable: true },
+      )
+    return counted
+  } catch (error) {
+    signal.throwIfAborted()
+    throw failure ?? error
+  } finally {
+    over.abort()
+    connection.close()
+    // A driver that lost its connection asks for no more, and does not say so.
+    void sent.return(undefined).catch(() => {})
+  }
+}
+
+/** A slow source is not asked for more until a piece is full, once nobody wants it. */
+async function* until<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
+  for await (const chunk of chunks) {
+    stopped.throwIfAborted()
+    yield chunk
+  }
+}
+
+/** Answers how many rows the server took. */
+async function runBulkLoad(
+  connection: Connection,
+  table: string,
+  columns: TableFill['columns'],
+  rows: AsyncIterable<Buffer[]>,
+  signal: AbortSignal,
+): Promise<number> {
+  const done = Promise.withResolvers<number>()
+  const load = connection.newBulkLoad(table, { keepNulls: true, lockTable: true }, (error, count) =>
+    error ? done.reject(error) : done.resolve(count ?? 0),
+  )
+  // The driver puts the brackets around it, and nothing else.
+  for (const [index, column] of columns.entries())
+    load.addColumn(column.name.replaceAll(']', ']]'), bulkColumn(column, index), { nullable: column.nullable })
+  connection.on('end', () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
+  const stop = () => connection.close()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    connection.execBulkLoad(load, rows)
+    return await done.promise
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** How each type is announced before the rows of a bulk load: a byte that names it, then what it needs. */
+const announced: Record<SqlType, number[]> = {
+  smallint: [0x26, 2],
+  int: [0x26, 4],
+  bigint: [0x26, 8],
+  bit: [0x68, 1],
+  real: [0x6d, 4],
+  float: [0x6d, 8],
+  date: [0x28],
+  'datetime2(6)': [0x2a, 6],
+  'datetimeoffset(6)': [0x2b, 6],
+}
+
+function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer {
+  const [precision, scale] = digitsOf(type)
+  if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
+  const fixed = announced[type]
+  if (fixed) return Buffer.from(fixed)
+  if (!isText(type)) throw new Error(`Rows of type ${type} are not written.`)
+  const [, length] = /\((\d+)\)$/.exec(type) ?? []
+  const text = Buffer.from([0xe7, 0, 0, 0, 0, 0, 0, 0])
+  text.writeUInt16LE(length === undefined ? 0xffff : 2 * Number(length), 1)
+  collation?.toBuffer().copy(text, 3, 0, 5)
+  return text
+}
+
+/** Whether a NULL of the type is a length of nought, as it is of all but texts. */
+function writeNone(type: SqlType): (out: GrowingBuffer) => void {
+  const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
+  return (out) => {
+    out.bytes.fill(bytes === 1 ? 0 : 0xff, out.at, out.at + bytes)
+    out.at += bytes
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+/**
+ * A column as the driver takes it for a bulk load. The driver makes packets of objects, value by value, and loses digits on the way;
+ * here the first column's value is the bytes of many whole rows, and the others have none.
+ */
+function bulkColumn({ type }: NewColumn, index: number): DataType {
+  return {
+    id: 0,
+    type: 'BYTES',
+    name: 'Bytes',
+    declaration: () => type,
+    generateTypeInfo: ({ collation }) => typeInfo(type, collation),
+    generateParameterLength: () => nothing,
+    *generateParameterData({ value }) {
+      if (index === 0) yield value as Buffer
+    },
+    validate: (value: unknown) => value,
+  }
+}

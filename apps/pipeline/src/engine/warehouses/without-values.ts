@@ -1,8 +1,0 @@
-/** Servers repeat what they could not read, and that may be the value of a secured variable. */
-export function withoutValues(words: string, values: readonly (string | null)[]): string {
-  let left = words.slice(0, 1_500)
-  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
-    if (value && value.length > 3) left = left.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
-    else if (value) left = left.replaceAll(`'${value}'`, 'the value of a variable')
-  return left
-}
