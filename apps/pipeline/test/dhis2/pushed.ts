@@ -1,7 +1,7 @@
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { openDestinations, type Push } from '../../src/engine/destinations/destinations.ts'
 import type { PushReport } from '../../src/engine/destinations/push.ts'
-import type { RejectedRow } from '../../src/engine/destinations/rejected-row.ts'
+import type { RejectedRow } from '../../src/engine/destinations/push.ts'
 import type { Cell, Rows, WarehouseColumn } from '../../src/engine/warehouses/warehouse.ts'
 import { credentials, type Dhis2StandIn } from './dhis2-stand-in.ts'
 

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { createRun } from '../../src/engine/runs/create-run.ts'
+import { createRun } from '../../src/engine/runs/queue-run.ts'
 import { listLogs, listRejectedRows } from '../../src/engine/runs/read-runs.ts'
 import { uploadPath } from '../../src/files/upload-path.ts'
 import { finished, publications } from './large-load.ts'

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { inputsComeFirst, staleInputs } from '../../src/engine/views/inputs.ts'
 import { keepSources } from '../../src/engine/views/sources.ts'
-import { createRun } from '../../src/engine/runs/create-run.ts'
+import { createRun } from '../../src/engine/runs/queue-run.ts'
 import { startStack, type Pipeline, type Stack } from './stack.ts'
 import { spawnWorker, until } from './worker-process.ts'
 

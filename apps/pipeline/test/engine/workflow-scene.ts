@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
-import { claimRun } from '../../src/engine/runs/claim-run.ts'
-import { finishRun, type Outcome } from '../../src/engine/runs/finish-run.ts'
+import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
+import { claimRun } from '../../src/engine/runs/claim.ts'
+import { finishRun, type Outcome } from '../../src/engine/run-lifecycle/finish-run.ts'
 import type { RunMode } from '../../src/engine/runs/runnable.ts'
-import { startRun } from '../../src/engine/runs/start-run.ts'
+import { startRun } from '../../src/engine/run-lifecycle/start-run.ts'
 import type { Stack } from './stack.ts'
 
 export interface Step {

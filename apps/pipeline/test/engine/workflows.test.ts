@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { claimRun } from '../../src/engine/runs/claim-run.ts'
-import { finishRun } from '../../src/engine/runs/finish-run.ts'
-import { advanceDue } from '../../src/engine/workflows/advance-due.ts'
+import { claimRun } from '../../src/engine/runs/claim.ts'
+import { finishRun } from '../../src/engine/run-lifecycle/finish-run.ts'
+import { advanceDue } from '../../src/engine/run-lifecycle/advance-due-workflows.ts'
 import { startStack, type Stack } from './stack.ts'
 import { begin, cancel, finish, jobStates, makeWorkflow, setSteps, underWay } from './workflow-scene.ts'
 

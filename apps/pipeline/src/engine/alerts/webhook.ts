@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto'
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import type { AlertContent } from './alert.ts'
-import { linkTo } from './link.ts'
-import { Refused } from './refused.ts'
+import { linkTo } from './alert.ts'
 
 interface Options {
   url: string
@@ -57,3 +56,14 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
 
 export const signatureOf = (secret: Buffer, signed: string): string =>
   `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`
+
+/** Something did not take an alert. `permanent`: nor will it later. The message is one line without secrets. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  readonly permanent: boolean
+
+  constructor(message: string, permanent: boolean) {
+    super(message)
+    this.permanent = permanent
+  }
+}

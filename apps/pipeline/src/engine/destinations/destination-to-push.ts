@@ -2,8 +2,9 @@ import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
-import { withTargetValues } from './target-values.ts'
-import { type ImportOptions, openTargetSecrets, type Target, targetOf, type TargetSettings } from './target.ts'
+import { type ImportOptions, type Target, type TargetSettings, openTargetSecrets, targetOf } from './target.ts'
+import { namesVariables, replaceVariables } from '../variables/replace.ts'
+import { variablesOf } from '../variables/variables.ts'
 
 /** A destination as its attempt found it. */
 export interface DestinationToPush {
@@ -36,4 +37,14 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
     view,
     pending,
   }
+}
+
+/** The secrets of a target with the values of variables. Throws `VariableProblem` for a name that is not known. */
+export async function withTargetValues<Secrets extends object>(
+  db: Kysely<DB>,
+  client: string,
+  ring: KeyRing,
+  secrets: Secrets,
+): Promise<Secrets> {
+  return namesVariables(secrets) ? replaceVariables(secrets, await variablesOf(db, client, ring)) : secrets
 }

@@ -1,4 +1,4 @@
-import type { RejectedRow } from './rejected-row.ts'
+import type { ImportOptions } from './target.ts'
 
 /** What a push tells while it is under way. */
 export interface PushReport {
@@ -31,4 +31,33 @@ export interface Pushed {
   deleted: number
   /** What DHIS2 warns of, where that is about no row. */
   warning: string | undefined
+}
+
+/** A row of the view that was not taken. Structurally what a run keeps of the rows that it sets aside. */
+export interface RejectedRow {
+  /** Of the view, from 1, in the order in which it was read. */
+  line: number
+  column?: string
+  reason: string
+  /** The value as JSON. */
+  raw: string
+}
+
+const number = (amount: number) => amount.toLocaleString('en')
+const count = (amount: number, noun: string) => `${number(amount)} ${amount === 1 ? noun : `${noun}s`}`
+
+/** What a push that came to its end says of itself. */
+export function whatWasPushed(place: string, pushed: Pushed, { dryRun }: ImportOptions): string {
+  const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
+  if (rows === 0) return `${place} has no rows: nothing was sent.`
+  const without = empty > 0 ? ` ${count(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
+  const refused =
+    rejected > 0
+      ? ` ${count(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} refused, the first for this reason: ${firstRejected ?? 'none is given'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} The run’s rejected rows name them all.`
+      : ''
+  const warns = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
+  if (sent === 0) return `Nothing of ${place} was sent.${without}${refused}`
+  const tense = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
+  const did = `${number(imported)} imported, ${number(updated)} updated, ${number(deleted)} deleted and ${number(ignored)} ignored`
+  return `Sent ${count(sent, 'value')} of ${place}. ${tense} ${did}.${without}${refused}${warns}`
 }

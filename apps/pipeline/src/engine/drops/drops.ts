@@ -2,8 +2,8 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
-import { filledTables } from './filled-tables.ts'
-import { isFilledByAnother, isTableTaken } from './table-taken.ts'
+import { filledTables } from './pipeline-tables.ts'
+import { isFilledByAnother, isTableTaken } from './pipeline-tables.ts'
 
 type Drop = Selectable<WarehouseDrops>
 

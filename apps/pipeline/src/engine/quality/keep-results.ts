@@ -1,7 +1,7 @@
 import { sql, type Kysely, type Selectable } from 'kysely'
 import type { DataQualityResults, DB } from '../../database.ts'
 import type { Claim } from '../runs/claim.ts'
-import { storable } from '../runs/storable.ts'
+import { storable } from '../runs/run-log.ts'
 import type { CheckOutcome } from './run-checks.ts'
 
 type Fence = Pick<Claim, 'id' | 'attempt'>

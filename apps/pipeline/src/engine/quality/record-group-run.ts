@@ -1,11 +1,10 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { consequences } from '../runs/consequences.ts'
-import { storable } from '../runs/storable.ts'
+import { consequences } from '../run-lifecycle/finish-run.ts'
+import { storable } from '../runs/run-log.ts'
 import { columnsOf } from './keep-results.ts'
-import type { CheckOutcome } from './run-checks.ts'
-import type { Verdict } from './verdict.ts'
+import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
 /** Whose run it was, and since when. */
 interface Subject {
@@ -53,4 +52,29 @@ export async function recordGroupRun(
   if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
   await consequences(trx, queue, run)
   return run
+}
+
+/** What all checks of a group come to. OK only if all of them are OK. The message is for whoever sees the run. */
+interface Verdict {
+  status: CheckStatus
+  message: string
+}
+
+/** How many checks a sentence names. */
+const named = 5
+
+export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was looked at.' }
+  const bad = outcomes.filter(({ status }) => status !== 'OK')
+  if (bad.length === 0)
+    return {
+      status: 'OK',
+      message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
+    }
+  const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
+  const said = bad.slice(0, named).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
+  const more = bad.length > named ? ` And ${bad.length - named} more; the results of the run name them.` : ''
+  const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${said.join(' ')}${more}`
+  return { status, message: storable(message, 4_500) }
 }

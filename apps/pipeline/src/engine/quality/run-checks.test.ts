@@ -3,7 +3,7 @@ import { columns, loadAll, never } from '../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../test/scratch-warehouse.ts'
 import { Variables } from '../variables/variables.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouses/warehouse.ts'
-import { hider } from './hide-secured.ts'
+import { hider } from './redact-variables.ts'
 import { type CheckOutcome, runChecks, type Surroundings } from './run-checks.ts'
 
 const scratch = scratchWarehouseForAll()

@@ -1,12 +1,17 @@
-import { storable } from '../runs/storable.ts'
-import type { Rows, UserQuery, Warehouse, WarehouseColumn } from '../warehouses/warehouse.ts'
-import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { storable } from '../runs/run-log.ts'
+import {
+  type Rows,
+  type UserQuery,
+  type Warehouse,
+  type WarehouseColumn,
+  WarehouseProblem,
+} from '../warehouses/warehouse.ts'
 import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
-import { countRows } from './count-rows.ts'
-import { firstRows } from './first-rows.ts'
-import { hider } from './hide-secured.ts'
+import { hider } from './redact-variables.ts'
+import { withoutEnd } from '../../sql-text.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CheckToRun {
   uid: string
@@ -132,4 +137,54 @@ function violationsOf({ rows, violations }: Pick<Found, 'rows' | 'violations'>):
     return 'Rows violate the check; the first is too large to be shown.'
   if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
   return violations === 1 ? '1 row violates the check.' : `${violations.toLocaleString('en')} rows violate the check.`
+}
+
+/** Seconds that a count may take: it is good to know, no more. */
+const patience = 5
+
+/** How many rows a query has that ran just now; undefined where that takes long or cannot be asked. */
+async function countRows(
+  warehouse: Pick<Warehouse, 'query'>,
+  query: UserQuery,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  // A comment in the last line must not swallow the bracket.
+  const text = `select count(*) from (\n${withoutEnd(query.text)}\n) as violations`
+  const counted = await warehouse
+    .query({ ...query, text, limits: { rows: 1, seconds: patience } }, signal)
+    .catch(() => undefined)
+  signal.throwIfAborted()
+  const count = Number(counted?.rows[0]?.[0])
+  return Number.isSafeInteger(count) ? count : undefined
+}
+
+interface First extends Pick<Rows, 'columns' | 'rows'> {
+  /** There are no others. */
+  whole: boolean
+  /** There are none at all. Where not even one can be shown, there are some. */
+  none: boolean
+}
+
+/**
+ * The first rows of a query. While the client's other queries take all turns it waits, so many seconds: whoever has loaded
+ * rows for an hour does not begin anew for that.
+ */
+async function firstRows(
+  warehouse: Pick<Warehouse, 'query'>,
+  query: UserQuery,
+  patience: number,
+  signal: AbortSignal,
+): Promise<First> {
+  const end = performance.now() + patience * 1_000
+  for (;;) {
+    try {
+      const { columns, rows, more, truncated } = await warehouse.query(query, signal)
+      return { columns, rows, whole: !more && !truncated, none: rows.length === 0 }
+    } catch (error) {
+      if (!(error instanceof WarehouseProblem)) throw error
+      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], whole: false, none: false }
+      if (error.code !== 'WAREHOUSE_BUSY' || performance.now() > end) throw error
+      await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
+    }
+  }
 }

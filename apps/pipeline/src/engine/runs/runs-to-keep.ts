@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { runsUnderWay } from './under-way.ts'
+import { underWay } from './states.ts'
 
 /** How long what a failed load leaves is kept at most, and what a run read, where its client wants that. */
 export const keptDays = 7
@@ -18,4 +18,15 @@ export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<st
         and key = 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES' and value = 'RETAIN')`.execute(db)
   for (const { uid } of rows) kept.add(uid)
   return kept
+}
+
+/** The uids of a client's runs that are queued or running. */
+async function runsUnderWay(db: Kysely<DB>, client: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('runs')
+    .select('uid')
+    .where('client', '=', client)
+    .where('state', 'in', [...underWay])
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
 }

@@ -1,3 +1,6 @@
+import type { Selectable } from 'kysely'
+import type { Runs } from '../../database.ts'
+
 /** Every state that a run can be in, and where it may go from there. */
 const transitions = {
   QUEUED: ['RUNNING', 'FAILED', 'CANCELLED'],
@@ -20,3 +23,6 @@ export function before(state: RunState): RunState[] {
   const states = Object.keys(transitions) as RunState[]
   return states.filter((from) => (transitions[from] as readonly string[]).includes(state))
 }
+
+/** The row of a run that has ended, for any reason. */
+export type EndedRun = Selectable<Runs>

@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import type { Place, ViewDefinition } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { pendingReason } from './pending-views.ts'
-import { selectsAll } from './select-all.ts'
+import { sqlPieces } from '../variables/sql-pieces.ts'
 
 /** Seconds for one statement, and milliseconds for all of them. The person who saves a view waits for both. */
 const patience = { seconds: 8, whole: 20_000 }
@@ -70,4 +70,12 @@ export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string
     .where((eb) => eb(eb.cast<string>('uid', 'text'), '=', uid))
     .executeTakeFirst()
   return known === undefined
+}
+
+/** Whether the columns of a query may be those of its tables: it has `select *`, `t.*` or `table t`. */
+export function selectsAll(query: string): boolean {
+  const code = [...sqlPieces(query)]
+    .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))
+    .join('')
+  return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)
 }

@@ -7,7 +7,7 @@ import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver } from './make-view.ts'
 import { keepPending, pendingReason } from './pending-views.ts'
-import { selectsAll } from './select-all.ts'
+import { selectsAll } from './make-view.ts'
 import { keepSources, knowsSources } from './sources.ts'
 
 /** Seconds that one statement may take in a run. */

@@ -6,10 +6,10 @@ import { definitionOf, memoryFor } from '../../source-definition.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
-import { openMeter } from '../runs/meter.ts'
-import { tellProgress } from '../runs/progress-lines.ts'
-import { openRejectedRows } from '../runs/rejected.ts'
-import { keepPlan } from '../runs/keep-plan.ts'
+import { openMeter } from '../runs/progress-meter.ts'
+import { tellProgress } from '../runs/progress-meter.ts'
+import { openRejectedRows } from '../runs/rejected-rows.ts'
+import { keepPlan } from '../run-lifecycle/finish-run.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import { forgetStagedLoads } from '../runs/staged-loads.ts'
 import type { Report } from '../sources/source.ts'
@@ -19,17 +19,24 @@ import { type PlannedTable, type PlanOptions, type Warehouse, WarehouseProblem }
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
-import { variablesOf } from '../variables/stored.ts'
+import { variablesOf } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
-import { warehouseLanguage } from '../variables/warehouse-language.ts'
-import { ownTables } from './own-tables.ts'
+import { warehouseLanguage } from '../variables/sql-language.ts'
+import { ownTables } from './pipeline-to-load.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
-import { describeFile, type Hints, whatChanged, describeHints, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import {
+  describeFile,
+  type Hints,
+  whatChanged,
+  describeHints,
+  whatWasLoaded,
+  whatWouldChange,
+} from './load-messages.ts'
 import { RunHints } from './run-hints.ts'
 import { restored, restorePipeline } from './restore-pipeline.ts'
-import { patience } from './silent-source.ts'
-import { sourceToRead } from './source-to-read.ts'
+import { patience } from './source-idle-timeout.ts'
+import { sourceToRead } from './pipeline-to-load.ts'
 import {
   adoptStagedRun,
   type Counts,
@@ -39,8 +46,8 @@ import {
   readReadingState,
   type StagedRun,
 } from './staged-run.ts'
-import { tablesThere } from './tables-there.ts'
-import type { Attempt, Success, Work, WorkParts } from './work.ts'
+import { tablesThere } from './published-tables.ts'
+import type { Attempt, Success, Work, WorkParts } from './run-handler.ts'
 
 /**
  * From the source into the client's warehouse, as far as a dry run goes, or back to what was there before. A run that an earlier attempt has published is answered

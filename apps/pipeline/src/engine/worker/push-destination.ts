@@ -1,10 +1,10 @@
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { readDestination } from '../destinations/destination-to-push.ts'
-import { whatWasPushed } from '../destinations/sentences.ts'
-import { openMeter } from '../runs/meter.ts'
-import { tellProgress } from '../runs/progress-lines.ts'
-import { openRejectedRows } from '../runs/rejected.ts'
-import type { Attempt, Success, Work, WorkParts } from './work.ts'
+import { whatWasPushed } from '../destinations/push.ts'
+import { openMeter } from '../runs/progress-meter.ts'
+import { tellProgress } from '../runs/progress-meter.ts'
+import { openRejectedRows } from '../runs/rejected-rows.ts'
+import type { Attempt, Success, Work, WorkParts } from './run-handler.ts'
 
 /** Rows in memory at once, besides those that are on their way. */
 const pageRows = 2_000

@@ -1,17 +1,17 @@
 import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
-import { ambiguousRefused, refusedByAny } from '../quality/ambiguous-refused.ts'
-import { checksOfGroup } from '../quality/checks-of-group.ts'
+import { ambiguousRefused, refusedByAny } from '../quality/check-refusals.ts'
+import { checksOfGroup } from '../quality/check-inputs.ts'
 import { forgetResults, keepResult } from '../quality/keep-results.ts'
-import { oldRowsRefused } from '../quality/old-rows-refused.ts'
+import { oldRowsRefused } from '../quality/check-refusals.ts'
 import { qualityFailed } from '../quality/record-group-run.ts'
 import { type CheckOutcome, runChecks } from '../quality/run-checks.ts'
-import { valuesFor } from '../quality/values.ts'
-import { verdictOn } from '../quality/verdict.ts'
+import { valuesFor } from '../quality/check-inputs.ts'
+import { verdictOn } from '../quality/record-group-run.ts'
 import type { PublishOptions, Warehouse } from '../warehouses/warehouse.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
 import { logOutcome, patience, queuedLimits } from './run-check-group.ts'
-import type { Attempt, WorkParts } from './work.ts'
+import type { Attempt, WorkParts } from './run-handler.ts'
 
 /**
  * Lets rows be published only if the pipeline's group of checks finds nothing in them. Undefined without a group. Throws

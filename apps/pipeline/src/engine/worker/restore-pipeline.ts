@@ -2,9 +2,9 @@ import { isToBeDropped } from '../drops/drops.ts'
 import { type Kind, assertUndo } from '../warehouses/kinds.ts'
 import { type Publication, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { readPipeline } from './pipeline-to-load.ts'
-import { whatChanged, whatWasRestored } from './sentences.ts'
-import { tablesThere } from './tables-there.ts'
-import type { Attempt, Success, WorkParts } from './work.ts'
+import { whatChanged, whatWasRestored } from './load-messages.ts'
+import { tablesThere } from './published-tables.ts'
+import type { Attempt, Success, WorkParts } from './run-handler.ts'
 
 /**
  * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the

@@ -1,14 +1,14 @@
 import { LoadProblem } from '../loads/load-feeds.ts'
-import { ambiguousRefused } from '../quality/ambiguous-refused.ts'
-import { checksOfGroup } from '../quality/checks-of-group.ts'
+import { ambiguousRefused } from '../quality/check-refusals.ts'
+import { checksOfGroup } from '../quality/check-inputs.ts'
 import { forgetResults, keepResult } from '../quality/keep-results.ts'
 import { qualityFailed } from '../quality/record-group-run.ts'
 import { type CheckOutcome, runChecks } from '../quality/run-checks.ts'
-import { openInput } from '../quality/sealed-input.ts'
-import { valuesFor } from '../quality/values.ts'
-import { verdictOn } from '../quality/verdict.ts'
-import type { RunLog } from '../runs/log.ts'
-import type { Attempt, Success, Work, WorkParts } from './work.ts'
+import { openInput } from '../quality/check-inputs.ts'
+import { valuesFor } from '../quality/check-inputs.ts'
+import { verdictOn } from '../quality/record-group-run.ts'
+import type { RunLog } from '../runs/run-log.ts'
+import type { Attempt, Success, Work, WorkParts } from './run-handler.ts'
 
 /** Of each check, where nobody waits for it. */
 export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }

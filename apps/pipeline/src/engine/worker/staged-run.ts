@@ -10,7 +10,7 @@ import type { FeedMemory } from '../warehouses/shape/feed-memory.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { failureOf, firstError } from './failure.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
-import type { Attempt } from './work.ts'
+import type { Attempt } from './run-handler.ts'
 
 /** What a run says about its rows, besides what the ledger has. */
 export interface Counts {

@@ -3,7 +3,7 @@ import type { Logger } from '@sluice/process'
 import type { Delivery, WorkerQueue } from '../queue/job-queue.ts'
 import { type Ended, executeRun, HandedBack } from './execute-run.ts'
 import type { WorkerMetrics } from './metrics.ts'
-import type { WorkParts } from './work.ts'
+import type { WorkParts } from './run-handler.ts'
 
 export interface Worker {
   /** Takes no more runs, hands those in hand back to the queue, and answers when they are. 16 seconds at most. */

@@ -1,8 +1,7 @@
-import { sql, type Selectable, type Transaction } from 'kysely'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
-import type { Importance, Level } from '../runs/log.ts'
-import { storable } from '../runs/storable.ts'
-import type { ErrorStrategy, JobState, RunJob } from './next.ts'
+import { type Importance, type Level, storable } from '../runs/run-log.ts'
+import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 
 /** The row of a workflow's run, locked. */
 export type WorkflowRun = Selectable<Runs>
@@ -67,4 +66,13 @@ export async function tell(
       message: storable(message, 10_000),
     })
     .execute()
+}
+
+/** Names of the workflows that run this, five at most, in their order. What they name cannot be deleted. */
+export async function usedByWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select name from workflows
+    where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})
+    order by name limit 5`.execute(db)
+  return rows.map(({ name }) => name)
 }

@@ -1,17 +1,17 @@
 import type { Rows } from '../../warehouses/warehouse.ts'
-import { again, type Patience, patience as usual } from '../again.ts'
+import { again, type Patience, patience as usual } from '../retry.ts'
 import { type ChunkLimits, chunksOf, type Item } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { Pushed, PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2 } from './ask.ts'
+import type { Dhis2 } from './dhis2-client.ts'
 import { fieldPlaces } from './columns.ts'
-import { judged } from './conflicts.ts'
-import { type DataSetOf, dataSetsOf, oneDataSetFrom } from './data-sets.ts'
+import { judged } from './import-summary.ts'
+import { type DataSetOf, dataSetsOf, oneDataSetFrom } from './metadata.ts'
 import { dataValues } from './data-values.ts'
 import type { ImportSummary } from './import-summary.ts'
 import { type DataSet, sendChunk } from './send-chunk.ts'
-import { mayImport, systemOf } from './system.ts'
+import { mayImport, systemOf } from './metadata.ts'
 
 /** Requests of 10,000 values are what DHIS2 was made for; 4 MB are what most proxies let through. */
 const limitsAtFirst: ChunkLimits = { values: 10_000, bytes: 4_000_000 }

@@ -1,9 +1,9 @@
-import { again, type Patience } from '../again.ts'
+import { again, type Patience } from '../retry.ts'
 import type { ChunkLimits, Item } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2 } from './ask.ts'
+import type { Dhis2 } from './dhis2-client.ts'
 import { type ImportSummary, importSummaryOf, messageOf } from './import-summary.ts'
 
 /** Fewer values than these are not worth another halving: the trouble is another. */

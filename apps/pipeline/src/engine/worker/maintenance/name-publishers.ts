@@ -1,0 +1,24 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../../../database.ts'
+import type { IdentityLookups } from '../../../identity/lookups.ts'
+import type { Duty } from './maintenance.ts'
+
+interface Parts {
+  db: Kysely<DB>
+  identity: Pick<IdentityLookups, 'letPublish'>
+}
+
+/** Has the identity service give the clients that published before it took a domain that domain: once, after an upgrade. */
+export function namePublishers({ db, identity }: Parts): Duty {
+  return {
+    name: 'dataset publishers',
+    async run() {
+      const rows = await db.selectFrom('dataset_publishers').select('client').limit(1000).execute()
+      if (rows.length === 0) return 0
+      const clients = rows.map(({ client }) => client)
+      await identity.letPublish(clients)
+      await db.deleteFrom('dataset_publishers').where('client', 'in', clients).execute()
+      return clients.length
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../../database.ts'
+import type { JobQueue } from '../../queue/job-queue.ts'
+import type { Duty } from './maintenance.ts'
+
+const page = 500
+
+/**
+ * Queues the runs again that are under way but that the queue no longer knows: it gave up on them, or was restored from
+ * another backup than they. A worker then takes them up, or fails them when they were tried too often.
+ */
+export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): Duty {
+  return {
+    name: 'missing jobs',
+    async run(signal) {
+      let sent = 0
+      for (let last = 0; ; ) {
+        signal.throwIfAborted()
+        const runs = await db
+          .selectFrom('runs as r')
+          .innerJoin('runnables as s', 's.id', 'r.runnable_id')
+          .select(['r.id', 'r.uid', 'r.client'])
+          .where('r.id', '>', last)
+          // A workflow's run is in nobody's hands.
+          .where('s.kind', '<>', 'WORKFLOW')
+          .where(sql<boolean>`
+            (r.state = 'QUEUED' and r.created_at < now() - interval '1 minute')
+            or (r.state = 'RUNNING' and r.heartbeat_at < now() - interval '2 minutes')`)
+          .where('r.state', 'in', ['QUEUED', 'RUNNING'])
+          .orderBy('r.id')
+          .limit(page)
+          .execute()
+        if (runs.length > 0) sent += await queue.sendMissing(db, runs)
+        if (runs.length < page) return sent
+        last = runs.at(-1)!.id
+      }
+    },
+  }
+}
