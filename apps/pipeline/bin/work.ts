@@ -8,7 +8,7 @@ import { catalogueClient } from '../src/catalogue-client.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { armFailpoints } from '../src/engine/failpoints.ts'
-import { keepPostingAlerts } from '../src/engine/alerts/send-alerts.ts'
+import { startSendingAlerts } from '../src/engine/alerts/send-alerts.ts'
 import { webhook } from '../src/engine/alerts/webhook.ts'
 import { openDatasets } from '../src/engine/datasets/open-datasets.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
@@ -31,11 +31,11 @@ import { pruneLedgers } from '../src/engine/worker/maintenance/maintain-warehous
 import { queueMissingRuns } from '../src/engine/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../src/engine/worker/maintenance/remove-unused-files.ts'
 import { sweepStaging } from '../src/engine/worker/maintenance/maintain-warehouses.ts'
-import { startJanitor } from '../src/engine/worker/maintenance/maintenance.ts'
+import { startMaintenance } from '../src/engine/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
-import { advanceDue } from '../src/engine/run-lifecycle/advance-due-workflows.ts'
+import { advanceDueWorkflows } from '../src/engine/run-lifecycle/advance-due-workflows.ts'
 import { filesPart } from '../src/files/files-part.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
@@ -124,7 +124,7 @@ await main(async () => {
     redaction,
     logger,
     metrics,
-    clientStands: async (uid) => {
+    isClientActive: async (uid) => {
       if (uid === catalogueClient) return true
       // Nobody can tell while the identity service is away: then what was asked for is done.
       const client = await identity.client(uid).catch(() => 'unknown' as const)
@@ -132,11 +132,11 @@ await main(async () => {
     },
   })
   keepReaderThreads()
-  const janitor = startJanitor({
+  const maintenance = startMaintenance({
     db,
     logger,
     metrics,
-    duties: [
+    jobs: [
       queueMissingRuns({ db, queue }),
       dropDeleted({ db, warehouses, logger }),
       sweepStaging({ db, warehouses }),
@@ -156,11 +156,11 @@ await main(async () => {
     clients: (uids) => identity.clients(uids),
     logger,
     metrics: schedulerMetrics(registry),
-    also: [{ name: 'workflows', run: () => advanceDue(db, queue) }],
+    also: [{ name: 'workflows', run: () => advanceDueWorkflows(db, queue) }],
   })
   const { ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET: secret, OUTGOING_ALLOWED: allowed } = config
   const publicUrl = config.PIPELINE_PUBLIC_URL
-  const alerts = keepPostingAlerts({
+  const alerts = startSendingAlerts({
     db,
     logger,
     publicUrl,
@@ -178,7 +178,7 @@ await main(async () => {
   const steps = [
     { name: 'scheduler', stop: () => scheduler.stop() },
     { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
-    { name: 'janitor', stop: () => janitor.stop() },
+    { name: 'maintenance', stop: () => maintenance.stop() },
     { name: 'alerts', stop: () => alerts.stop() },
     { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },

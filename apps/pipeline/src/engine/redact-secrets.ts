@@ -1,6 +1,6 @@
 /**
- * A text of a server as one line of 500 characters at most, without what is secret. Servers like to say back what they were sent. Whole
- * words alone are hidden: a part of another word would show what the secret is.
+ * Returns a function that makes a server's text one line of at most 500 characters without the secrets, because servers repeat
+ * what they receive. It replaces whole words only: a replaced part of another word would reveal the secret.
  */
 export function wordsWithout(secrets: readonly string[]): (text: string) => string {
   const spellings = [...new Set(secrets.filter((secret) => secret.length > 2).flatMap(spellingsOf))]
@@ -13,7 +13,7 @@ export function wordsWithout(secrets: readonly string[]): (text: string) => stri
       .slice(0, 500)
 }
 
-/** A pattern that finds a text only where no letter or digit goes on before or behind it. */
+/** Returns a pattern that matches a text only if no letter or digit precedes or follows it. */
 export function wholeWords(text: string): string {
   const isWord = (sign: string | undefined) => sign !== undefined && /[\p{L}\p{N}_]/u.test(sign)
   const [first, last] = [[...text][0], [...text].at(-1)]
@@ -28,7 +28,7 @@ const spellingsOf = (secret: string): string[] => [
   Buffer.from(secret).toString('base64'),
 ]
 
-/** The name and message of an error's own cause, without `secrets`; nothing where it has no cause. */
+/** Returns the name and message of an error's cause without `secrets`; an empty object if it has no cause. */
 export function causeOf({ cause }: Error, secrets: readonly string[]): { cause?: string } {
   return cause instanceof Error ? { cause: wordsWithout(secrets)(`${cause.name}: ${cause.message}`) } : {}
 }

@@ -13,7 +13,7 @@ import { keepMonths } from '../../src/engine/worker/maintenance/delete-old-runs.
 import { queueMissingRuns } from '../../src/engine/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../../src/engine/worker/maintenance/remove-unused-files.ts'
 import { sweepStaging } from '../../src/engine/worker/maintenance/maintain-warehouses.ts'
-import { alone, startJanitor } from '../../src/engine/worker/maintenance/maintenance.ts'
+import { withMaintenanceLock, startMaintenance } from '../../src/engine/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../../src/engine/worker/metrics.ts'
 import { uploadPath, uploadsDirectory } from '../../src/files/upload-path.ts'
 import { columns, never } from '../rows.ts'
@@ -43,27 +43,27 @@ async function ended(pipeline: Pipeline, state: 'OK' | 'FAILED', daysAgo: number
   return run.id
 }
 
-describe('the janitor', () => {
-  it('does its duties in one process at a time, and goes on when one fails', async () => {
+describe('maintenance', () => {
+  it('does its jobs in one process at a time, and goes on when one fails', async () => {
     const done: string[] = []
     const duty = (name: string, act: () => void) => ({ name, run: async () => (act(), done.push(name)) })
-    const duties = [
+    const jobs = [
       duty('broken', () => {
         throw new Error('broken')
       }),
       duty('whole', () => {}),
     ]
     const metrics = workerMetrics(createMetrics('test'))
-    const janitor = startJanitor({ db: stack.db, duties, logger, metrics, every: 20 })
+    const maintenance = startMaintenance({ db: stack.db, jobs, logger, metrics, every: 20 })
     await until(() => done.length > 2)
-    await janitor.stop()
+    await maintenance.stop()
     expect(new Set(done)).toEqual(new Set(['whole']))
     let second: boolean | undefined
-    await alone(stack.db, async () => {
-      second = await alone(stack.db, async () => {})
+    await withMaintenanceLock(stack.db, async () => {
+      second = await withMaintenanceLock(stack.db, async () => {})
     })
     expect(second).toBe(false)
-    expect(await alone(stack.db, async () => {})).toBe(true)
+    expect(await withMaintenanceLock(stack.db, async () => {})).toBe(true)
   })
 
   it('queues runs again that the queue has forgotten, and no others', async () => {

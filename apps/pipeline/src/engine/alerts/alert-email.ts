@@ -5,13 +5,13 @@ import type { AlertContent } from './alert.ts'
 import { commandFor } from './alert.ts'
 import { mostMailsPerHour } from './write-alerts.ts'
 
-/** What a mail about a run says, or about the lack of one. `publicUrl` is what people call the pipeline service. */
-export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
+/** Returns the email for an alert. `publicUrl` is the public address of the pipeline service. */
+export function alertEmail(alert: AlertContent, publicUrl: string): Letter {
   const { event = 'FAILED', kind, run, errorCode, leftOutUntil } = alert
   const noun = nounOf[kind]
   const subject = `${noun} ${oneLine(alert.name, 80)}`
   const called = `The ${noun} "${oneLine(alert.name, 120)}"`
-  const { title, sentences } = wordsOf[event](alert, called)
+  const { title, sentences } = textOf[event](alert, called)
   const message = oneLine(alert.message, 2_000)
   const code = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
   return {
@@ -24,7 +24,7 @@ export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
       ...(leftOutUntil === undefined
         ? []
         : [
-            `Your organisation gets at most ${mostMailsPerHour} such mails an hour, and this is the last one. Others are left out until ${moment(leftOutUntil)}: look at the status of your other objects.`,
+            `Your organisation gets at most ${mostMailsPerHour} such mails an hour, and this is the last one. No further ones are sent until ${moment(leftOutUntil)}: look at the status of your other objects.`,
           ]),
     ],
     command: {
@@ -35,37 +35,38 @@ export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
   }
 }
 
-interface Words {
+interface EmailText {
   title: string
   sentences: string[]
 }
 
-const wordsOf: Readonly<Record<NonNullable<AlertContent['event']>, (alert: AlertContent, called: string) => Words>> = {
-  FAILED: ({ finished, failures }, called) => ({
-    title: 'Failed',
-    sentences: [`${called} failed on ${moment(finished)}.`, ...sinceLast(failures, 'It has failed')],
-  }),
-  WARNING: ({ finished, failures }, called) => ({
-    title: 'Warning',
-    sentences: [
-      `${called} ended with a warning on ${moment(finished)}.`,
-      ...sinceLast(failures, 'It has ended with a warning'),
-    ],
-  }),
-  NO_SUCCESS: ({ hours = 0, lastSuccess, message }, called) => ({
-    title: `No success for ${hoursOf(hours)}`,
-    sentences: [
-      `${called} has a schedule and had no successful run for ${hoursOf(hours)}. ${
-        lastSuccess ? `The last one ended on ${moment(lastSuccess)}.` : 'It has never run successfully.'
-      }`,
-      ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
-    ],
-  }),
-  RECOVERED: ({ finished }, called) => ({
-    title: 'OK again',
-    sentences: [`${called} is OK again: it ran successfully on ${moment(finished)}.`],
-  }),
-}
+const textOf: Readonly<Record<NonNullable<AlertContent['event']>, (alert: AlertContent, called: string) => EmailText>> =
+  {
+    FAILED: ({ finished, failures }, called) => ({
+      title: 'Failed',
+      sentences: [`${called} failed on ${moment(finished)}.`, ...sinceLast(failures, 'It has failed')],
+    }),
+    WARNING: ({ finished, failures }, called) => ({
+      title: 'Warning',
+      sentences: [
+        `${called} ended with a warning on ${moment(finished)}.`,
+        ...sinceLast(failures, 'It has ended with a warning'),
+      ],
+    }),
+    NO_SUCCESS: ({ hours = 0, lastSuccess, message }, called) => ({
+      title: `No success for ${hoursOf(hours)}`,
+      sentences: [
+        `${called} has a schedule and had no successful run for ${hoursOf(hours)}. ${
+          lastSuccess ? `The last one ended on ${moment(lastSuccess)}.` : 'It has never run successfully.'
+        }`,
+        ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
+      ],
+    }),
+    RECOVERED: ({ finished }, called) => ({
+      title: 'OK again',
+      sentences: [`${called} is OK again: it ran successfully on ${moment(finished)}.`],
+    }),
+  }
 
 const sinceLast = (times: number, what: string): string[] =>
   times > 1
@@ -79,7 +80,7 @@ const oneLine = (text: string, most: number): string => {
   return plain.length <= most ? plain : `${plain.slice(0, most - 1).toWellFormed()}…`
 }
 
-/** `22 November 2026, 01:16 UTC`: readers may be in another zone than their organisation. */
+/** Formats a time in UTC, because readers may be in another zone than their organisation: `22 November 2026, 01:16 UTC`. */
 const moment = (iso: string): string => {
   const date = new Date(iso)
   const day = date.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })

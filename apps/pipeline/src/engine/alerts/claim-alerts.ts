@@ -3,8 +3,8 @@ import type { DB } from '../../database.ts'
 import type { AlertContent, Channel } from './alert.ts'
 import { Semaphore } from '@sluice/process'
 
-/** An alert that this process is to send now. */
-export interface Claimed {
+/** An alert that this process has leased to send it. */
+export interface ClaimedAlert {
   id: number
   uid: string
   client: string
@@ -13,12 +13,12 @@ export interface Claimed {
   content: AlertContent
   created_at: Date
   tries: number
-  /** A day old: this try is its last. */
+  /** Whether this is the last attempt, because the alert is a day old. */
   last: boolean
 }
 
-/** Seconds after which an alert that another process took is taken for lost with it. Longer than any try. */
-const lease = 75
+/** Seconds until the lease of an alert expires. Longer than any attempt. */
+const leaseSeconds = 75
 
 const isDue = (channel: Channel) =>
   sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
@@ -33,9 +33,9 @@ export async function listDueClients(db: Kysely<DB>, channel: Channel): Promise<
  * Leases the client's oldest due alert, so that no other process takes it. An alert waits for a worker that has its channel. If the
  * process ends before it records the outcome, the lease expires and the alert is sent again with the same id: at-least-once delivery.
  */
-export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<Claimed | undefined> {
-  const { rows } = await sql<Claimed>`
-    update alerts set tries = tries + 1, try_after = now() + make_interval(secs => ${lease})
+export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<ClaimedAlert | undefined> {
+  const { rows } = await sql<ClaimedAlert>`
+    update alerts set tries = tries + 1, try_after = now() + make_interval(secs => ${leaseSeconds})
     where id = (
       select id from alerts where ${isDue(channel)} and client = ${client}
       order by try_after, id limit 1 for update skip locked)
@@ -44,14 +44,14 @@ export async function claimAlert(db: Kysely<DB>, channel: Channel, client: strin
   return rows[0]
 }
 
-export async function markSent(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+export async function markSent(db: Kysely<DB>, { id }: ClaimedAlert): Promise<void> {
   await sql`update alerts set sent_at = now(), last_problem = null where id = ${id}`.execute(db)
 }
 
-/** It is tried again after 10 seconds, then three times as long each time, up to an hour; or never, where that is of no use. */
+/** Schedules the next attempt: after 10 seconds, tripled each time, up to an hour. Gives up after a permanent or last failure. */
 export async function markFailed(
   db: Kysely<DB>,
-  { id, tries, last }: Claimed,
+  { id, tries, last }: ClaimedAlert,
   { message, permanent }: { message: string; permanent: boolean },
 ): Promise<void> {
   const seconds = Math.min(3_600, 10 * 3 ** (tries - 1)) * (0.8 + Math.random() * 0.4)
@@ -61,14 +61,14 @@ export async function markFailed(
     where id = ${id}`.execute(db)
 }
 
-/** This process stops before it could send it: another may at once, and it was no try. */
-export async function giveBack(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+/** Releases the lease of an alert when this process stops. The attempt does not count. */
+export async function releaseAlert(db: Kysely<DB>, { id }: ClaimedAlert): Promise<void> {
   await sql`update alerts set try_after = now(), tries = tries - 1 where id = ${id}`.execute(db)
 }
 
 /**
- * Ends the waiting of alerts that no worker could send for a day, so that none has their channel: those to the operator are deleted,
- * mails are kept with the reason. Until a day has gone by, a worker that has the channel may only be starting.
+ * Gives up alerts that no worker could send for a day, because no worker has their channel. Deletes alerts to the operator, and
+ * keeps mails with the reason. Within a day, a worker with the channel may still start.
  */
 export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   const old = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
@@ -77,7 +77,7 @@ export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason:
   else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${old}`.execute(db)
 }
 
-/** Says of mails that wait why they do. */
+/** Stores the reason why mails wait. */
 export async function noteWaiting(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   await sql`update alerts set last_problem = ${reason}
     where channel = ${channel} and sent_at is null and given_up_at is null and last_problem is null and tries = 0`.execute(
@@ -93,7 +93,7 @@ interface Slots {
 }
 
 /** A claimed alert. Dispose of it when the attempt to send has ended. */
-export type FairClaim = Disposable & { alert: Claimed }
+export type FairClaim = Disposable & { alert: ClaimedAlert }
 
 /** Claims alerts of one channel, round robin by client, least recently served first. */
 export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {

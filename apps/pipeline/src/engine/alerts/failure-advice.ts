@@ -5,10 +5,9 @@ const oldRows = 'The rows of the last good run are still there.'
 
 const checkSettings = 'Check the address and the account in its settings, test the connection, then run it again.'
 const checkFile = `Correct the file or the settings of how it is read, then run it again. ${oldRows}`
-const wait =
-  'It needs nothing from you if this passes by itself: the next scheduled run tries again. Otherwise run it again.'
+const wait = 'The cause may be temporary: the next scheduled run tries again. If it fails again, check its cause.'
 
-/** What to do about a failure, by its code; codes without an entry have the advice of their chapter. */
+/** Advice for a failure by its code. Codes without an entry have the advice of their chapter. */
 const byCode: Readonly<Record<string, string>> = {
   AUTHENTICATION_FAILED: 'Enter the current user name and password or token in its settings, then run it again.',
   CREDENTIALS_MISSING: 'Enter the user name and password or token in its settings, then run it again.',
@@ -49,7 +48,7 @@ const byChapter: Readonly<Record<string, string>> = {
 
 const anyFailure = 'Correct what the message says, then run it again.'
 
-/** One or two sentences for a reader who knows the purpose of the pipeline, but not how it works. */
+/** Returns one or two sentences for readers who know the purpose of the pipeline, but not how it works. */
 export function adviceFor({ event, kind, errorCode }: Pick<AlertContent, 'event' | 'kind' | 'errorCode'>): string {
   switch (event) {
     case 'RECOVERED':

@@ -5,15 +5,15 @@ import type { EndedRun } from '../runs/states.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
 import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
 
-/** A client's own list is bounded; this is so that no other way to write it makes a thousand letters of one failure. */
+/** Maximum number of recipients of one alert, even if the setting was written without its own limit. */
 export const mostRecipients = 50
 
 const hour = 3_600_000
 
 /**
- * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
- * to the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores load nothing, and their caller
- * reads the result, so neither is reported.
+ * Writes the alerts about an ended run in the transaction of its end: mails to the addresses of its client, and for failures a
+ * call of the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores are not reported, because their
+ * caller reads the result.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
@@ -178,10 +178,10 @@ export async function mailLimit(
 }
 
 /**
- * What the log of a failed run says where no mail goes out and its client has addresses that would hear of it; undefined where
- * nobody would. The job of a workflow is told of by the workflow.
+ * Returns a log line for a failed run if its client has mail addresses but the service has no mail server; undefined otherwise.
+ * Jobs of a workflow get none, because the workflow reports them.
  */
-export async function unmailed(
+export async function explainMissingMail(
   db: Kysely<DB>,
   { id, client }: { id: number; client: string },
 ): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { consequences } from '../run-lifecycle/finish-run.ts'
+import { onRunFinished } from '../run-lifecycle/finish-run.ts'
 import { storable } from '../runs/run-log.ts'
 import { columnsOf } from './keep-results.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
@@ -50,7 +50,7 @@ export async function recordGroupRun(
     .executeTakeFirstOrThrow()
   const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...columnsOf(outcome) }))
   if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
-  await consequences(trx, queue, run)
+  await onRunFinished(trx, queue, run)
   return run
 }
 

@@ -1,16 +1,16 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { consequences } from './finish-run.ts'
+import { onRunFinished } from './finish-run.ts'
 import { before, underWay } from '../runs/states.ts'
-import { type WorkflowRun, tell } from '../workflows/workflow-run.ts'
+import { type WorkflowRun, writeWorkflowLog } from '../workflows/workflow-run.ts'
 
-type Which = { runnableId: number } | { id: number }
+type RunSelector = { runnableId: number } | { id: number }
 
 /**
- * Cancels the run that is queued or running, if there is one. That holds at once: nothing is published any
- * more. Its worker notices at its next pulse, a second later at most, and clears up. The jobs of a workflow are
- * cancelled with it.
+ * Cancels the queued or running run of an object, if there is one. It takes effect immediately: the run publishes nothing any
+ * more. Its worker notices at the next heartbeat, at most one second later, and cleans up. The jobs of a workflow are cancelled
+ * with it.
  */
 export async function cancelRun(
   trx: Transaction<DB>,
@@ -21,30 +21,34 @@ export async function cancelRun(
   return cancel(trx, queue, { runnableId })
 }
 
-const whatStays = sql<string>`'The run was cancelled.' || case (select kind from runnables r where r.id = runs.runnable_id)
+const cancellationMessage = sql<string>`'The run was cancelled.' || case (select kind from runnables r where r.id = runs.runnable_id)
   when 'DATA_PIPELINE' then ' The old data stays.'
   when 'VIEW' then ' The old data stays.'
   when 'DESTINATION' then ' What was sent before stays sent.'
   else '' end`
 
-async function cancel(trx: Transaction<DB>, queue: JobQueue, which: Which): Promise<Selectable<Runs> | undefined> {
+async function cancel(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  which: RunSelector,
+): Promise<Selectable<Runs> | undefined> {
   const [column, key] = 'id' in which ? (['id', which.id] as const) : (['runnable_id', which.runnableId] as const)
   const run = await trx
     .updateTable('runs')
-    .set({ state: 'CANCELLED', finished_at: sql`now()`, message: whatStays, error_code: null })
+    .set({ state: 'CANCELLED', finished_at: sql`now()`, message: cancellationMessage, error_code: null })
     .where(column, '=', key)
     .where('state', 'in', before('CANCELLED'))
     .returningAll()
     .executeTakeFirst()
   if (!run) return undefined
-  for (const id of await abandonJobs(trx, run)) await cancel(trx, queue, { id })
-  await consequences(trx, queue, run)
+  for (const id of await cancelJobs(trx, run)) await cancel(trx, queue, { id })
+  await onRunFinished(trx, queue, run)
   return run
 }
 
 /**
- * Locks the jobs' runs of a workflow's run that is under way, before that run itself is: in the order in which their ends
- * lock them, so that neither waits for the other in a circle.
+ * Locks the runs of a running workflow's jobs before the workflow's own run. The order is the same as at the end of a run, which
+ * avoids deadlocks.
  */
 async function lockJobs(trx: Transaction<DB>, workflow: number): Promise<void> {
   await sql`
@@ -55,10 +59,10 @@ async function lockJobs(trx: Transaction<DB>, workflow: number): Promise<void> {
 }
 
 /**
- * The run was cancelled: its jobs are waited for no longer, and left out where they have not begun. Answers the runs that
- * were begun for it and are under way, to be cancelled; those that others asked for go on.
+ * Ends the jobs of a cancelled workflow run: running ones are cancelled, waiting ones are skipped. Returns the ids of the runs
+ * that the workflow started and that must be cancelled too; runs that were started otherwise continue.
  */
-async function abandonJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<number[]> {
+async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<number[]> {
   const { rows } = await sql<{ child_run_id: number | null }>`
     update workflow_run_jobs set due_at = null,
       state = case state when 'WAITING' then 'SKIPPED' else 'CANCELLED' end,
@@ -66,15 +70,15 @@ async function abandonJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<numb
     where run_id = ${run.id} and state in ('WAITING', 'RUNNING')
     returning child_run_id`.execute(trx)
   if (rows.length === 0) return []
-  const message = 'The workflow was cancelled: jobs that were under way with it, and the others are left out.'
-  await tell(trx, run, 'INFO', 'MEDIUM', message)
+  const message = 'The workflow was cancelled: its running jobs were cancelled, and the other jobs are skipped.'
+  await writeWorkflowLog(trx, run, 'INFO', 'MEDIUM', message)
   await trx.updateTable('runs').set({ message }).where('id', '=', run.id).execute()
-  const begun = await trx
+  const started = await trx
     .selectFrom('runs')
     .select('id')
     .where('workflow_run_id', '=', run.id)
     .where('state', 'in', [...underWay])
     .orderBy('id')
     .execute()
-  return begun.map(({ id }) => id)
+  return started.map(({ id }) => id)
 }

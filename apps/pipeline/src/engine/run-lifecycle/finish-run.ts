@@ -7,9 +7,9 @@ import { before, type EndedRun } from '../runs/states.ts'
 import type { PlannedTable } from '../warehouses/load-target.ts'
 import { alertAbout } from '../alerts/write-alerts.ts'
 import { buildPendingViews, tablesOfRun } from '../views/pending-views.ts'
-import { advanceAfter } from '../workflows/advance.ts'
+import { advanceWaitingWorkflows } from '../workflows/advance.ts'
 
-/** A table as a run left it; `size` in bytes. */
+/** A table after a run; `size` in bytes. */
 export interface TableThere {
   schema: string
   name: string
@@ -17,32 +17,32 @@ export interface TableThere {
   size: number
 }
 
-export type Outcome =
+export type RunOutcome =
   | {
       state: 'OK' | 'WARNING'
       message: string
       rowsWritten: number
       bytesWritten: number
       rowsRejected: number
-      /** Of what loads tables. */
+      /** Only for data pipelines. */
       tables?: TableThere[]
     }
   | { state: 'FAILED'; code: string; message: string }
 
-/** Ends a run. False when it is no longer this attempt's to end; then nothing changes. */
+/** Ends a run. Returns false, and changes nothing, if the attempt has lost the lease. */
 export async function finishRun(
   { db, queue }: { db: Kysely<DB>; queue: JobQueue },
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
-  outcome: Outcome,
+  outcome: RunOutcome,
 ): Promise<boolean> {
   return runTransaction(db, async (trx) => {
     const run = await endRun(trx, id, attempt, outcome)
-    if (run) await consequences(trx, queue, run)
+    if (run) await onRunFinished(trx, queue, run)
     return run !== undefined
   })
 }
 
-function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: Outcome): Promise<EndedRun | undefined> {
+function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunOutcome): Promise<EndedRun | undefined> {
   return trx
     .updateTable('runs')
     .set({
@@ -65,22 +65,22 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: Outc
     .executeTakeFirst()
 }
 
-/** Keeps the plan of a dry run with the run, unless it is no longer this attempt's. */
+/** Stores the plan of a dry run with the run, unless the attempt has lost the lease. */
 export async function keepPlan(
   db: Kysely<DB>,
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   tables: readonly PlannedTable[],
 ): Promise<void> {
-  // jsonb knows no NUL.
+  // jsonb cannot store NUL.
   const plan = JSON.stringify(tables).toWellFormed().replaceAll('\\u0000', '')
   await sql`update runs set planned_tables = ${plan}::jsonb
     where id = ${id} and attempt = ${attempt} and state = 'RUNNING'`.execute(db)
 }
 
-/** What follows from the end of a run, written in the transaction of that end, so that it happens once or not at all. */
-export async function consequences(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
+/** Writes alerts, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
+export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
   await alertAbout(trx, run)
   if (run.state === 'OK' || run.state === 'WARNING')
     await buildPendingViews(trx, queue, run.client, await tablesOfRun(trx, run.id))
-  for (const workflow of await advanceAfter(trx, queue, run)) await consequences(trx, queue, workflow)
+  for (const workflow of await advanceWaitingWorkflows(trx, queue, run)) await onRunFinished(trx, queue, workflow)
 }

@@ -1,44 +1,49 @@
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { type Created, type Occasion, type Runnable, addRun, queueRun } from '../runs/queue-run.ts'
-import { consequences } from './finish-run.ts'
-import { advance } from '../workflows/advance.ts'
-import { tell } from '../workflows/workflow-run.ts'
+import { type Created, type RunOptions, type Runnable, insertRun, queueRun } from '../runs/queue-run.ts'
+import { onRunFinished } from './finish-run.ts'
+import { advanceWorkflow } from '../workflows/advance.ts'
+import { writeWorkflowLog } from '../workflows/workflow-run.ts'
 
-export type { Occasion, Runnable } from '../runs/queue-run.ts'
+export type { RunOptions, Runnable } from '../runs/queue-run.ts'
 
-/** Begins a run of whatever it is, or answers the one that is under way, in the caller's transaction. */
-export function startRun(trx: Transaction<DB>, queue: JobQueue, runnable: Runnable, asked: Occasion): Promise<Created> {
+/** Starts a run of any kind of object in the caller's transaction, or returns its queued or running run. */
+export function startRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  runnable: Runnable,
+  options: RunOptions,
+): Promise<Created> {
   return runnable.kind === 'WORKFLOW'
-    ? beginWorkflow(trx, queue, runnable, asked)
-    : queueRun(trx, queue, runnable, asked)
+    ? startWorkflow(trx, queue, runnable, options)
+    : queueRun(trx, queue, runnable, options)
 }
 
 /**
- * Begins a run of a workflow, or answers the one that is under way, in the caller's transaction. No worker has it in hand:
- * it is RUNNING at once, keeps the workflow's steps as they are now, and goes on when the runs of its jobs end.
+ * Starts a run of a workflow in the caller's transaction, or returns its running run. No worker executes it: it is RUNNING at
+ * once, stores a copy of the workflow's steps, and continues when the runs of its jobs end.
  */
-async function beginWorkflow(
+async function startWorkflow(
   trx: Transaction<DB>,
   queue: JobQueue,
   { id, client }: Pick<Runnable, 'id' | 'client'>,
-  asked: Occasion,
+  options: RunOptions,
 ): Promise<Created> {
-  const { strategy, jobs } = await stepsOf(trx, id)
-  const request = { ...asked, runnableId: id, client, input: { errorStrategy: strategy } }
-  const { run, existing } = await addRun(trx, request, { begun: true })
+  const { strategy, jobs } = await readWorkflowJobs(trx, id)
+  const request = { ...options, runnableId: id, client, input: { errorStrategy: strategy } }
+  const { run, existing } = await insertRun(trx, request, { isRunning: true })
   if (existing) return { run, existing }
 
-  await keepJobs(trx, run.id, jobs)
+  await insertRunJobs(trx, run.id, jobs)
   const { length } = jobs.filter(({ disabled }) => !disabled)
-  await tell(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
-  const ended = await advance(trx, queue, run.id)
-  if (ended) await consequences(trx, queue, ended)
+  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
+  const ended = await advanceWorkflow(trx, queue, run.id)
+  if (ended) await onRunFinished(trx, queue, ended)
   return { run: ended ?? run, existing }
 }
 
-interface Planned {
+interface WorkflowJob {
   step: number
   job: number
   execution_mode: string
@@ -48,11 +53,14 @@ interface Planned {
 }
 
 /**
- * What the workflow is to do, all of the same moment. By one statement and without a lock: the scheduler holds what whoever
- * replaces the steps needs, and the other way round.
+ * Reads the steps of a workflow as a consistent snapshot. One statement without a lock, because a lock could deadlock with a
+ * request that replaces the steps.
  */
-async function stepsOf(trx: Transaction<DB>, workflow: number): Promise<{ strategy: string; jobs: Planned[] }> {
-  const { rows } = await sql<{ strategy: string; jobs: Planned[] | null }>`
+async function readWorkflowJobs(
+  trx: Transaction<DB>,
+  workflow: number,
+): Promise<{ strategy: string; jobs: WorkflowJob[] }> {
+  const { rows } = await sql<{ strategy: string; jobs: WorkflowJob[] | null }>`
     select w.error_strategy as strategy, (
       select json_agg(json_build_object('step', s.step, 'job', j.job, 'execution_mode', s.execution_mode,
         'delay_after', s.delay_after, 'disabled', s.disabled, 'runnable_id', j.runnable_id))
@@ -62,8 +70,8 @@ async function stepsOf(trx: Transaction<DB>, workflow: number): Promise<{ strate
   return { strategy: rows[0]!.strategy, jobs: rows[0]!.jobs ?? [] }
 }
 
-/** Jobs of disabled steps are left out from the beginning. */
-async function keepJobs(trx: Transaction<DB>, run: number, jobs: readonly Planned[]): Promise<void> {
+/** Jobs of disabled steps are skipped. */
+async function insertRunJobs(trx: Transaction<DB>, run: number, jobs: readonly WorkflowJob[]): Promise<void> {
   await sql`
     insert into workflow_run_jobs
       (run_id, step, job, execution_mode, delay_after, runnable_id, name, kind, state)

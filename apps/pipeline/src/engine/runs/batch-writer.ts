@@ -1,21 +1,21 @@
 interface BatchOptions<T> {
   write(items: T[]): Promise<void>
   size: number
-  /** Milliseconds after which a batch that is not full is written. */
+  /** Milliseconds after which a partial batch is written. */
   every: number
-  /** Items held while the database does not take them; more are dropped. */
+  /** Maximum number of items that wait for the database; further items are dropped. */
   held: number
 }
 
-/** Disposing it writes what is left, and throws if that cannot be written. */
-export interface Batches<T> extends AsyncDisposable {
-  /** Returns at once. False when the item was dropped. */
+/** Disposing it writes the remaining items, and throws if that fails. */
+export interface BatchWriter<T> extends AsyncDisposable {
+  /** Returns at once. False if the item was dropped. */
   push(item: T): boolean
   flush(): Promise<void>
 }
 
-/** Collects items and writes them many at a time, in order. What could not be written is tried again with the next. */
-export function batches<T>({ write, size, every, held }: BatchOptions<T>): Batches<T> {
+/** Collects items and writes them in batches, in order. A failed batch is retried with the next one. */
+export function batchWriter<T>({ write, size, every, held }: BatchOptions<T>): BatchWriter<T> {
   let waiting: T[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()

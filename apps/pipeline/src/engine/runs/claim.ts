@@ -3,31 +3,31 @@ import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { before } from './states.ts'
 
-/** A run in the hands of a worker. `attempt` fences every change: one that changes no row has lost the run to another. */
+/** A run that a worker has claimed. `attempt` is the fence token of every write: a write that changes no row has lost the lease. */
 export interface Claim {
   id: number
   uid: string
   client: string
   requestedAt: Date
   attempt: number
-  /** Which try this is, from 1: the attempts without those that were handed back unfinished. */
+  /** Number of this attempt from 1, without the attempts that were requeued unfinished. */
   tries: number
   mode: RunMode
   action: RunAction
-  /** As it was when the run was asked for. */
+  /** The input as it was when the run was requested. */
   input: unknown
-  /** Counted by an earlier attempt, if there was one. */
+  /** Number that an earlier attempt counted. */
   rowsRejected: number
-  /** What is run. */
+  /** The runnable object. */
   subject: { id: number; uid: string; kind: RunnableKind; name: string }
 }
 
-/** How often a run is tried before it fails. An attempt beyond that only looks whether one of them published it. */
+/** Number of attempts before a run fails. A further attempt only checks whether an earlier one published the rows. */
 export const mostTries = 5
 
 /**
- * Takes a run into hand: a new attempt, RUNNING. Undefined for a run that is finished, cancelled or gone. A run that
- * another worker has in hand is taken over: the queue delivers it only when that worker is silent.
+ * Claims a run: sets it RUNNING with a new attempt. Undefined if the run has ended or was deleted. A run of another worker is
+ * taken over, because the queue delivers it only after that worker's heartbeats have stopped.
  */
 export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
   const row = await db
@@ -68,11 +68,11 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
 }
 
 /**
- * Whether the client of this run may have one more at work. The queue keeps to the limit only nearly: workers that wake
- * at the same moment each count before the others have taken theirs. So claims of one client go one after the other:
- * until the caller's transaction ends. Runs without a pulse for a minute do not count.
+ * Returns whether the client of this run may have one more running. The limit of the queue is only approximate, because workers
+ * count concurrently. Here, an advisory lock serializes the claims of one client until the caller's transaction ends. Runs
+ * without a heartbeat for a minute do not count.
  */
-export async function clientHasRoom(trx: Transaction<DB>, uid: string, most: number): Promise<boolean> {
+export async function hasClientCapacity(trx: Transaction<DB>, uid: string, most: number): Promise<boolean> {
   const run = await trx.selectFrom('runs').select(['id', 'client']).where('uid', '=', uid).executeTakeFirst()
   if (!run) return true
   await sql`select pg_advisory_xact_lock(hashtext(${`runs of ${run.client}`}))`.execute(trx)
@@ -88,13 +88,17 @@ export async function clientHasRoom(trx: Transaction<DB>, uid: string, most: num
 }
 
 /**
- * Why a worker gives a run back. `unfinished`: it was told to stop, or what the run needs is away, which does not use up
- * one of the run's tries.
+ * Why a worker requeues a run. `unfinished`: the worker stops, or a server that the run needs is unavailable. Such an attempt
+ * does not count.
  */
-export type Reason = { unfinished: true } | { code: string; message: string; unfinished?: boolean }
+export type RequeueReason = { unfinished: true } | { code: string; message: string; unfinished?: boolean }
 
-/** Makes a run QUEUED again. False when it is no longer this attempt's. The caller's transaction queues its job. */
-export async function giveBackRun(trx: Transaction<DB>, { id, attempt }: Claim, reason: Reason): Promise<boolean> {
+/** Makes a run QUEUED again. False if this attempt has lost the lease. The caller's transaction queues the job. */
+export async function requeueRun(
+  trx: Transaction<DB>,
+  { id, attempt }: Claim,
+  reason: RequeueReason,
+): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('runs')
     .set((eb) => ({

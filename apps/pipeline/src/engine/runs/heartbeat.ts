@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
 import type { Claim } from './claim.ts'
 
-/** Totals since the attempt began to read, or began to read anew. Null is what nobody knows. */
+/** Totals since the attempt started to read the source, the last time that it did. Null: unknown. */
 export interface Totals {
   bytesRead: number
   bytesTotal: number | null
@@ -11,48 +11,52 @@ export interface Totals {
   rowsRejected: number
   /** 0 to 100. It never goes down. */
   percentage: number | null
-  /** Of the last seconds. */
+  /** Average of the last seconds. */
   rowsPerSecond: number
   bytesPerSecond: number
-  /** Until all is read. */
+  /** Estimated seconds until everything is read. */
   secondsLeft: number | null
 }
 
-/** The pulse of one attempt. Disposing it ends it. */
-export interface Pulse extends Disposable {
-  /** Writes where the load is. False when the run was cancelled, taken over or deleted; then `lost` was called too. */
+/** The heartbeat of one attempt. Disposing it stops the heartbeat. */
+export interface Heartbeat extends Disposable {
+  /** Writes the progress and renews the lease. False if the lease is lost; then it calls `lost` first. */
   beat(): Promise<boolean>
 }
 
-interface PulseOptions {
-  /** Undefined while nothing is read yet: what an earlier attempt counted then stays. */
+interface HeartbeatOptions {
+  /** Undefined before anything is read: the counts of an earlier attempt stay. */
   totals(): Totals | undefined
   lost(reason: LostRun): void
-  /** Milliseconds between two beats. */
+  /** Milliseconds between two heartbeats. */
   every?: number
 }
 
 /**
- * Says every second that the attempt lives and how far it is, and asks by the same statement whether the run is still
- * its own. A beat that the database does not take is skipped: the load goes on until it needs an answer.
+ * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is unavailable, the
+ * heartbeat is skipped and the load continues.
  */
-export function startPulse(db: Kysely<DB>, claim: Claim, { totals, lost, every = 1_000 }: PulseOptions): Pulse {
+export function startHeartbeat(
+  db: Kysely<DB>,
+  claim: Claim,
+  { totals, lost, every = 1_000 }: HeartbeatOptions,
+): Heartbeat {
   let timer: NodeJS.Timeout | undefined
   let ended = false
 
   async function beat(): Promise<boolean> {
-    if (await writeBeat(db, claim, totals())) return true
-    const reason = await whyLost(db, claim)
+    if (await writeHeartbeat(db, claim, totals())) return true
+    const reason = await lossReason(db, claim)
     ended = true
     lost(reason)
     return false
   }
 
   function schedule(): void {
-    const again = () => {
+    const scheduleNext = () => {
       if (!ended) schedule()
     }
-    timer = setTimeout(() => void beat().then(again, again), every)
+    timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), every)
   }
   schedule()
 
@@ -65,7 +69,7 @@ export function startPulse(db: Kysely<DB>, claim: Claim, { totals, lost, every =
   }
 }
 
-async function writeBeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals | undefined): Promise<boolean> {
+async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals | undefined): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('runs')
     .set({
@@ -89,9 +93,9 @@ async function writeBeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals 
   return numUpdatedRows > 0n
 }
 
-async function whyLost(db: Kysely<DB>, { id, attempt }: Claim): Promise<LostRun> {
+async function lossReason(db: Kysely<DB>, { id, attempt }: Claim): Promise<LostRun> {
   const run = await db.selectFrom('runs').select(['state', 'attempt']).where('id', '=', id).executeTakeFirst()
-  if (!run) return new LostRun('What it ran was deleted.')
+  if (!run) return new LostRun('The object of the run was deleted.')
   if (run.state === 'CANCELLED') return new LostRun('The run was cancelled.')
-  return new LostRun(`Attempt ${attempt} was taken for dead; the run went on without it.`)
+  return new LostRun(`Attempt ${attempt} lost its lease; another attempt continues the run.`)
 }

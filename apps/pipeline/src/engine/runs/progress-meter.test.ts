@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { openMeter } from './progress-meter.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tellProgress, whereItIs } from './progress-meter.ts'
+import { logProgress, describeProgress } from './progress-meter.ts'
 
 /** A meter whose clock is moved by hand, in seconds. */
 function metered() {
@@ -86,7 +86,7 @@ describe('a line of progress', () => {
     const { meter, read } = metered()
     const write = (...[level, importance, message]: string[]) => void lines.push(`${level} ${importance} ${message}`)
     {
-      using _telling = tellProgress(meter, { write }, 5)
+      using _telling = logProgress(meter, { write }, 5)
       read(1_000_000)
       while (lines.length < 3) await sleep(5)
     }
@@ -99,12 +99,12 @@ describe('a line of progress', () => {
   it('is for people', () => {
     const none = { rowsRejected: 0, percentage: null, bytesTotal: null, secondsLeft: null }
     const known = { bytesRead: 512_400_000, rowsRead: 3_800_000, rowsPerSecond: 950_000, bytesPerSecond: 128_000_000 }
-    expect(whereItIs({ ...none, ...known })).toBe('Read 512 MB, 3,800,000 rows: 128 MB/s, 950,000 rows/s.')
+    expect(describeProgress({ ...none, ...known })).toBe('Read 512 MB, 3,800,000 rows: 128 MB/s, 950,000 rows/s.')
     const total = { bytesTotal: 1_024_000_000, percentage: 50.03, rowsRejected: 12, secondsLeft: 4.1 }
-    expect(whereItIs({ ...known, ...total })).toBe(
-      'Read 512 MB of 1,024 MB (50 %), 3,800,000 rows, 12 of them set aside: 128 MB/s, 950,000 rows/s, 4 seconds to go.',
+    expect(describeProgress({ ...known, ...total })).toBe(
+      'Read 512 MB of 1,024 MB (50 %), 3,800,000 rows, 12 of them rejected: 128 MB/s, 950,000 rows/s, 4 seconds to go.',
     )
-    expect(whereItIs({ ...known, ...total, secondsLeft: 400 })).toContain('7 minutes to go')
-    expect(whereItIs({ ...known, ...total, secondsLeft: 40_000 })).toContain('11.1 hours to go')
+    expect(describeProgress({ ...known, ...total, secondsLeft: 400 })).toContain('7 minutes to go')
+    expect(describeProgress({ ...known, ...total, secondsLeft: 40_000 })).toContain('11.1 hours to go')
   })
 })

@@ -1,23 +1,23 @@
 import type { Totals } from './heartbeat.ts'
 import type { RunLog } from './run-log.ts'
 
-/** Where a load is, as the source tells and the clock reckons. Its `Totals` are those of the moment they are looked at. */
-export interface Meter extends Readonly<Totals> {
-  /** Totals since this reading began. */
+/** Measures the progress of a load. Its `Totals` are computed when they are read. */
+export interface ProgressMeter extends Readonly<Totals> {
+  /** Sets the totals since this reading of the source started. */
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   rejected(rows: number): void
-  /** The source is read anew, so all is counted anew; only the percentage stays where it was until that is passed. */
+  /** Resets the counts because the source is read again. The percentage stays until it is exceeded. */
   startOver(): void
 }
 
-/** Milliseconds: rates are those of the last ten seconds, looked at four times a second. */
+/** Rates are those of the last ten seconds, sampled four times a second. In milliseconds. */
 const span = 10_000
 const step = 250
-/** Milliseconds of reading before anybody should believe a rate. */
+/** Milliseconds of reading before the remaining time is estimated. */
 const leastSpan = 2_000
 
-/** What is left when all is read: publication. A hundred is for what readers see. */
-const mostWhileRunning = 99.9
+/** Publication follows after everything is read, so a running load never shows 100 %. */
+const maxPercentageWhileRunning = 99.9
 
 interface Sample {
   at: number
@@ -25,8 +25,8 @@ interface Sample {
   rows: number
 }
 
-/** `now` is a clock in milliseconds that never goes back. */
-export function openMeter(now: () => number = () => performance.now()): Meter {
+/** `now` is a monotonic clock in milliseconds. */
+export function openMeter(now: () => number = () => performance.now()): ProgressMeter {
   let counts = { bytesRead: 0, bytesTotal: null as number | null, rowsRead: 0, rowsRejected: 0 }
   let samples: Sample[] = [{ at: now(), bytes: 0, rows: 0 }]
   let highest: number | null = null
@@ -35,7 +35,7 @@ export function openMeter(now: () => number = () => performance.now()): Meter {
     const at = now()
     if (at - samples.at(-1)!.at < step) return
     samples.push({ at, bytes: counts.bytesRead, rows: counts.rowsRead })
-    // One that is older stays, so that there is always something to compare with.
+    // Keep one older sample to compute the rate.
     while (samples.length > 2 && samples[1]!.at <= at - span) samples.shift()
   }
 
@@ -49,8 +49,8 @@ export function openMeter(now: () => number = () => performance.now()): Meter {
   function percentage(): number | null {
     const { bytesRead, bytesTotal } = counts
     if (bytesTotal === null) return highest
-    const read = bytesTotal === 0 ? mostWhileRunning : Math.round((bytesRead / bytesTotal) * 1000) / 10
-    highest = Math.max(highest ?? 0, Math.min(mostWhileRunning, read))
+    const read = bytesTotal === 0 ? maxPercentageWhileRunning : Math.round((bytesRead / bytesTotal) * 1000) / 10
+    highest = Math.max(highest ?? 0, Math.min(maxPercentageWhileRunning, read))
     return highest
   }
 
@@ -95,21 +95,25 @@ export function openMeter(now: () => number = () => performance.now()): Meter {
   }
 }
 
-/** Milliseconds. */
-const often = 10_000
+/** Milliseconds between two progress lines. */
+const logIntervalMs = 10_000
 
 /**
- * Tells in the log how far a load is: every ten seconds at first, and after ten minutes the seldomer the longer it lasts, so
- * that a day of loading is some hundreds of lines. Disposing it ends it.
+ * Logs the progress of a load every ten seconds. After ten minutes the interval grows with the duration, so that a day makes some
+ * hundred lines. Disposing it stops the timer.
  */
-export function tellProgress(totals: Readonly<Totals>, log: Pick<RunLog, 'write'>, every: number = often): Disposable {
-  const began = performance.now()
+export function logProgress(
+  totals: Readonly<Totals>,
+  log: Pick<RunLog, 'write'>,
+  every: number = logIntervalMs,
+): Disposable {
+  const startedAt = performance.now()
   let timer: NodeJS.Timeout
   const schedule = (): void => {
-    timer = setTimeout(tell, Math.max(every, (performance.now() - began) / 60))
+    timer = setTimeout(writeLine, Math.max(every, (performance.now() - startedAt) / 60))
   }
-  const tell = (): void => {
-    log.write('INFO', 'LOW', whereItIs(totals))
+  const writeLine = (): void => {
+    log.write('INFO', 'LOW', describeProgress(totals))
     schedule()
   }
   schedule()
@@ -117,12 +121,12 @@ export function tellProgress(totals: Readonly<Totals>, log: Pick<RunLog, 'write'
 }
 
 /** `Read 512 MB of 1,024 MB (50 %), 3,800,000 rows: 128 MB/s, 950,000 rows/s, 4 seconds to go.` */
-export function whereItIs(totals: Readonly<Totals>): string {
+export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals
   const of = bytesTotal === null ? '' : ` of ${megabytes(bytesTotal)}`
   const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
-  const aside = rowsRejected === 0 ? '' : `, ${count(rowsRejected)} of them set aside`
+  const aside = rowsRejected === 0 ? '' : `, ${count(rowsRejected)} of them rejected`
   const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} to go`
   const rates = `${megabytes(bytesPerSecond)}/s, ${count(rowsPerSecond)} rows/s`
   return `Read ${megabytes(bytesRead)}${of}${share}, ${count(rowsRead)} rows${aside}: ${rates}${left}.`

@@ -10,30 +10,30 @@ export interface Runnable {
   kind: RunnableKind
 }
 
-/** Who or what asks, and how it is to be run. */
-export type Occasion = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
+/** What requested a run, and its options. */
+export type RunOptions = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
   /** Data pipelines only: the table takes its columns and types from this load alone. */
   rebuild?: boolean
 }
 
-/** Queues a run of whatever a worker does, or answers the one that is under way, in the caller's transaction. */
+/** Queues a run that a worker executes, or returns the object's queued or running run, in the caller's transaction. */
 export async function queueRun(
   trx: Transaction<DB>,
   queue: JobQueue,
   { id, client, kind }: Runnable,
-  { rebuild, ...asked }: Occasion,
+  { rebuild, ...options }: RunOptions,
 ): Promise<Created> {
-  const reads = kind === 'DATA_PIPELINE' && asked.action !== 'RESTORE'
-  const input = reads ? { ...(await fileOf(trx, id)), ...(rebuild && { rebuild }) } : {}
-  return createRun(trx, queue, { ...asked, runnableId: id, client, input })
+  const reads = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
+  const input = reads ? { ...(await readUploadedFile(trx, id)), ...(rebuild && { rebuild }) } : {}
+  return createRun(trx, queue, { ...options, runnableId: id, client, input })
 }
 
 /**
- * The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. Its fingerprint lets
- * a schedule tell whether there is anything new to load. Locks the row: an upload that replaces it waits until the run is committed,
- * and then keeps the file of the run on the disk.
+ * Returns the newest uploaded file of a pipeline, if it loads one. The run reads this file even if another is uploaded later.
+ * Schedules use the fingerprint to detect changes. The lock makes an upload wait until the run is committed; the upload then
+ * keeps the file of the run.
  */
-async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
+async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const query = trx
     .selectFrom('uploaded_files')
     .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
@@ -47,11 +47,11 @@ async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObjec
   return { file: { ...named, uploaded: uploaded.toISOString() }, ...(fingerprint !== undefined && { fingerprint }) }
 }
 
-/** What a load of an uploaded file depends on. */
+/** The state of an uploaded file and of everything that its load depends on. */
 interface UploadState {
-  /** Absent where no file was uploaded. */
+  /** Absent if no file was uploaded. */
   fingerprint?: string
-  /** Whether the last load that ended well had the same fingerprint. */
+  /** Whether the last successful load had the same fingerprint. */
   isLoaded: boolean
 }
 
@@ -81,40 +81,41 @@ interface RunRequest {
   runnableId: number
   client: string
   trigger: 'MANUAL' | 'SCHEDULE' | 'WORKFLOW'
-  /** FULL unless told otherwise. */
+  /** FULL by default. */
   mode?: RunMode
-  /** RUN unless told otherwise. */
+  /** RUN by default. */
   action?: RunAction
-  /** The tick that it stands for, and the run of the workflow that asks. */
+  /** Time of the schedule's tick. */
   scheduledFor?: Date
+  /** The workflow's run that requested this run. */
   workflowRunId?: number
-  /** A user's uid; null when a schedule asks. */
+  /** Uid of the user; null for schedules. */
   createdBy: string | null
-  /** What to load, for example `{ file: { uid, name, size, sha256, uploaded } }`. */
+  /** The data to load, for example `{ file: { uid, name, size, sha256, uploaded } }`. */
   input: Json
 }
 
 export interface Created {
   run: Selectable<Runs>
-  /** Whether it was under way before. */
+  /** Whether the run existed already, queued or running. */
   existing: boolean
 }
 
 /**
- * Queues a run, or answers the one that is under way already: two clicks make one run. A dry run that is under way gives
- * way to anything else. The caller's transaction carries the row and its job.
+ * Queues a run, or returns the object's queued or running run, so that two clicks make one run. Any other run replaces a queued
+ * or running dry run. Row and job are in the caller's transaction.
  */
 export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<Created> {
-  const created = await addRun(trx, request)
+  const created = await insertRun(trx, request)
   if (!created.existing) await queue.send(trx, created.run)
   return created
 }
 
-/** The row alone. `begun`: it is in nobody's queue, but RUNNING at once. */
-export async function addRun(
+/** Inserts the row without a job. `isRunning`: the run is RUNNING at once, because no worker executes it. */
+export async function insertRun(
   trx: Transaction<DB>,
   { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
-  { begun = false } = {},
+  { isRunning = false } = {},
 ): Promise<Created> {
   for (let tries = 0; tries < 3; tries += 1) {
     const created = await trx
@@ -129,8 +130,8 @@ export async function addRun(
         ...(workflowRunId && { workflow_run_id: workflowRunId }),
         created_by: createdBy,
         input: JSON.stringify(input),
-        // A transaction that waited for another run's end began before it: what is queued is made now.
-        ...(begun
+        // A transaction that waited for another run's end started before that end, so now() would be too early.
+        ...(isRunning
           ? { state: 'RUNNING', attempt: 1, started_at: sql<Date>`now()` }
           : { created_at: sql<Date>`clock_timestamp()` }),
       })
@@ -149,15 +150,15 @@ export async function addRun(
       .where('runnable_id', '=', runnableId)
       .where('state', 'in', [...underWay])
       .executeTakeFirst()
-    const givesWay = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
-    if (existing && !givesWay) return { run: existing, existing: true }
+    const isReplaced = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
+    if (existing && !isReplaced) return { run: existing, existing: true }
     if (existing) await endDryRun(trx, existing)
-    // It ended, perhaps between the two statements: there is room for a new one now.
+    // The existing run has ended, perhaps between the two statements, so try again.
   }
-  throw new Error(`Runs of ${runnableId} begin and end faster than another can be queued.`)
+  throw new Error(`Runs of ${runnableId} start and end faster than another can be queued.`)
 }
 
-/** Nothing waits for a dry run, so nothing follows from its end. Its worker notices at its next heartbeat. */
+/** Cancels a dry run without `onRunFinished`, because nothing depends on it. Its worker notices at the next heartbeat. */
 async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promise<void> {
   await trx
     .updateTable('runs')

@@ -2,31 +2,31 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { RejectedRow } from '../sources/source.ts'
 import { mostKeptRejects } from '../tolerated-rejects.ts'
-import { batches } from './batch-writer.ts'
+import { batchWriter } from './batch-writer.ts'
 import type { Claim } from './claim.ts'
 import { storable } from './run-log.ts'
 
-/** The rows that an attempt set aside. Disposing it writes the last of them. */
+/** The rejected rows of an attempt. Disposing it writes the remaining ones. */
 export interface RejectedRows extends AsyncDisposable {
-  /** All of them, kept or not. */
+  /** Number of all rejected rows, stored or not. */
   readonly count: number
   add(row: RejectedRow): void
-  /** Counts rows that are not kept. */
+  /** Counts rows that are not stored. */
   addMore(rows: number): void
-  /** Forgets those of this attempt: its reading begins anew. */
+  /** Deletes the rows of this attempt, because it reads the source again. */
   startOver(): Promise<void>
-  /** Writes those that are not written yet. */
+  /** Writes the rows that are not written yet. */
   flush(): Promise<void>
 }
 
-/** Keeps the first `most` rows of this attempt, and clears away those of the attempts before it. */
+/** Stores the first `most` rows of this attempt. Deletes the rows of earlier attempts. */
 export async function openRejectedRows(
   db: Kysely<DB>,
   claim: Claim,
   { most = mostKeptRejects } = {},
 ): Promise<RejectedRows> {
   await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
-  const kept = batches<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: most })
+  const kept = batchWriter<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: most })
   let count = 0
 
   return {
@@ -56,7 +56,7 @@ export async function openRejectedRows(
   }
 }
 
-/** Fenced: an attempt that lost the run adds nothing to what its successor found. */
+/** Writes nothing if the attempt has lost the lease. */
 async function insert(db: Kysely<DB>, { id, attempt }: Claim, rows: object[]): Promise<void> {
   await sql`
     insert into rejected_rows (run_id, attempt, line, "column", reason, raw)

@@ -1,21 +1,21 @@
 import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { batches } from './batch-writer.ts'
+import { batchWriter } from './batch-writer.ts'
 import type { Claim } from './claim.ts'
 
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 export type Importance = 'LOW' | 'MEDIUM' | 'HIGH'
 
-/** What people read to see what a run did. Disposing it writes the last lines, if the database takes them. */
+/** The log of a run for users. Disposing it writes the last lines if the database is available. */
 export interface RunLog extends AsyncDisposable {
   write(level: Level, importance: Importance, message: string): void
   flush(): Promise<void>
 }
 
-const longestMessage = 10_000
+const maxMessageLength = 10_000
 
-/** The run's log, all attempts together: `most` lines are kept, and the last of them says that more are not. */
+/** Opens the log of a run. It keeps `most` lines of all attempts, and the last line states the limit. */
 export async function openRunLog(
   db: Kysely<DB>,
   claim: Claim,
@@ -27,23 +27,23 @@ export async function openRunLog(
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('run_id', '=', claim.id)
     .executeTakeFirstOrThrow()
-  let room = most - count
+  let remaining = most - count
 
-  const lines = batches<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: 2_000 })
+  const lines = batchWriter<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: 2_000 })
 
   return {
     write(level, importance, message) {
-      if (room <= 0) return
-      room -= 1
-      const text = room === 0 ? `The log ends here: ${most} lines of a run are kept.` : redaction.apply(message)
-      lines.push({ created_at: new Date(), level, importance, message: storable(text, longestMessage) })
+      if (remaining <= 0) return
+      remaining -= 1
+      const text = remaining === 0 ? `The log ends here: ${most} lines of a run are kept.` : redaction.apply(message)
+      lines.push({ created_at: new Date(), level, importance, message: storable(text, maxMessageLength) })
     },
     flush: lines.flush,
     [Symbol.asyncDispose]: () => lines.flush().catch(() => {}),
   }
 }
 
-/** A run that was deleted meanwhile takes no lines, and that is no error. */
+/** Writes no lines, and throws no error, if the run was deleted. */
 async function insert(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
     insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
@@ -55,7 +55,7 @@ async function insert(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<v
   `.execute(db)
 }
 
-/** Text as PostgreSQL can keep it: no NUL, no halves of surrogate pairs, at most so many characters. */
+/** Returns the text as PostgreSQL can store it: without NUL and unpaired surrogates, and at most `longest` characters long. */
 export function storable(text: string, longest: number): string {
   const whole = text.replaceAll('\0', '␀').toWellFormed()
   return whole.length <= longest ? whole : `${whole.slice(0, longest - 1).toWellFormed()}…`

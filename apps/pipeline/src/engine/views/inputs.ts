@@ -18,7 +18,7 @@ const inputsOf = (start: RawBuilder<unknown>) => sql`
  * Whether a view that is due has to wait: something that it reads is filled anew for the same occasion. What began to wait
  * a minute later is another occasion, and after six hours it waits no more. A run that a person asked for never waits.
  */
-export async function inputsComeFirst(db: Kysely<DB>, run: string): Promise<boolean> {
+export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`
     with recursive asked as (
       select r.runnable_id, r.created_at, r.scheduled_for

@@ -7,7 +7,7 @@ import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
 import { openMeter } from '../runs/progress-meter.ts'
-import { tellProgress } from '../runs/progress-meter.ts'
+import { logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
 import { keepPlan } from '../run-lifecycle/finish-run.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
@@ -47,13 +47,13 @@ import {
   type StagedRun,
 } from './staged-run.ts'
 import { tablesThere } from './published-tables.ts'
-import type { Attempt, Success, Work, WorkParts } from './run-handler.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
  * From the source into the client's warehouse, as far as a dry run goes, or back to what was there before. A run that an earlier attempt has published is answered
  * from the ledger. Throws what `loadFeeds` throws.
  */
-async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
+async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   try {
     return await actions[attempt.claim.action](parts, attempt)
   } catch (error) {
@@ -79,7 +79,7 @@ function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoa
   }
 }
 
-async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
+async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
   log.write(
@@ -106,8 +106,8 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
 }
 
 async function loadAnew(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<Loaded> {
@@ -121,7 +121,7 @@ async function loadAnew(
   return load(parts, attempt, pipeline, warehouse)
 }
 
-function logChanges(log: Attempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
+function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
   for (const change of table.changes) {
     const isWarning = change.warning === true || ['COLUMN_EMPTIED', 'VIEWS_RECREATED'].includes(change.kind)
     log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
@@ -131,7 +131,7 @@ function logChanges(log: Attempt['log'], table: Pick<LoadedTable, 'schema' | 'ta
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
 /** Everything that a run does before it publishes. */
-async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
+async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
   assertUndo(pipeline.provider as Kind)
@@ -182,8 +182,8 @@ interface Loaded extends Counts {
 }
 
 async function publishStaged(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   { feeds, counts }: StagedRun,
@@ -205,39 +205,39 @@ function withHints(error: unknown, hints: Hints): unknown {
 }
 
 async function publicationOf(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<PublicationOfFeeds> {
-  const { claim, log, signal, stillOurs, behind } = attempt
+  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const atFailure = await settingOf(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
-    stillOurs,
+    stillOurs: isCurrentAttempt,
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
-    behind,
+    behind: onBackgroundWork,
     waiting: (why) => log.write('WARN', 'MEDIUM', why),
   }
 }
 
 async function load(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   planned?: PlanOptions['planned'],
 ): Promise<Loaded> {
   const { db, sources, sourceSilence } = parts
-  const { claim, log, signal: stopping, count } = attempt
+  const { claim, log, signal: stopping, reportProgress } = attempt
   const { uid: run, input } = claim
   await using rejected = await openRejectedRows(db, claim)
   const meter = openMeter()
-  count(meter)
-  using _telling = tellProgress(meter, log)
+  reportProgress(meter)
+  using _telling = logProgress(meter, log)
   const silent = new AbortController()
   const signal = AbortSignal.any([stopping, silent.signal])
   const silence = patience(sourceSilence, (reason) => silent.abort(reason))
@@ -329,7 +329,7 @@ async function load(
 
 /** The statements with the values of variables. Throws `VariableProblem`. */
 async function transformationOf(
-  { db, keyRing, redaction }: Pick<WorkParts, 'db' | 'keyRing' | 'redaction'>,
+  { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
   client: string,
   { sqlStatements, provider }: PipelineToLoad,
 ): Promise<PipelineToLoad['sqlStatements']> {
@@ -343,11 +343,11 @@ async function transformationOf(
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
 async function othersUnderWay(
   db: Kysely<DB>,
-  { claim, stillOurs }: Pick<Attempt, 'claim' | 'stillOurs'>,
+  { claim, isCurrentAttempt }: Pick<RunAttempt, 'claim' | 'isCurrentAttempt'>,
 ): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, claim.client)
   // The tables were listed before. A later attempt may have adopted them since, unless this one still has the run.
-  if (await stillOurs()) runs.delete(claim.uid)
+  if (await isCurrentAttempt()) runs.delete(claim.uid)
   return runs
 }
 
@@ -374,7 +374,7 @@ async function successOf(
     hints?: Hints
     isDataset?: boolean
   } = {},
-): Promise<Success> {
+): Promise<RunSuccess> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
@@ -400,10 +400,10 @@ const isWarning = (
 /**
  * The ledger's answer: what the table holds is the truth. Throws `WarehouseProblem` when the warehouse cannot tell just now.
  */
-async function doneAlready(
-  { warehouses }: Pick<WorkParts, 'warehouses'>,
+async function recover(
+  { warehouses }: Pick<RunContext, 'warehouses'>,
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
-): Promise<Success | undefined> {
+): Promise<RunSuccess | undefined> {
   const warehouse = await warehouses.find(client)
   const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
     if (holdsNothing(error)) return undefined
@@ -415,4 +415,4 @@ async function doneAlready(
     : successOf(warehouse!, publication.tables, rowsRejected, audienceOf({ client }))
 }
 
-export const pipelineWork: Work = { run: loadPipeline, doneAlready }
+export const pipelineHandler: RunHandler = { run: loadPipeline, recover }

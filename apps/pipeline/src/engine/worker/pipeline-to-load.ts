@@ -9,7 +9,7 @@ import { type SourceSecrets, openSource } from '../../source-secrets.ts'
 import { namesVariables } from '../variables/replace.ts'
 import { withValuesOf } from '../variables/source-values.ts'
 import { variablesOf } from '../variables/variables.ts'
-import type { WorkParts } from './run-handler.ts'
+import type { RunContext } from './run-handler.ts'
 
 /** A data pipeline as its attempt found it. */
 export interface PipelineToLoad {
@@ -89,7 +89,7 @@ export async function* ownTables(
  * address than the secrets were given for.
  */
 export async function sourceToRead(
-  { db, keyRing, redaction }: Pick<WorkParts, 'db' | 'keyRing' | 'redaction'>,
+  { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
   client: string,
   pipeline: PipelineToLoad,
 ): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {

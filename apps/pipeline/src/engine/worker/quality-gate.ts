@@ -11,15 +11,15 @@ import { verdictOn } from '../quality/record-group-run.ts'
 import type { PublishOptions, Warehouse } from '../warehouses/warehouse.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
 import { logOutcome, patience, queuedLimits } from './run-check-group.ts'
-import type { Attempt, WorkParts } from './run-handler.ts'
+import type { RunAttempt, RunContext } from './run-handler.ts'
 
 /**
  * Lets rows be published only if the pipeline's group of checks finds nothing in them. Undefined without a group. Throws
  * `LoadProblem` DATA_QUALITY_FAILED, which names the checks and what they found; their results are kept with the run.
  */
 export function qualityGate(
-  { db, keyRing, redaction }: WorkParts,
-  { claim, log }: Attempt,
+  { db, keyRing, redaction }: RunContext,
+  { claim, log }: RunAttempt,
   { qualityGroupId: group, schema }: PipelineToLoad,
   warehouse: Warehouse,
 ): PublishOptions['gate'] {

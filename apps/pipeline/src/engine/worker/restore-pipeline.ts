@@ -4,14 +4,14 @@ import { type Publication, type Warehouse, WarehouseProblem } from '../warehouse
 import { readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasRestored } from './load-messages.ts'
 import { tablesThere } from './published-tables.ts'
-import type { Attempt, Success, WorkParts } from './run-handler.ts'
+import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
  * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the
  * table is to be dropped.
  */
-export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
-  const { claim, log, signal, stillOurs, behind } = attempt
+export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
   assertUndo(provider as Kind)
   const warehouse = await parts.warehouses.open(claim.client)
@@ -26,14 +26,18 @@ export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promi
   const previous = await warehouse.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
-  const publication = await warehouse.restore(target, stillOurs, signal, { behind, waiting })
+  const publication = await warehouse.restore(target, isCurrentAttempt, signal, { behind: onBackgroundWork, waiting })
   for (const one of publication.tables)
     for (const change of one.changes) log.write('INFO', 'HIGH', whatChanged(one, change))
   return restored(warehouse, publication, previous?.publishedAt)
 }
 
 /** How a restoring ended. `publishedAt`: when its rows were published first, where that is known. */
-export async function restored(warehouse: Warehouse, publication: Publication, publishedAt?: Date): Promise<Success> {
+export async function restored(
+  warehouse: Warehouse,
+  publication: Publication,
+  publishedAt?: Date,
+): Promise<RunSuccess> {
   return {
     state: 'OK',
     message: whatWasRestored(publication.tables, publishedAt),

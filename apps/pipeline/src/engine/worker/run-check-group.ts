@@ -8,7 +8,7 @@ import { openInput } from '../quality/check-inputs.ts'
 import { valuesFor } from '../quality/check-inputs.ts'
 import { verdictOn } from '../quality/record-group-run.ts'
 import type { RunLog } from '../runs/run-log.ts'
-import type { Attempt, Success, Work, WorkParts } from './run-handler.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /** Of each check, where nobody waits for it. */
 export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
@@ -18,9 +18,9 @@ export const patience = 3_600
 
 /** Runs the checks of a group one after the other. Violations end the run as FAILED, so that a workflow stops there. */
 async function runCheckGroup(
-  { db, keyRing, redaction, warehouses }: WorkParts,
-  { claim, log, signal }: Attempt,
-): Promise<Success> {
+  { db, keyRing, redaction, warehouses }: RunContext,
+  { claim, log, signal }: RunAttempt,
+): Promise<RunSuccess> {
   const { client, subject } = claim
   await forgetResults(db, claim)
   const checks = await checksOfGroup(db, subject.id)
@@ -59,4 +59,4 @@ export function logOutcome(log: RunLog, { check, status, toAll }: CheckOutcome):
   else log.write('WARN', 'HIGH', text)
 }
 
-export const checkGroupWork: Work = { run: runCheckGroup }
+export const checkGroupHandler: RunHandler = { run: runCheckGroup }

@@ -5,58 +5,60 @@ import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { Destinations } from '../destinations/destinations.ts'
 import type { Claim } from '../runs/claim.ts'
-import type { Outcome } from '../run-lifecycle/finish-run.ts'
+import type { RunOutcome } from '../run-lifecycle/finish-run.ts'
 import type { RunLog } from '../runs/run-log.ts'
 import type { Totals } from '../runs/heartbeat.ts'
 import type { Sources } from '../sources/sources.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
-/** What every run needs of the process. */
-export interface WorkParts {
+/** The services of the worker process that runs use. */
+export interface RunContext {
   db: Kysely<DB>
-  /** Takes the runs that follow from the end of this one. */
+  /** Queues the runs that follow from the end of a run. */
   queue: JobQueue
   warehouses: ClientWarehouses
   sources: Sources
   destinations: Destinations
-  /** Opens the secrets of sources, targets and variables. */
+  /** Unseals the secrets of sources, targets and variables. */
   keyRing: KeyRing
-  /** Runs of one client at once, in all workers together. */
+  /** Maximum number of concurrent runs of one client in all workers. */
   clientConcurrency: number
-  /** What runs are at work in, by client. No client holds the last free one. */
+  /** The slots for concurrent runs, by client. No client may hold the last free slot. */
   slots: Semaphore
   redaction: Redaction
-  /** Seconds without a sign of life after which a source is given up. */
+  /** Seconds without activity after which a source times out. */
   sourceSilence: number
-  /** Whether mails about failed runs go out. */
+  /** Whether the service can send mails about failed runs. */
   mails: boolean
-  /** Whether a client exists and may load. True where nobody can tell just now. */
-  clientStands(client: string): Promise<boolean>
+  /** Whether a client exists and may run pipelines. True if the identity service is unavailable. */
+  isClientActive(client: string): Promise<boolean>
 }
 
-/** What this run needs of its attempt. */
-export interface Attempt {
+/** One attempt at a run. */
+export interface RunAttempt {
   claim: Claim
   log: RunLog
   signal: AbortSignal
-  /** Where the counts go, from the moment that something is read. */
-  count(totals: Totals): void
-  stillOurs(): Promise<boolean>
-  /** Takes what goes on once the run has its ending, and never fails; the worker is not free for another before it is through. */
-  behind(work: Promise<void>): void
+  /** Sets the totals that the heartbeat writes. */
+  reportProgress(totals: Totals): void
+  /** Whether this attempt still holds the lease of the run. */
+  isCurrentAttempt(): Promise<boolean>
+  /** Adds work that continues after the end of the run and never rejects. The worker's slot is free after it. */
+  onBackgroundWork(work: Promise<void>): void
 }
 
-export type Success = Extract<Outcome, { state: 'OK' | 'WARNING' }>
+export type RunSuccess = Extract<RunOutcome, { state: 'OK' | 'WARNING' }>
 
-/** What one kind of thing does when it is run. Throws problems with a code and a sentence, or whatever ended it. */
-export interface Work {
-  run(parts: WorkParts, attempt: Attempt): Promise<Success>
+/** Executes the runs of one kind of object. */
+export interface RunHandler {
+  /** Throws problems with a code and a sentence, or the signal's reason. */
+  run(context: RunContext, attempt: RunAttempt): Promise<RunSuccess>
   /**
-   * How a run ended that an attempt brought about without living to say so; undefined where none did, nor will any up to this one.
-   * Asked before a run is called failed or cancelled for good. Absent where there is nobody to ask.
+   * Returns the success of a run that an earlier attempt published before it could record it. Undefined if no attempt up to this
+   * one has published the run or will do so. Called before a run becomes finally failed or cancelled.
    */
-  doneAlready?(
-    parts: Pick<WorkParts, 'warehouses'>,
+  recover?(
+    context: Pick<RunContext, 'warehouses'>,
     run: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
-  ): Promise<Success | undefined>
+  ): Promise<RunSuccess | undefined>
 }

@@ -1,14 +1,14 @@
 import type { RunAction, RunnableKind } from '../runs/runnable.ts'
-import { pipelineWork } from './load-pipeline.ts'
-import { destinationWork } from './push-destination.ts'
-import { checkGroupWork } from './run-check-group.ts'
-import type { Attempt, Success, Work, WorkParts } from './run-handler.ts'
+import { pipelineHandler } from './load-pipeline.ts'
+import { destinationHandler } from './push-destination.ts'
+import { checkGroupHandler } from './run-check-group.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 import type { Claim } from '../runs/claim.ts'
 import { finishRun } from '../run-lifecycle/finish-run.ts'
 import { refreshView } from '../views/refresh.ts'
 
-/** Fills a materialised view anew; of a plain one it shows that it can be read. Doing it twice does no harm. */
-async function run({ db, warehouses }: WorkParts, { claim, log, signal }: Attempt): Promise<Success> {
+/** Refreshes a materialised view, or reads a plain one to check it. Safe to repeat. */
+async function refresh({ db, warehouses }: RunContext, { claim, log, signal }: RunAttempt): Promise<RunSuccess> {
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to refresh "${claim.subject.name}".`)
   const warehouse = await warehouses.open(claim.client)
   const say = (line: string) => log.write('WARN', 'MEDIUM', line)
@@ -16,25 +16,25 @@ async function run({ db, warehouses }: WorkParts, { claim, log, signal }: Attemp
   return { state: pending ? 'WARNING' : 'OK', message, rowsWritten: rows, bytesWritten: bytes, rowsRejected: 0 }
 }
 
-const viewWork: Work = { run }
+const viewHandler: RunHandler = { run: refresh }
 
-/** What each kind does. A workflow does nothing itself: its run goes on when the runs of its jobs end. */
-export const works: Partial<Record<RunnableKind, Work>> = {
-  DATA_PIPELINE: pipelineWork,
-  DATA_QUALITY_CHECK_GROUP: checkGroupWork,
-  DESTINATION: destinationWork,
-  VIEW: viewWork,
+/** The handler of each kind of object. Workflows have none: their runs continue when the runs of their jobs end. */
+export const runHandlers: Partial<Record<RunnableKind, RunHandler>> = {
+  DATA_PIPELINE: pipelineHandler,
+  DATA_QUALITY_CHECK_GROUP: checkGroupHandler,
+  DESTINATION: destinationHandler,
+  VIEW: viewHandler,
 }
 
-type Parts = Pick<WorkParts, 'db' | 'queue' | 'warehouses'>
+type RecoveryContext = Pick<RunContext, 'db' | 'queue' | 'warehouses'>
 
-export function publishedAlready(parts: Parts, claim: Claim): Promise<Success | undefined> {
-  return works[claim.subject.kind]?.doneAlready?.(parts, claim) ?? Promise.resolve(undefined)
+export function recoverPublishedRun(context: RecoveryContext, claim: Claim): Promise<RunSuccess | undefined> {
+  return runHandlers[claim.subject.kind]?.recover?.(context, claim) ?? Promise.resolve(undefined)
 }
 
-/** A run that was cancelled while its worker, dead by now or none the wiser, was committing: it is what its table says. */
-export async function correctCancelled(parts: Parts, uid: string): Promise<void> {
-  const run = await parts.db
+/** Finishes a run that was cancelled while a worker was committing its rows: the warehouse's ledger decides. */
+export async function recoverCancelledRun(context: RecoveryContext, uid: string): Promise<void> {
+  const run = await context.db
     .selectFrom('runs as r')
     .innerJoin('runnables as s', 's.id', 'r.runnable_id')
     .select(['r.id', 'r.uid', 'r.client', 'r.attempt', 'r.action', 'r.rows_rejected as rowsRejected', 's.kind'])
@@ -43,6 +43,7 @@ export async function correctCancelled(parts: Parts, uid: string): Promise<void>
     .where('r.attempt', '>', 0)
     .executeTakeFirst()
   const success =
-    run && (await works[run.kind as RunnableKind]?.doneAlready?.(parts, { ...run, action: run.action as RunAction }))
-  if (success) await finishRun(parts, run, success)
+    run &&
+    (await runHandlers[run.kind as RunnableKind]?.recover?.(context, { ...run, action: run.action as RunAction }))
+  if (success) await finishRun(context, run, success)
 }

@@ -10,7 +10,7 @@ import type { FeedMemory } from '../warehouses/shape/feed-memory.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { failureOf, firstError } from './failure.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
-import type { Attempt } from './run-handler.ts'
+import type { RunAttempt } from './run-handler.ts'
 
 /** What a run says about its rows, besides what the ledger has. */
 export interface Counts {
@@ -72,7 +72,7 @@ export const isRebuild = (input: unknown): boolean => (input as { rebuild?: bool
 /** Keeps what a later attempt needs to publish the staged rows. False if it could not be kept; this attempt goes on without it. */
 export async function keepStagedRun(
   db: Kysely<DB>,
-  { claim, signal }: Pick<Attempt, 'claim' | 'signal'>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   warehouse: Warehouse,
   digest: string,
   { feeds, counts }: StagedRun,
@@ -90,7 +90,7 @@ export async function keepStagedRun(
  */
 export async function adoptStagedRun(
   db: Kysely<DB>,
-  { claim, log, signal }: Pick<Attempt, 'claim' | 'log' | 'signal'>,
+  { claim, log, signal }: Pick<RunAttempt, 'claim' | 'log' | 'signal'>,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<StagedRun | undefined> {
@@ -119,7 +119,7 @@ export async function adoptStagedRun(
 /** Whether another attempt may follow that publishes the staged rows: the error is not final, and the run is not over. */
 export async function isRetryPossible(
   db: Kysely<DB>,
-  { claim, signal }: Pick<Attempt, 'claim' | 'signal'>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   error: unknown,
 ): Promise<boolean> {
   const { expected, retryable } = failureOf(signal.aborted ? signal.reason : firstError(error), claim.uid)

@@ -1,23 +1,23 @@
-/** Where a job of a workflow's run is. SKIPPED: it is left out, because it is disabled or because others failed. */
+/** SKIPPED: the job is disabled, or others failed. */
 export const jobStates = ['WAITING', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED', 'SKIPPED'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** STOP: what comes after a failed job is left out. CONTINUE: it is done all the same. */
+/** STOP: the jobs after a failed job are skipped. CONTINUE: they run. */
 export type ErrorStrategy = 'STOP' | 'CONTINUE'
 
-/** A job of a workflow's run, with what its step says. */
+/** A job of a workflow's run with the settings of its step. */
 export interface RunJob {
   step: number
   job: number
   executionMode: 'SERIAL' | 'PARALLEL'
-  /** Seconds from the end of its step to the beginning of the next. */
+  /** Seconds from the end of its step to the start of the next one. */
   delayAfter: number
   state: JobState
   finishedAt: Date | null
 }
 
-/** What is to be done with a workflow's run. `wait`: for the jobs that run, or until a moment. */
-export type Next<Job extends RunJob> =
+/** The next action of a workflow's run. `wait`: for the running jobs, or until a time. */
+export type NextAction<Job extends RunJob> =
   | { act: 'start' | 'skip'; jobs: Job[] }
   | { act: 'wait'; until?: Date }
   | { act: 'end'; state: 'OK' | 'WARNING' | 'FAILED' }
@@ -25,8 +25,12 @@ export type Next<Job extends RunJob> =
 const failed = ({ state }: RunJob) => state === 'FAILED' || state === 'CANCELLED'
 const ran = ({ state }: RunJob) => state !== 'WAITING' && state !== 'SKIPPED'
 
-/** What comes next in a run whose jobs are like this. Nothing else is known or remembered. */
-export function nextOf<Job extends RunJob>(jobs: readonly Job[], strategy: ErrorStrategy, now: Date): Next<Job> {
+/** Returns the next action. It depends on the arguments only. */
+export function nextAction<Job extends RunJob>(
+  jobs: readonly Job[],
+  strategy: ErrorStrategy,
+  now: Date,
+): NextAction<Job> {
   const waiting = jobs.filter(({ state }) => state === 'WAITING')
   const running = jobs.filter(({ state }) => state === 'RUNNING')
   if (waiting.length === 0) return running.length > 0 ? { act: 'wait' } : { act: 'end', state: endOf(jobs) }
@@ -35,15 +39,15 @@ export function nextOf<Job extends RunJob>(jobs: readonly Job[], strategy: Error
   const step = Math.min(...[...waiting, ...running].map((one) => one.step))
   const ready = waiting.filter((one) => one.step === step)
   if (ready.length === 0) return { act: 'wait' }
-  const begun = jobs.some((one) => one.step === step && ran(one))
-  const due = begun ? undefined : dueOf(jobs, step)
+  const hasStarted = jobs.some((one) => one.step === step && ran(one))
+  const due = hasStarted ? undefined : dueOf(jobs, step)
   if (due && due > now) return { act: 'wait', until: due }
   if (ready[0]!.executionMode === 'PARALLEL') return { act: 'start', jobs: ready }
   if (running.length > 0) return { act: 'wait' }
   return { act: 'start', jobs: [ready.reduce((one, other) => (other.job < one.job ? other : one))] }
 }
 
-/** When a step may begin: so long after the end of the last one that did anything. */
+/** Returns the earliest start of a step: the delay after the end of the last step that ran. */
 function dueOf(jobs: readonly RunJob[], step: number): Date | undefined {
   const earlier = jobs.filter((one) => one.step < step && ran(one))
   const last = Math.max(...earlier.map((one) => one.step))
@@ -53,7 +57,7 @@ function dueOf(jobs: readonly RunJob[], step: number): Date | undefined {
   return new Date(ended + before[0]!.delayAfter * 1000)
 }
 
-/** A workflow in which nothing ran is hardly what anybody meant. */
+/** A run without any job that ran ends with a warning. */
 function endOf(jobs: readonly RunJob[]): 'OK' | 'WARNING' | 'FAILED' {
   if (jobs.some(failed)) return 'FAILED'
   return jobs.some(({ state }) => state === 'WARNING') || !jobs.some(ran) ? 'WARNING' : 'OK'

@@ -10,7 +10,7 @@ import { successful, underWay } from '../../runs/states.ts'
 import { nextRun } from '../../schedules/next-run.ts'
 import { computeNextRunOrDisable } from '../../schedules/plan-runs.ts'
 import { scheduleOf } from '../../schedules/schedule.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 
 interface Parts {
   db: Kysely<DB>
@@ -39,7 +39,7 @@ interface Overdue extends Selectable<Runnables> {
  * the next success. The schedule of an uploaded file that is loaded starts no run until something changes. Schedules may be slower than that: a run has to have been due for an hour besides. A run that was asked for
  * within the last hour is waited for.
  */
-export function alertNoSuccess({ db, identity, every = 300_000 }: Parts): Duty {
+export function alertNoSuccess({ db, identity, every = 300_000 }: Parts): MaintenanceJob {
   let lookedAt = -Infinity
   return {
     name: 'schedules without success',

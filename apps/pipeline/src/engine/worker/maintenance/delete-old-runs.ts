@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { successful } from '../../runs/states.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 import { addAuditMonths, addMonths, dropMonths } from '@sluice/database'
 
 /** Runs per statement. Their log lines and rejected rows are gone by then, all but a few of a round that ended early. */
@@ -15,7 +15,7 @@ const budget = 10_000
  * Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules read
  * its fingerprint to know that the uploaded file was loaded.
  */
-export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
+export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
   return {
     name: 'runs',
     async run(signal) {
@@ -84,7 +84,7 @@ interface Options {
 const logs = { table: 'run_logs', column: 'created_at' }
 
 /** Gives the months of the audit and of the runs' logs their partitions before they come, and drops those of logs that are over. */
-export function keepMonths({ db, days, now = () => new Date() }: Options): Duty {
+export function keepMonths({ db, days, now = () => new Date() }: Options): MaintenanceJob {
   return {
     name: 'months',
     async run() {

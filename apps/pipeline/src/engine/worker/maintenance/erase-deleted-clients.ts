@@ -6,7 +6,7 @@ import type { DB } from '../../../database.ts'
 import type { IdentityLookups } from '../../../identity/lookups.ts'
 import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../erasure/erase-client.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 
 interface Parts {
   db: Kysely<DB>
@@ -24,7 +24,7 @@ const day = 24 * hour
  * Once an hour: erases what is held of clients that were deleted 30 days ago. The identity service has to say that a client was
  * deleted; a client that it merely does not know is left alone.
  */
-export function eraseDeletedClients({ identity, logger, now = () => new Date(), ...parts }: Parts): Duty {
+export function eraseDeletedClients({ identity, logger, now = () => new Date(), ...parts }: Parts): MaintenanceJob {
   let lookedAt = -Infinity
   return {
     name: 'deleted clients',

@@ -3,7 +3,7 @@ import type { DB } from '../../../database.ts'
 import { runsToKeep } from '../../runs/runs-to-keep.ts'
 import { forgetStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 import type { Warehouse } from '../../warehouses/warehouse.ts'
 import type { Logger } from '@sluice/process'
 import { dropWaiting } from '../../drops/drops.ts'
@@ -14,7 +14,7 @@ const day = 86_400_000
  * Drops the staging tables that killed workers left, and those of failed loads that were kept long enough. Looks into the warehouses of clients whose runs ended within the
  * last hour, and once a day, the first round included, into all of them.
  */
-export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Duty {
+export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let sweptAll = 0
 
   return {
@@ -73,7 +73,7 @@ export async function everyClient(db: Kysely<DB>): Promise<string[]> {
 const every = 6 * 3_600_000
 
 /** Drops what loads replaced and is not kept any longer, in every warehouse. */
-export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Duty {
+export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let expiredAt = 0
 
   return {
@@ -91,7 +91,7 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
 }
 
 /** Drops the tables and schemas of pipelines and schemas that were deleted while the warehouse did not let them go. */
-export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; logger: Logger }): Duty {
+export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; logger: Logger }): MaintenanceJob {
   const { db, warehouses, logger } = parts
   return {
     name: 'deleted tables',
@@ -103,7 +103,7 @@ export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouse
 }
 
 /** Once a day, in every warehouse: its ledger forgets the runs that are forgotten here, as far as no table holds them. */
-export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; days: number }): Duty {
+export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; days: number }): MaintenanceJob {
   const { db, warehouses, days } = parts
   let prunedAt = 0
 

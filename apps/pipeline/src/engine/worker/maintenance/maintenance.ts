@@ -3,30 +3,31 @@ import type { Logger } from '@sluice/process'
 import type { DB } from '../../../database.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 
-/** One thing to clear up. Answers how many it removed or mended. Safe to repeat and to break off. */
-export interface Duty {
+/** A job that maintenance runs regularly. Safe to repeat and to abort. */
+export interface MaintenanceJob {
   name: string
+  /** Returns the number of removed or repaired items. */
   run(signal: AbortSignal): Promise<number>
 }
 
-export interface Janitor {
+export interface Maintenance {
   stop(): Promise<void>
 }
 
-interface Parts {
+interface MaintenanceOptions {
   db: Kysely<DB>
-  duties: readonly Duty[]
+  jobs: readonly MaintenanceJob[]
   logger: Logger
   metrics: WorkerMetrics
-  /** Milliseconds between two rounds, a fifth less or more. */
+  /** Milliseconds between two rounds, with a jitter of 20 %. */
   every?: number
 }
 
-/** Any number that no other advisory lock in this database uses. */
-const lock = 7_314_502
+/** Key of an advisory lock that nothing else in this database uses. */
+const lockKey = 7_314_502
 
-/** Does the duties once a minute, in one worker at a time. What fails is tried again in the next round. */
-export function startJanitor({ db, duties, logger, metrics, every = 60_000 }: Parts): Janitor {
+/** Runs the jobs once a minute, in one worker at a time. A failed job is retried in the next round. */
+export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()
   const { signal } = stopping
   let timer: NodeJS.Timeout | undefined
@@ -35,8 +36,8 @@ export function startJanitor({ db, duties, logger, metrics, every = 60_000 }: Pa
   function schedule(wait: number): void {
     timer = setTimeout(
       () => {
-        round = alone(db, () => doAll())
-          .catch((error: unknown) => logger.warn({ err: error }, 'the janitor had to skip a round'))
+        round = withMaintenanceLock(db, () => runJobs())
+          .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance was skipped'))
           .then(() => {
             if (!signal.aborted) schedule(every)
           })
@@ -45,8 +46,8 @@ export function startJanitor({ db, duties, logger, metrics, every = 60_000 }: Pa
     )
   }
 
-  async function doAll(): Promise<void> {
-    for (const { name, run } of duties) {
+  async function runJobs(): Promise<void> {
+    for (const { name, run } of jobs) {
       if (signal.aborted) return
       try {
         const removed = await run(signal)
@@ -54,7 +55,7 @@ export function startJanitor({ db, duties, logger, metrics, every = 60_000 }: Pa
         metrics.swept.inc({ kind: name }, removed)
         logger.info({ duty: name, count: removed }, 'cleared up')
       } catch (error) {
-        if (!signal.aborted) logger.warn({ err: error, duty: name }, 'a duty of the janitor failed')
+        if (!signal.aborted) logger.warn({ err: error, duty: name }, 'a maintenance job failed')
       }
     }
   }
@@ -69,15 +70,17 @@ export function startJanitor({ db, duties, logger, metrics, every = 60_000 }: Pa
   }
 }
 
-/** Runs `work` unless another process is at it. The lock goes with its connection, so a killed worker lets go of it. */
-export async function alone(db: Kysely<DB>, work: () => Promise<void>): Promise<boolean> {
+/** Runs `work` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
+export async function withMaintenanceLock(db: Kysely<DB>, work: () => Promise<void>): Promise<boolean> {
   return db.connection().execute(async (connection) => {
-    const { rows } = await sql<{ ours: boolean }>`select pg_try_advisory_lock(${lock}) as ours`.execute(connection)
-    if (!rows[0]?.ours) return false
+    const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_lock(${lockKey}) as locked`.execute(
+      connection,
+    )
+    if (!rows[0]?.locked) return false
     try {
       await work()
     } finally {
-      await sql`select pg_advisory_unlock(${lock})`.execute(connection)
+      await sql`select pg_advisory_unlock(${lockKey})`.execute(connection)
     }
     return true
   })

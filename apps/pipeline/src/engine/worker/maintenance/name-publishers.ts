@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../database.ts'
 import type { IdentityLookups } from '../../../identity/lookups.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 
 interface Parts {
   db: Kysely<DB>
@@ -9,7 +9,7 @@ interface Parts {
 }
 
 /** Has the identity service give the clients that published before it took a domain that domain: once, after an upgrade. */
-export function namePublishers({ db, identity }: Parts): Duty {
+export function namePublishers({ db, identity }: Parts): MaintenanceJob {
   return {
     name: 'dataset publishers',
     async run() {

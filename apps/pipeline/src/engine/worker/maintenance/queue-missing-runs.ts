@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
 import type { JobQueue } from '../../queue/job-queue.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 
 const page = 500
 
@@ -9,7 +9,7 @@ const page = 500
  * Queues the runs again that are under way but that the queue no longer knows: it gave up on them, or was restored from
  * another backup than they. A worker then takes them up, or fails them when they were tried too often.
  */
-export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): Duty {
+export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): MaintenanceJob {
   return {
     name: 'missing jobs',
     async run(signal) {

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { neededFiles } from '../../runs/needed-files.ts'
 import { uploadsDirectory } from '../../../files/upload-path.ts'
-import type { Duty } from './maintenance.ts'
+import type { MaintenanceJob } from './maintenance.ts'
 
 /** Milliseconds since the last byte. By then an upload has its row, or has failed. */
 const settled = 3_600_000
@@ -14,7 +14,7 @@ const uid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
  * Removes uploaded files that were replaced, or whose upload broke off, once no run that is under way reads them.
  * What runs of the last days read stays for clients that want that (RETAIN_TEMP_FILES).
  */
-export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirectory: string }): Duty {
+export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirectory: string }): MaintenanceJob {
   const folder = uploadsDirectory(filesDirectory)
   return {
     name: 'files',
