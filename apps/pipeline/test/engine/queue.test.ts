@@ -75,7 +75,7 @@ describe('the queue', () => {
       delivered.push(run)
       if (!first) return
       if (run === thrown.uid) throw new Error('no')
-      early = await stack.db.transaction().execute((trx) => again(trx, 0))
+      early = await stack.db.transaction().execute((trx) => requeue(trx, 0))
     })
     await send(later, thrown)
     await until(() => delivered.length === 4)
@@ -87,7 +87,7 @@ describe('the queue', () => {
     const delivered: number[] = []
     await work(async ({ again }) => {
       delivered.push(Date.now())
-      if (delivered.length === 1) await stack.db.transaction().execute((trx) => again(trx, 2))
+      if (delivered.length === 1) await stack.db.transaction().execute((trx) => requeue(trx, 2))
     })
     await send(run())
     await until(() => delivered.length === 2)
