@@ -25,7 +25,7 @@ import { dropDeleted } from '../src/engine/worker/maintenance/maintain-warehouse
 import { eraseDeletedClients } from '../src/engine/worker/maintenance/erase-deleted-clients.ts'
 import { expirePrevious } from '../src/engine/worker/maintenance/maintain-warehouses.ts'
 import { forgetRuns } from '../src/engine/worker/maintenance/delete-old-runs.ts'
-import { keepMonths } from '../src/engine/worker/maintenance/delete-old-runs.ts'
+import { maintainPartitions } from '../src/engine/worker/maintenance/delete-old-runs.ts'
 import { namePublishers } from '../src/engine/worker/maintenance/name-publishers.ts'
 import { pruneLedgers } from '../src/engine/worker/maintenance/maintain-warehouses.ts'
 import { queueMissingRuns } from '../src/engine/worker/maintenance/queue-missing-runs.ts'
@@ -41,12 +41,12 @@ import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 import { durableSealedColumns } from '../src/secrets.ts'
 
-/** Runs that are looked at beyond the slots: those that get none are put back, and must not keep others from being looked at. */
-const lookingOn = 2
+/** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
+const extraDeliveries = 2
 
-// Its threads take it over: rows are bytes, few objects are made, and what is thrown away need not be kept for later.
+// The threads inherit it. Rows are bytes, so few objects are created and a small heap suffices.
 setFlagsFromString('--optimize-for-size')
-// Whoever waits for the API is served first.
+// Lower the worker's CPU priority, so that the API stays fast.
 giveWay(5)
 
 await main(async () => {
@@ -62,13 +62,13 @@ await main(async () => {
 
   const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
     name: 'pipeline worker',
-    // The error itself drags its whole connection into the log.
+    // Log only the message; the error object contains the whole connection.
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
   await demandMigrated(db)
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,
-    concurrency: config.WORKER_CONCURRENCY + lookingOn,
+    concurrency: config.WORKER_CONCURRENCY + extraDeliveries,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     heartbeatSeconds: config.WORKER_HEARTBEAT_SECONDS,
     logger,
@@ -126,7 +126,7 @@ await main(async () => {
     metrics,
     isClientActive: async (uid) => {
       if (uid === catalogueClient) return true
-      // Nobody can tell while the identity service is away: then what was asked for is done.
+      // If the identity service is unavailable, assume that the client is active.
       const client = await identity.client(uid).catch(() => 'unknown' as const)
       return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
     },
@@ -147,7 +147,7 @@ await main(async () => {
       namePublishers({ db, identity }),
       alertNoSuccess({ db, identity }),
       eraseDeletedClients({ db, warehouses, filesDirectory, identity, logger }),
-      keepMonths({ db, days: config.RUN_RETENTION_DAYS }),
+      maintainPartitions({ db, days: config.RUN_RETENTION_DAYS }),
     ],
   })
   const scheduler = startScheduler({
@@ -171,7 +171,7 @@ await main(async () => {
   if (config.CLIENT_CONCURRENCY >= config.WORKER_CONCURRENCY)
     logger.warn(
       { CLIENT_CONCURRENCY: config.CLIENT_CONCURRENCY, WORKER_CONCURRENCY: config.WORKER_CONCURRENCY },
-      'one organisation may take every slot of this worker but the last: lower CLIENT_CONCURRENCY',
+      'one organisation can use all slots of this worker except the last: lower CLIENT_CONCURRENCY',
     )
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
 

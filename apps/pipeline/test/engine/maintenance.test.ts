@@ -9,7 +9,7 @@ import { finishRun } from '../../src/engine/run-lifecycle/finish-run.ts'
 import { openRunLog } from '../../src/engine/runs/run-log.ts'
 import type { RunAction } from '../../src/engine/runs/runnable.ts'
 import { forgetRuns } from '../../src/engine/worker/maintenance/delete-old-runs.ts'
-import { keepMonths } from '../../src/engine/worker/maintenance/delete-old-runs.ts'
+import { maintainPartitions } from '../../src/engine/worker/maintenance/delete-old-runs.ts'
 import { queueMissingRuns } from '../../src/engine/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../../src/engine/worker/maintenance/remove-unused-files.ts'
 import { sweepStaging } from '../../src/engine/worker/maintenance/maintain-warehouses.ts'
@@ -159,7 +159,7 @@ describe('maintenance', () => {
     const now = () => new Date('2031-11-30T23:30:00Z')
     const entry = { at: new Date('2031-11-02T00:00:00Z'), operation: 'x', request_id: '', address: '', details: '{}' }
     await stack.db.insertInto('audit').values(entry).execute()
-    const duty = keepMonths({ db: stack.db, days: 90, now })
+    const duty = maintainPartitions({ db: stack.db, days: 90, now })
     expect(await duty.run(never)).toBe(2 + 3)
     expect(await duty.run(never)).toBe(0)
     await stack.db
@@ -178,8 +178,8 @@ describe('maintenance', () => {
         await sql<{ name: string }>`select inhrelid::regclass::text as name from pg_inherits
           where inhparent = 'run_logs'::regclass order by 1`.execute(stack.db)
       ).rows.map(({ name }) => name)
-    await keepMonths({ db: stack.db, days: 30, now: () => new Date('2033-01-15') }).run(never)
-    const later = keepMonths({ db: stack.db, days: 30, now: () => new Date('2033-03-05T12:00:00Z') })
+    await maintainPartitions({ db: stack.db, days: 30, now: () => new Date('2033-01-15') }).run(never)
+    const later = maintainPartitions({ db: stack.db, days: 30, now: () => new Date('2033-03-05T12:00:00Z') })
     expect(await months()).toContain('run_logs_2033_01')
     await later.run(never)
     expect(await months()).not.toContain('run_logs_2033_01')

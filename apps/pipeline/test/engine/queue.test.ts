@@ -70,7 +70,7 @@ describe('the queue', () => {
     const delivered: string[] = []
     const [later, thrown] = [run(), run()]
     let early: boolean | undefined
-    await work(async ({ run, again }) => {
+    await work(async ({ run, requeue }) => {
       const first = !delivered.includes(run)
       delivered.push(run)
       if (!first) return
@@ -85,7 +85,7 @@ describe('the queue', () => {
 
   it('keeps a run back for as long as it is told to', async () => {
     const delivered: number[] = []
-    await work(async ({ again }) => {
+    await work(async ({ requeue }) => {
       delivered.push(Date.now())
       if (delivered.length === 1) await stack.db.transaction().execute((trx) => requeue(trx, 2))
     })
@@ -96,9 +96,9 @@ describe('the queue', () => {
 
   it('does not queue again what was taken away from the worker', async () => {
     let answer: boolean | undefined
-    await work(async ({ again }) => {
+    await work(async ({ requeue }) => {
       await sql`update pgboss.job set state = 'failed' where state = 'active'`.execute(stack.db)
-      answer = await stack.db.transaction().execute((trx) => again(trx, 0))
+      answer = await stack.db.transaction().execute((trx) => requeue(trx, 0))
     })
     await send(run())
     await until(() => answer !== undefined)

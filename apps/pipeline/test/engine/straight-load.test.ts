@@ -70,7 +70,7 @@ describe('a worker', () => {
     const rows = Array.from({ length: 200 }, (_, index) => `${index},x`)
     const run = await load(pipeline, ['id,name', ...rows, '7,too,many,fields', ''].join('\n'))
     expect(run).toMatchObject({ state: 'WARNING', rows_written: 200, rows_rejected: 1 })
-    expect(run.message).toMatch(/1 row did not fit and was set aside/)
+    expect(run.message).toMatch(/1 row did not fit and was rejected/)
     const rejected = await listRejectedRows(stack.db, pipeline.id, run.uid, page)
     expect(rejected).toMatchObject({ total: 1, rows: [{ line: 202, raw: '7,too,many,fields' }] })
   })

@@ -1,41 +1,41 @@
 import type { ImportOptions } from './target.ts'
 
-/** What a push tells while it is under way. */
+/** Receives the progress of a push. */
 export interface PushReport {
-  /** Totals: rows of the view that were looked at, bytes that were sent. */
+  /** Totals: rows of the view that were read, and bytes that were sent. */
   progress(totals: { rowsRead: number; bytesRead: number }): void
-  /** Why a row was not taken. A row may be there for several reasons. */
+  /** Reports why a row was rejected. A row can have several reasons. */
   reject(row: RejectedRow): void
-  /** Rows that were not taken so far. */
+  /** Reports the number of rejected rows so far. */
   rejected(rows: number): void
   log(level: 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
 
-/** What came of a push. */
-export interface Pushed {
-  /** Of the view. */
+/** The result of a push. */
+export interface PushResult {
+  /** Rows of the view. */
   rows: number
   /** Values that were sent; without those of rows that have no value or cannot be sent. */
   sent: number
   bytes: number
   /** Rows without a value. */
   empty: number
-  /** Rows that were not taken: by DHIS2, or since they lack what every value needs. */
+  /** Rows that DHIS2 rejected, or that lack a required field. */
   rejected: number
-  /** Why the first of them was not. */
+  /** Reason of the first rejected row. */
   firstRejected: string | undefined
-  /** As DHIS2 counts. Values that are as they were may be among the ignored ones. */
+  /** Counts of DHIS2. It may count unchanged values as ignored. */
   imported: number
   updated: number
   ignored: number
   deleted: number
-  /** What DHIS2 warns of, where that is about no row. */
+  /** A warning of DHIS2 that concerns no row. */
   warning: string | undefined
 }
 
-/** A row of the view that was not taken. Structurally what a run keeps of the rows that it sets aside. */
+/** A rejected row of the view, with the fields of a run's rejected rows. */
 export interface RejectedRow {
-  /** Of the view, from 1, in the order in which it was read. */
+  /** Row number from 1, in the order of reading. */
   line: number
   column?: string
   reason: string
@@ -46,8 +46,8 @@ export interface RejectedRow {
 const number = (amount: number) => amount.toLocaleString('en')
 const count = (amount: number, noun: string) => `${number(amount)} ${amount === 1 ? noun : `${noun}s`}`
 
-/** What a push that came to its end says of itself. */
-export function whatWasPushed(place: string, pushed: Pushed, { dryRun }: ImportOptions): string {
+/** Returns the message of a finished push. */
+export function describePush(place: string, pushed: PushResult, { dryRun }: ImportOptions): string {
   const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
   if (rows === 0) return `${place} has no rows: nothing was sent.`
   const without = empty > 0 ? ` ${count(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''

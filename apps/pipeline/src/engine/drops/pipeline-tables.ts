@@ -3,8 +3,8 @@ import type { DB } from '../../database.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 
 /**
- * Whether a table that a pipeline with this table fills besides is one of another pipeline's, whose name is longer: `a__b__c` is what
- * `a__b` fills, and is shown and dropped with it, though `a` could fill it as well.
+ * Whether a further table of a pipeline belongs to another pipeline with a longer name. `a__b__c` belongs to the pipeline `a__b`,
+ * although `a` could fill it too.
  */
 export async function isFilledByAnother(
   db: Kysely<DB>,
@@ -29,7 +29,7 @@ export interface TableName {
   table: string
 }
 
-/** Whether a pipeline, or a view, is called like a table: other than the pipeline with this key. */
+/** Whether a pipeline other than `pipeline`, or a view, uses the name of a table. */
 export async function isTableTaken(
   db: Kysely<DB>,
   { client, schema, table }: TableName,
@@ -53,7 +53,7 @@ export async function isTableTaken(
   return (await pipelines.unionAll(views).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** The tables that a pipeline fills besides its own, as its source kept them with the rows; they are called like it, with `__` and more. */
+/** Returns the further tables of a pipeline, as stored with its cursor. Their names start with the pipeline's table and `__`. */
 export async function filledTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
   const kept = (await warehouse.findCursor(schema, table)) as { tables?: unknown } | null | undefined
   const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []

@@ -5,17 +5,14 @@ import { variablesOf } from '../variables/variables.ts'
 import type { Variables } from '../variables/variables.ts'
 import type { CheckToRun } from './run-checks.ts'
 
-/** A variable as a run is given it. Without a value, the stored one is meant. */
+/** A variable of a run's request. Without a value, the stored value is used. */
 export interface GivenVariable {
   name: string
   value?: string | undefined
   secured?: boolean | undefined
 }
 
-/**
- * The stored variables of a client, and what was given for this run in their place. One that is stored secured stays so,
- * whatever a run is given for it.
- */
+/** Returns the stored variables of a client with the overrides of a run. An override of a secured variable stays secured. */
 export function valuesFor(
   db: Kysely<DB>,
   client: string,
@@ -30,7 +27,7 @@ export function valuesFor(
 
 const purpose = (run: string) => `runs.sealed_input:${run}`
 
-/** Seals the variables that a run was given: some may be secured, and all go the same way. The end of the run forgets them. */
+/** Seals and stores the variables of a run's request, because some may be secured. The end of the run deletes them. */
 export async function sealInput(
   db: Kysely<DB>,
   run: { id: number; uid: string },
@@ -45,7 +42,7 @@ export async function sealInput(
     .execute()
 }
 
-/** Throws `SealProblem` when the key is not in the ring. */
+/** Throws `SealProblem` if the key is not in the key ring. */
 export async function openInput(
   db: Kysely<DB>,
   run: { id: number; uid: string },
@@ -55,7 +52,7 @@ export async function openInput(
   return row?.sealed_input ? (JSON.parse(keyRing.open(row.sealed_input, purpose(run.uid))) as GivenVariable[]) : []
 }
 
-/** The checks of a group in their order, as they are now. */
+/** Returns the checks of a group in order. */
 export function checksOfGroup(db: Kysely<DB>, group: number): Promise<CheckToRun[]> {
   return db
     .selectFrom('data_quality_group_checks as g')

@@ -10,17 +10,17 @@ import type { Surroundings } from './run-checks.ts'
 
 type Refusal = NonNullable<Surroundings['refusal']>
 
-/** How many schemas a sentence names. */
+/** Maximum number of schemas in a message. */
 const named = 5
 
 /**
- * Refuses queries that name a table without its schema where several have one: a check that looks at the wrong table finds
- * nothing, and says that all is well. The first `preferred` of the schemas come before the others.
+ * Refuses queries that name a table without its schema if several schemas have one, because a check of the wrong table would find
+ * nothing. The first `preferred` schemas have precedence.
  */
 export function ambiguousRefused(warehouse: Pick<Warehouse, 'ambiguousTable'> | undefined, preferred = 0): Refusal {
   return async (query, signal) => {
     const found = await warehouse?.ambiguousTable(query, preferred, signal).catch((error: unknown) => {
-      // What is wrong with the query it says itself.
+      // The query itself will report its errors.
       if (error instanceof WarehouseProblem && !error.retryable) return undefined
       throw error
     })
@@ -34,7 +34,7 @@ function sentenceOf({ name, schemas }: AmbiguousTable): string {
   return `Several schemas have a table "${name}": ${shown.join(', ')}${more}. Write the one that is meant before its name, such as ${schemas[0]}.${name}.`
 }
 
-/** What the first of them refuses. */
+/** Combines refusals: the first one that refuses a query wins. */
 export const refusedByAny =
   (...refusals: Refusal[]): Refusal =>
   async (query, signal) => {
@@ -45,7 +45,7 @@ export const refusedByAny =
     return undefined
   }
 
-/** Refuses queries that would look at the rows of the last load, as if they were those that are to pass. */
+/** Refuses queries that would read the rows of the last load instead of the staged rows. */
 export function oldRowsRefused(
   rehearsal: Rehearsal,
   tables: readonly ReadyTable[],
@@ -53,7 +53,7 @@ export function oldRowsRefused(
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
   const instead = `Write ${names} without a schema: that is the rows that are about to be published.`
 
-  /** Before the first publication there is no such table: then nobody would guess what is wrong with its name. */
+  /** Before the first publication, the table does not exist, and the server's error would be hard to understand. */
   function unknown(error: unknown): string {
     const named = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
     if (!(error instanceof WarehouseProblem) || !named) throw error

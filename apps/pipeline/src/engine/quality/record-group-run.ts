@@ -6,25 +6,25 @@ import { storable } from '../runs/run-log.ts'
 import { columnsOf } from './keep-results.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
-/** Whose run it was, and since when. */
-interface Subject {
+/** The group of the run, its user and its start. */
+interface GroupRunSubject {
   id: number
   client: string
   createdBy: string
   startedAt: Date
 }
 
-/** How a group's run that did not come out OK is called. */
+/** Error code of a run with failed checks. */
 export const qualityFailed = 'DATA_QUALITY_FAILED'
 
 /**
- * Writes down a run that somebody waited for, with what its checks found. It is written when it is over: one whose
- * service was killed meanwhile changed nothing, and leaves nothing behind.
+ * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is
+ * stored.
  */
 export async function recordGroupRun(
   trx: Transaction<DB>,
   queue: JobQueue,
-  { id, client, createdBy, startedAt }: Subject,
+  { id, client, createdBy, startedAt }: GroupRunSubject,
   { status, message }: Verdict,
   outcomes: readonly CheckOutcome[],
 ): Promise<Selectable<Runs>> {
@@ -54,17 +54,17 @@ export async function recordGroupRun(
   return run
 }
 
-/** What all checks of a group come to. OK only if all of them are OK. The message is for whoever sees the run. */
+/** The result of a group: OK only if all checks are OK. The message is for everyone who sees the run. */
 interface Verdict {
   status: CheckStatus
   message: string
 }
 
-/** How many checks a sentence names. */
+/** Maximum number of checks in a message. */
 const named = 5
 
 export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
-  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was looked at.' }
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was checked.' }
   const bad = outcomes.filter(({ status }) => status !== 'OK')
   if (bad.length === 0)
     return {

@@ -3,17 +3,16 @@ import type { Cell } from '../warehouses/warehouse.ts'
 
 const hidden = '[redacted]'
 
-/** Shorter values stand in too many other words to be looked for inside of them. */
-const shortest = 4
+/** Shorter values occur in too many other words, so they are not searched inside of texts. */
+const minLength = 4
 
 /**
- * Takes the values of secured variables out of what a check says: cells that are one, and texts that one stands in.
- * It keeps them from being shown by accident. Whoever may write checks can reckon with a value that they may use, and
- * show what comes of that.
+ * Redacts the values of secured variables in the result of a check: equal cells, and occurrences in texts. This prevents accidental
+ * disclosure only: authors of checks can use a value in expressions and show their results.
  */
 export function hider(secured: readonly string[]) {
   const exact = new Set(secured)
-  const longestFirst = secured.filter(({ length }) => length >= shortest).toSorted((a, b) => b.length - a.length)
+  const longestFirst = secured.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
   const pattern =
     longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu') : undefined
 

@@ -47,7 +47,7 @@ describe('checks', () => {
     expect(said(outcomes)).toEqual([
       ['ERROR', 'The query took longer than 2 seconds and was stopped.'],
       expect.arrayContaining(['ERROR']),
-      ['ERROR', 'It was not run: the checks before it used up the 3 seconds that there are.'],
+      ['ERROR', 'It was not run: the checks before it used all 3 seconds.'],
     ])
   })
 

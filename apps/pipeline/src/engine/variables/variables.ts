@@ -5,14 +5,14 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { openVariableValue } from '../../sealed-variables.ts'
 
-/** A variable with its value in the open. */
+/** A variable with its unsealed value. */
 export interface OpenVariable {
   name: string
   value: string
   secured: boolean
 }
 
-/** Values by name, in the open: to be bound, never to be shown. */
+/** Unsealed values by name. Never show them to users. */
 export class Variables extends Map<string, string> {
   readonly #secured = new Set<string>()
   readonly #redaction = new Redaction()
@@ -41,13 +41,13 @@ export class Variables extends Map<string, string> {
     return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...literalsOf(value)])
   }
 
-  /** A sentence without the values of secured variables, those of less than six characters excepted. */
+  /** Returns a sentence without the values of secured variables. Values of fewer than six characters are not redacted. */
   hideIn(sentence: string): string {
     return this.#redaction.apply(sentence)
   }
 }
 
-/** What a run was given besides: a value takes the place of the stored one, and is as secured as that, if it does not say. */
+/** An override of a stored variable. `secured` is that of the stored variable by default. */
 interface VariableOverride {
   name: string
   value: string
@@ -55,8 +55,8 @@ interface VariableOverride {
 }
 
 /**
- * The variables of a client, secured ones opened: a process that logs adds `spellings` to its redaction. Throws `SealProblem`
- * when a key is not in the ring.
+ * Returns the unsealed variables of a client. A process that writes logs must add `spellings` to its redaction. Throws `SealProblem`
+ * if a key is not in the key ring.
  */
 export async function variablesOf(
   db: Kysely<DB>,

@@ -7,11 +7,11 @@ import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 
 const count = (rows: number) => countOf(rows, 'row')
 
-interface Outcome {
+interface LoadCounts {
   rejected: number
-  /** Rows of the source, before the transformation. */
+  /** Rows of the source before the transformation. */
   fed?: number | undefined
-  /** Whether the rows were merged into those of the table; undefined where nobody knows. */
+  /** Whether the rows were merged into the table; undefined if it is unknown. */
   merged?: boolean | undefined
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
@@ -37,10 +37,10 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
   return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
 }
 
-/** What a run that ended well says of itself. */
-export function whatWasLoaded(
+/** Returns the message of a successful load. */
+export function describeLoad(
   tables: readonly LoadedTable[],
-  { rejected, fed = 0, merged, isDataset = false }: Outcome,
+  { rejected, fed = 0, merged, isDataset = false }: LoadCounts,
 ): string {
   if (tables.length === 0)
     return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
@@ -55,11 +55,11 @@ export function whatWasLoaded(
         : ' The source has no rows, so there are none in the table now.'
   const empty = rows === 0 && merged !== undefined ? none : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
-  // What concerns a whole table comes first, as only some are named.
+  // Changes of whole tables come first, because only three are named.
   const changed = [
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),
-  ].map(({ table, change }) => whatChanged(table, change))
+  ].map(({ table, change }) => describeChange(table, change))
   const left = changed.length - 3
   const more = left > 0 ? ` The log names ${countOf(left, 'more change')} of columns.` : ''
   const named = changed
@@ -70,11 +70,11 @@ export function whatWasLoaded(
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
   const loaded = withAdvice(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
   if (rejected === 0) return loaded
-  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
+  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected; the run’s rejected rows say why.`
 }
 
-/** What a dry run says of itself. The run has the changes of columns. */
-export function whatWouldChange(tables: readonly PlannedTable[], rejected: number): string {
+/** Returns the message of a dry run. The run itself contains the changes of columns. */
+export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
   const named = tables.slice(0, mostNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it is not there yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
@@ -88,8 +88,8 @@ export function whatWouldChange(tables: readonly PlannedTable[], rejected: numbe
   return `Dry run: nothing was published. ${would}${changed}${left}`
 }
 
-/** What a restoring says of itself. `publishedAt`: when the rows were published first. */
-export function whatWasRestored(tables: readonly LoadedTable[], publishedAt?: Date): string {
+/** Returns the message of a restore. `publishedAt`: the first publication of the restored rows. */
+export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Date): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const [first] = tables
   const into = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
@@ -106,7 +106,7 @@ function severalTables(tables: readonly LoadedTable[]): string {
   return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
 }
 
-export function whatChanged(
+export function describeChange(
   { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
   { kind, column, from, to, rows }: TableChange,
 ): string {

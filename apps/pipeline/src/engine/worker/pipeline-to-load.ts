@@ -11,7 +11,7 @@ import { withValuesOf } from '../variables/source-values.ts'
 import { variablesOf } from '../variables/variables.ts'
 import type { RunContext } from './run-handler.ts'
 
-/** A data pipeline as its attempt found it. */
+/** A data pipeline when its attempt starts. */
 export interface PipelineToLoad {
   id: number
   uid: string
@@ -20,16 +20,16 @@ export interface PipelineToLoad {
   settings: unknown
   /** Sealed. */
   source_secrets: string | null
-  /** What runs on the staging table before it is published, in this order. */
+  /** The transformation's statements in order. They run on the staging tables before the publication. */
   sqlStatements: SqlStatement[]
   schema: string
-  /** Which kind of warehouse the schema is in. */
+  /** The kind of the schema's warehouse. */
   provider: string
   table: string
-  /** Set where somebody reset the cursor since the last load. */
+  /** Set if a user has reset the cursor since the last load. */
   reset: { from?: string } | null
   schemaChanges: SchemaChanges
-  /** The group of checks that the rows have to pass. */
+  /** The check group of the quality gate. */
   qualityGroupId: number | null
 }
 
@@ -38,7 +38,7 @@ interface SqlStatement {
   statement: string
 }
 
-/** Throws `LostRun` when it was deleted meanwhile. */
+/** Throws `LostRun` if the pipeline was deleted. */
 export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
   const row = await db
     .selectFrom('data_pipelines as p')
@@ -64,8 +64,8 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
   }
 }
 
-/** The feeds of a pipeline. One whose table another pipeline or a view has ends them with `LoadProblem`: it would be overwritten. */
-export async function* ownTables(
+/** Passes on the feeds. Throws `LoadProblem` for a feed whose table belongs to another pipeline or a view. */
+export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
   { id, schema, table }: PipelineToLoad,
@@ -77,18 +77,17 @@ export async function* ownTables(
     if (other && ((await isTableTaken(db, name, id)) || (await isFilledByAnother(db, name, table))))
       throw new LoadProblem(
         'TABLE_TAKEN',
-        `The source fills a table "${feed.table}" as well, and another pipeline of schema "${schema}" fills it, or another pipeline or a view is called like that. Rename one of them.`,
+        `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
       )
     yield feed
   }
 }
 
 /**
- * A pipeline's source with the values of variables in its settings and secrets. From now on no log line holds any of what is
- * secret in it. Throws `VariableProblem` when a variable is not there, or leads to another
- * address than the secrets were given for.
+ * Returns a pipeline's source with the values of variables in its settings and secrets, and adds the secrets to the redaction of
+ * logs. Throws `VariableProblem` if a variable does not exist, or if it changed the address that the secrets were entered for.
  */
-export async function sourceToRead(
+export async function readSource(
   { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
   client: string,
   pipeline: PipelineToLoad,

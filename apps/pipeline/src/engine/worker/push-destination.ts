@@ -1,17 +1,17 @@
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { readDestination } from '../destinations/destination-to-push.ts'
-import { whatWasPushed } from '../destinations/push.ts'
+import { describePush } from '../destinations/push.ts'
 import { openMeter } from '../runs/progress-meter.ts'
 import { logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
-/** Rows in memory at once, besides those that are on their way. */
+/** Rows per page of the view. */
 const pageRows = 2_000
 
 /**
- * The rows of a view, pushed to where they are to go. An attempt after one that died begins anew: what was taken before is
- * taken again without harm. Throws `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
+ * Pushes the rows of a view to its target. An attempt after a crashed one sends all rows again, which is safe. Throws
+ * `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
  */
 async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, reportProgress, isCurrentAttempt } = attempt
@@ -45,14 +45,14 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
     },
     signal,
   )
-  // The last counts are written, however short the push was.
+  // Writes the final counts.
   await isCurrentAttempt()
   const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
   if (pushed.rejected > 0 && taken === 0)
-    throw new DestinationProblem('ALL_ROWS_REJECTED', whatWasPushed(place, pushed, options))
+    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(place, pushed, options))
   return {
     state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
-    message: whatWasPushed(place, pushed, options),
+    message: describePush(place, pushed, options),
     rowsWritten: options.dryRun ? 0 : taken,
     bytesWritten: pushed.bytes,
     rowsRejected: pushed.rejected,

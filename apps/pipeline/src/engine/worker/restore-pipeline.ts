@@ -2,8 +2,8 @@ import { isToBeDropped } from '../drops/drops.ts'
 import { type Kind, assertUndo } from '../warehouses/kinds.ts'
 import { type Publication, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { readPipeline } from './pipeline-to-load.ts'
-import { whatChanged, whatWasRestored } from './load-messages.ts'
-import { tablesThere } from './published-tables.ts'
+import { describeChange, describeRestore } from './load-messages.ts'
+import { publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
@@ -28,11 +28,11 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
   const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
   const publication = await warehouse.restore(target, isCurrentAttempt, signal, { behind: onBackgroundWork, waiting })
   for (const one of publication.tables)
-    for (const change of one.changes) log.write('INFO', 'HIGH', whatChanged(one, change))
+    for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
   return restored(warehouse, publication, previous?.publishedAt)
 }
 
-/** How a restoring ended. `publishedAt`: when its rows were published first, where that is known. */
+/** Returns the result of a restore. `publishedAt`: the first publication of the restored rows, if it is known. */
 export async function restored(
   warehouse: Warehouse,
   publication: Publication,
@@ -40,10 +40,10 @@ export async function restored(
 ): Promise<RunSuccess> {
   return {
     state: 'OK',
-    message: whatWasRestored(publication.tables, publishedAt),
+    message: describeRestore(publication.tables, publishedAt),
     rowsWritten: publication.rows,
     bytesWritten: 0,
     rowsRejected: 0,
-    tables: await tablesThere(warehouse, publication.tables),
+    tables: await publishedTables(warehouse, publication.tables),
   }
 }

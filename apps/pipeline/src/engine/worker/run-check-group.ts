@@ -10,13 +10,13 @@ import { verdictOn } from '../quality/record-group-run.ts'
 import type { RunLog } from '../runs/run-log.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
-/** Of each check, where nobody waits for it. */
+/** Limits of each check in a run. */
 export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
 
-/** Seconds that a check waits for its turn there, before the run is given back. */
-export const patience = 3_600
+/** Seconds that a check waits for a free query slot of the warehouse before the run is requeued. */
+export const querySlotTimeout = 3_600
 
-/** Runs the checks of a group one after the other. Violations end the run as FAILED, so that a workflow stops there. */
+/** Runs the checks of a group one after the other. Violations make the run FAILED, so that a workflow stops. */
 async function runCheckGroup(
   { db, keyRing, redaction, warehouses }: RunContext,
   { claim, log, signal }: RunAttempt,
@@ -34,7 +34,7 @@ async function runCheckGroup(
     variables,
     schemas,
     limits: queuedLimits,
-    patience,
+    patience: querySlotTimeout,
     refusal: ambiguousRefused(warehouse),
     signal,
   })) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Feed } from '../sources/source.ts'
-import { patience } from './source-idle-timeout.ts'
+import { sourceIdleTimeout } from './source-idle-timeout.ts'
 
 /** Gives a feed of some chunks, waiting so many milliseconds before each. */
 async function* feeds(waits: number[]): AsyncGenerator<Feed> {
@@ -16,7 +16,7 @@ async function* feeds(waits: number[]): AsyncGenerator<Feed> {
 
 async function read(waits: number[], between = 0) {
   const ends: string[] = []
-  const source = patience(0.2, ({ code }) => ends.push(code))
+  const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
   let chunks = 0
   for await (const { content } of source.watch(feeds(waits))) {
     expect(content).toMatchObject({ format: 'copy-binary', size: 7 })
@@ -55,7 +55,7 @@ describe('a source', () => {
     async function* one() {
       yield feed
     }
-    for await (const { content, ...rest } of patience(1, () => {}).watch(one())) {
+    for await (const { content, ...rest } of sourceIdleTimeout(1, () => {}).watch(one())) {
       const { content: own, ...others } = feed
       expect(rest).toEqual(others)
       expect(content).toEqual({ ...own, rows: expect.any(Function) })
@@ -69,10 +69,10 @@ describe('a source', () => {
 
   it('may work for long before it gives anything, as long as it says so', async () => {
     const ends: string[] = []
-    const source = patience(0.2, ({ code }) => ends.push(code))
+    const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
     const watched = source.watch(feeds([500]))[Symbol.asyncIterator]()
     const { value } = (await watched.next()) as { value: Feed }
-    const signs = setInterval(() => source.sign(), 50)
+    const signs = setInterval(() => source.recordActivity(), 50)
     if (value.content.format === 'copy-binary') for await (const _ of value.content.rows([])) clearInterval(signs)
     clearInterval(signs)
     expect(ends).toEqual([])
@@ -88,7 +88,7 @@ describe('a source', () => {
       },
     }
     const hanging: AsyncIterable<Feed> = { [Symbol.asyncIterator]: () => inner }
-    const { watch } = patience(5, () => {})
+    const { watch } = sourceIdleTimeout(5, () => {})
     const watched = watch(hanging)[Symbol.asyncIterator]()
     void watched.next()
     await watched.return?.()

@@ -1,51 +1,51 @@
 import { failpoint } from '../failpoints.ts'
 import { type Feed, SourceProblem } from '../sources/source.ts'
 
-/** Waits for a source, but not for ever. */
-export interface Patience {
-  /** The same feeds, watched over. */
+/** Detects a source that returns no data. */
+export interface SourceIdleTimeout {
+  /** Returns the same feeds, with the timeout for each read. */
   watch(feeds: AsyncIterable<Feed>): AsyncIterable<Feed>
-  /** The source does something, even if it gives nothing yet. */
-  sign(): void
+  /** Restarts the timeout: the source is active, even if it has returned no rows yet. */
+  recordActivity(): void
 }
 
 /**
- * Calls `end` when a source that is being waited for shows no sign of life for so many seconds: a connection that hangs
- * gives no error. While the warehouse is what takes its time, the source may be as silent as it likes.
+ * Calls `end` if a read waits for the source without any activity for so many seconds, because a hanging connection gives no
+ * error. The time in which the warehouse writes does not count.
  */
-export function patience(seconds: number, end: (reason: SourceProblem) => void): Patience {
+export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) => void): SourceIdleTimeout {
   let timer: NodeJS.Timeout | undefined
   let waiting = 0
 
-  async function awaited<T>(next: Promise<T>): Promise<T> {
+  async function withTimeout<T>(next: Promise<T>): Promise<T> {
     waiting += 1
     if (timer) timer.refresh()
-    else timer = setTimeout(() => end(tooSilent(seconds)), seconds * 1000)
+    else timer = setTimeout(() => end(sourceIdle(seconds)), seconds * 1000)
     try {
       return await next
     } finally {
       waiting -= 1
-      if (waiting === 0) rest()
+      if (waiting === 0) stopTimer()
     }
   }
 
-  function rest(): void {
+  function stopTimer(): void {
     clearTimeout(timer)
     timer = undefined
   }
 
-  /** Not a generator: one that waits for its `next` could not be told to return meanwhile. */
+  /** Not a generator, because a generator cannot return while its `next` is pending. */
   function watched<T>(items: AsyncIterable<T>, change: (item: T) => T = (item) => item): AsyncIterable<T> {
     return {
       [Symbol.asyncIterator]() {
         const inner = items[Symbol.asyncIterator]()
         return {
           async next() {
-            const next = await awaited(nextOf(inner))
+            const next = await withTimeout(nextOf(inner))
             return next.done ? next : { done: false, value: change(next.value) }
           },
           async return(value) {
-            rest()
+            stopTimer()
             return (await inner.return?.(value)) ?? { done: true, value: undefined }
           },
         }
@@ -60,7 +60,7 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
 
   return {
     watch: (feeds) => watched(feeds, withContent),
-    sign: () => void timer?.refresh(),
+    recordActivity: () => void timer?.refresh(),
   }
 }
 
@@ -69,10 +69,10 @@ async function nextOf<T>(inner: AsyncIterator<T>): Promise<IteratorResult<T>> {
   return inner.next()
 }
 
-function tooSilent(seconds: number): SourceProblem {
+function sourceIdle(seconds: number): SourceProblem {
   const span = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
   return new SourceProblem(
     'SOURCE_SILENT',
-    `The source has given nothing for ${span}, so the run was stopped. The old data stays. Look whether it still answers, then run again; if it takes that long by nature, raise SOURCE_SILENCE_SECONDS.`,
+    `The source has returned nothing for ${span}, so the run was stopped. The old data stays. Check the source, then run again; if it needs so much time, increase SOURCE_SILENCE_SECONDS.`,
   )
 }

@@ -7,17 +7,17 @@ import { messageOf } from './import-summary.ts'
 
 type Parameters = Readonly<Record<string, string | undefined>>
 
-/** One DHIS2, asked as somebody. Every method throws `DestinationProblem`, or the signal's reason. */
+/** A client for one DHIS2 with one account. Every method throws `DestinationProblem`, or the signal's reason. */
 export interface Dhis2 {
-  /** Below /api. Answers the parsed JSON. */
+  /** Returns the parsed JSON of a path below /api. */
   get(path: string, parameters: Parameters, signal: AbortSignal): Promise<unknown>
-  /** Sends JSON; a 409 is an answer too, for that is how import summaries with conflicts come. */
+  /** Sends JSON. A 409 is a result too, because import summaries with conflicts have this status. */
   post(path: string, parameters: Parameters, body: string, signal: AbortSignal): Promise<unknown>
-  /** A text that it sent, without the secrets it may have sent back. */
+  /** Returns a text of the server without the secrets that it may repeat. */
   words(text: string): string
 }
 
-/** A variable may have made the address what nobody could check when it was saved. */
+/** Returns the host. The address can be invalid if it contains a variable. */
 function hostOf(url: string): string {
   if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
   throw new DestinationProblem(
@@ -28,11 +28,11 @@ function hostOf(url: string): string {
 
 export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
   const host = hostOf(target.url)
-  const signedIn = demandHeaders(target)
+  const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target
   const words = wordsWithout([password, authToken, `${username}:${password}`])
 
-  async function ask(
+  async function request(
     method: 'GET' | 'POST',
     path: string,
     parameters: Parameters,
@@ -43,33 +43,39 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 
       const response = await http.fetch(addressOf(target.url, path, parameters), {
         method,
         headers: {
-          ...signedIn,
+          ...credentialHeaders,
           accept: 'application/json',
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body }),
         ...(signal && { signal }),
       })
-      return answered({ status: response.status, headers: response.headers, text: await response.text(), host, words })
+      return parseResponse({
+        status: response.status,
+        headers: response.headers,
+        text: await response.text(),
+        host,
+        words,
+      })
     } catch (error) {
       signal?.throwIfAborted()
-      throw ofNetwork(error)
+      throw networkProblem(error)
     }
   }
 
   return {
     words,
-    get: (path, parameters, signal) => ask('GET', path, parameters, undefined, signal),
-    post: (path, parameters, body, signal) => ask('POST', path, parameters, body, signal),
+    get: (path, parameters, signal) => request('GET', path, parameters, undefined, signal),
+    post: (path, parameters, body, signal) => request('POST', path, parameters, body, signal),
   }
 }
 
-function ofNetwork(error: unknown): unknown {
+function networkProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
   const more =
     code === 'REDIRECTED'
-      ? ' Type the address that it leads to, or check that DHIS2 and not its login page is there.'
+      ? ' Enter the address that it redirects to, or check that this is DHIS2 and not its login page.'
       : ''
   return new DestinationProblem(code, message + more, {
     retryable: error.passes,
@@ -84,24 +90,24 @@ function addressOf(url: string, path: string, parameters: Parameters): URL {
   return address
 }
 
-/** Throws where there is nothing to sign in with. */
-function demandHeaders(target: Target): Record<string, string> {
+/** Throws `DestinationProblem` if the target has no credentials. */
+function authorizationHeaders(target: Target): Record<string, string> {
   const headers = headersOf(target)
   if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', nothingToSignInWith)
   return headers
 }
 
-interface Answer {
+interface Dhis2Response {
   status: number
   headers: Headers
   text: string
   host: string
-  /** The server's words as they may be shown. */
+  /** Returns a text of the server without secrets. */
   words(text: string): string
 }
 
-/** The JSON of an answer that is one: those of success, and 409, by which summaries with conflicts come. Throws for all others. */
-function answered(answer: Answer): unknown {
+/** Returns the JSON of a successful response, or of a 409, which import summaries with conflicts have. Throws for all others. */
+function parseResponse(answer: Dhis2Response): unknown {
   const { status, headers, text, host } = answer
   const json = parsed(text)
   if ((status >= 200 && status < 300) || status === 409) {
@@ -109,13 +115,13 @@ function answered(answer: Answer): unknown {
     const page = /html/.test(headers.get('content-type') ?? '') || /^\s*</.test(text)
     throw new DestinationProblem(
       'OTHER_PROTOCOL',
-      `${host} answers with ${page ? 'a web page' : 'something that is no JSON'} where DHIS2's API should be: check the address, up to but without /api.`,
+      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} where DHIS2's API should be: check the address, up to but without /api.`,
     )
   }
-  throw refusal(answer, json)
+  throw problemOf(answer, json)
 }
 
-function refusal({ status, headers, host, words }: Answer, json: unknown): DestinationProblem {
+function problemOf({ status, headers, host, words }: Dhis2Response, json: unknown): DestinationProblem {
   const said = messageOf(json)
   const says = said ? ` It says: ${words(said)}` : ''
   const retryAfter = secondsOf(headers.get('retry-after'))
@@ -123,12 +129,12 @@ function refusal({ status, headers, host, words }: Answer, json: unknown): Desti
     case 401:
       return new DestinationProblem(
         'AUTHENTICATION_FAILED',
-        `DHIS2 at ${host} does not take the username and password, or the token (401): check them, and that a token has not expired.${says}`,
+        `DHIS2 at ${host} rejected the username and password, or the token (401): check them, and that a token has not expired.${says}`,
       )
     case 403:
       return new DestinationProblem(
         'PERMISSION_DENIED',
-        `The user of DHIS2 at ${host} may not do this (403): to import takes the authority F_DATAVALUE_ADD and write access to the data sets and organisation units.${says}`,
+        `The user of DHIS2 at ${host} lacks permission (403): an import needs the authority F_DATAVALUE_ADD and write access to the data sets and organisation units.${says}`,
       )
     case 404:
       return new DestinationProblem(
@@ -138,11 +144,11 @@ function refusal({ status, headers, host, words }: Answer, json: unknown): Desti
     case 413:
       return new DestinationProblem(
         'TOO_LARGE',
-        `${host} takes no request as large as this (413): have its proxy take larger ones.${says}`,
+        `The request is too large for ${host} (413): increase the limit of its proxy.${says}`,
         { tooMuch: true },
       )
     case 429:
-      return new DestinationProblem('TARGET_BUSY', `${host} asks to be left alone for now (429).${says}`, {
+      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${says}`, {
         retryable: true,
         retryAfter,
       })
@@ -159,7 +165,7 @@ function refusal({ status, headers, host, words }: Answer, json: unknown): Desti
             retryable: true,
             retryAfter,
           })
-        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} refuses what it is asked (${status}).${says}`)
+        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}).${says}`)
   }
 }
 
@@ -171,7 +177,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Seconds, whole or not, or a date. */
+/** Returns the seconds of a Retry-After header, which contains a number or a date. */
 function secondsOf(header: string | null): number | undefined {
   if (header === null) return undefined
   const seconds = Number(header)

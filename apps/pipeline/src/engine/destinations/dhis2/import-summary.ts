@@ -1,4 +1,4 @@
-import type { Item } from '../chunks.ts'
+import type { ValueItem } from '../chunks.ts'
 import type { RejectedRow } from '../push.ts'
 
 /** What DHIS2 did with the values of one request. */
@@ -92,7 +92,7 @@ const gaveNone = 'DHIS2 gives no reason.'
 const mostReasons = 20_000
 
 /** What a summary says of the values that were sent: which were not taken, and why. */
-export function judged(summary: ImportSummary, items: readonly Item[], words: (text: string) => string): Judged {
+export function judged(summary: ImportSummary, items: readonly ValueItem[], words: (text: string) => string): Judged {
   const blamed = new Set<number>()
   const rows: RejectedRow[] = []
   const placesOf = placing(items)
@@ -124,7 +124,7 @@ const about = ({ object, reason }: Conflict): string =>
   object !== undefined && !reason.includes(object) ? `${object}: ${reason}` : reason
 
 /** Which values a conflict is about. Before 2.38 it names an id or a value, and stands for every row that has it. */
-function placing(items: readonly Item[]): (conflict: Conflict) => readonly number[] {
+function placing(items: readonly ValueItem[]): (conflict: Conflict) => readonly number[] {
   let holders: Map<string, number[]> | undefined
 
   return ({ indexes, object }) => {
@@ -135,7 +135,7 @@ function placing(items: readonly Item[]): (conflict: Conflict) => readonly numbe
   }
 }
 
-function holdersOf(items: readonly Item[]): Map<string, number[]> {
+function holdersOf(items: readonly ValueItem[]): Map<string, number[]> {
   const holders = new Map<string, number[]>()
   items.forEach(({ json }, index) => {
     for (const text of new Set(Object.values(JSON.parse(json) as object).map(String))) {

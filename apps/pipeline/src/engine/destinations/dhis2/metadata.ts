@@ -4,26 +4,26 @@ import type { Dhis2 } from './dhis2-client.ts'
 import { choicesAsked, choicesIn, pluralOf } from '../../dhis2/choices.ts'
 import type { ImportOptions } from '../target.ts'
 
-/** What answers at an address, and as whom it is asked. */
-export interface System {
-  /** As it calls itself: `2.41.3`. */
+/** The server at an address, and the user that it authenticated. */
+export interface Dhis2System {
+  /** Full version: `2.41.3`. */
   version: string
-  /** The part of it that counts: 41; 0 where it cannot be told. */
+  /** Release: 41; 0 if it is unknown. */
   release: number
   username: string
-  /** Undefined where it does not say. */
+  /** Undefined if the server does not return them. */
   authorities: ReadonlySet<string> | undefined
 }
 
-/** Asks who is signed in, and what it is that answers. Throws `DestinationProblem`; OTHER_PROTOCOL where it is no DHIS2. */
-export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<System> {
+/** Reads the version and the user. Throws `DestinationProblem`, with OTHER_PROTOCOL if the server is not DHIS2. */
+export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Dhis2System> {
   const me = fields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
   const info = fields(await dhis2.get('system/info', {}, signal))
   const { version } = info
   if (typeof me['id'] !== 'string' || typeof version !== 'string')
     throw new DestinationProblem(
       'OTHER_PROTOCOL',
-      'What answers at this address is not DHIS2: it does not say who is signed in and what its version is. Check the address.',
+      'The server at this address is not DHIS2: it returns no user and no version. Check the address.',
     )
   const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
   return {
@@ -34,7 +34,7 @@ export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Syste
   }
 }
 
-export const mayImport = ({ authorities }: System): boolean =>
+export const mayImport = ({ authorities }: Dhis2System): boolean =>
   !authorities || authorities.has('ALL') || authorities.has('F_DATAVALUE_ADD')
 
 const fields = (answer: unknown): Readonly<Record<string, unknown>> =>
@@ -46,7 +46,7 @@ export interface Choice {
   name: string
 }
 
-/** The first `most` by name, of those whose name has `query` in it. Undefined for a kind that there is not. */
+/** Returns the first `most` options by name whose name contains `query`. Undefined for an unknown kind. */
 export async function lookUp(
   dhis2: Dhis2,
   kind: string,
@@ -58,10 +58,10 @@ export async function lookUp(
   return (choicesIn(await dhis2.get(plural, choicesAsked(query, most), signal), plural) ?? []).slice(0, most)
 }
 
-/** From this release on, the values of a request have to belong to one data set. */
+/** From this release on, the values of a request must belong to one data set. */
 export const oneDataSetFrom = 43
 
-/** The id of the data set that a data element, as the view names it, is reported in; undefined for one that is in none. */
+/** Returns the id of the data set that contains a data element, as named in the view; undefined if no data set contains it. */
 export type DataSetOf = (dataElement: string) => string | undefined
 
 interface DataElement {
@@ -75,7 +75,7 @@ interface DataSet {
   dataSetElements?: { dataElement?: DataElement }[]
 }
 
-/** Asks which data elements each data set has. Of several sets the one with the most elements is taken, so that few are needed. */
+/** Reads the data elements of each data set. An element of several sets gets the largest one, so that few requests are needed. */
 export async function dataSetsOf(dhis2: Dhis2, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
   const named = nameBy(scheme)

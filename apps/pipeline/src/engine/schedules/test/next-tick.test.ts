@@ -88,7 +88,7 @@ describe('an expression', () => {
     ['@daily', /five fields .* has 1/],
     ['0 6 * *', /five fields .* has 4/],
     ['* * * * * * *', /five fields .* has 7/],
-    ['*/10 * * * * *', /once a minute.*"\*\/10"/],
+    ['*/10 * * * * *', /"\*\/10".*once a minute/],
     ['61 * * * *', /field for the minute, "61"/],
     ['0 24 * * *', /field for the hour, "24"/],
     ['0 0 0 * *', /field for the day of the month, "0"/],

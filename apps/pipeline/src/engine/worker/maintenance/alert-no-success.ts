@@ -12,15 +12,15 @@ import { computeNextRunOrDisable } from '../../schedules/plan-runs.ts'
 import { scheduleOf } from '../../schedules/schedule.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
-interface Parts {
+interface NoSuccessOptions {
   db: Kysely<DB>
   identity: Pick<IdentityLookups, 'clients'>
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   every?: number
 }
 
 const hour = 3_600_000
-/** Per look: what is left over comes with the next one. */
+/** Rows per query. */
 const batch = 200
 
 interface Overdue extends Selectable<Runnables> {
@@ -35,11 +35,11 @@ interface Overdue extends Selectable<Runnables> {
 }
 
 /**
- * Writes a mail about each scheduled thing without a successful run for the hours that ALERT_EMAIL of its client names; one until
- * the next success. The schedule of an uploaded file that is loaded starts no run until something changes. Schedules may be slower than that: a run has to have been due for an hour besides. A run that was asked for
- * within the last hour is waited for.
+ * Writes one mail about each scheduled object that had no successful run for the hours in ALERT_EMAIL of its client, until the next
+ * success. Excludes objects without a run that has been due for an hour, objects with a run that was requested within the last hour, and
+ * uploaded files that are loaded already.
  */
-export function alertNoSuccess({ db, identity, every = 300_000 }: Parts): MaintenanceJob {
+export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let lookedAt = -Infinity
   return {
     name: 'schedules without success',
@@ -97,20 +97,20 @@ async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
       and t.since < now() - make_interval(hours => w.hours)
       and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
       and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successful]}::text[]), false)
-      and ${isUntold(sql.ref('r.id'), sql.ref('t.since'))}
+      and ${isNotReported(sql.ref('r.id'), sql.ref('t.since'))}
     order by r.id limit ${batch}`.execute(db)
   return rows
 }
 
-const isUntold = (runnable: unknown, since: unknown) => sql<boolean>`
+const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
   not exists (
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
-/** Answers 1 where this process wrote it: the row of the thing is held, so that two do not. */
+/** Returns 1 if this process wrote the mail. The lock on the object's row prevents a second mail of another process. */
 async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql`
-      select from runnables where id = ${row.id} and ${isUntold(row.id, row.since)} for no key update skip locked`.execute(
+      select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(
       trx,
     )
     const recipients = [...new Set((await alertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]

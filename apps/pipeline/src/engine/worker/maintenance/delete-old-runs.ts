@@ -4,16 +4,16 @@ import { successful } from '../../runs/states.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { addAuditMonths, addMonths, dropMonths } from '@sluice/database'
 
-/** Runs per statement. Their log lines and rejected rows are gone by then, all but a few of a round that ended early. */
+/** Runs per statement. Nearly all of their log lines and rejected rows are deleted before. */
 const batch = 20
-/** Milliseconds per round, so that a large backlog leaves the database room for others. */
+/** Milliseconds per round, so that a large backlog does not overload the database. */
 const budget = 10_000
 
 /**
- * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each thing that is run the newest run
- * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go. No status speaks of dry runs.
- * Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules read
- * its fingerprint to know that the uploaded file was loaded.
+ * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Keeps the newest run and the newest
+ * successful run of each object without their logs and rejected rows, because the status of the object shows them; dry runs do not
+ * count. Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules
+ * compare its fingerprint with the uploaded file.
  */
 export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
   return {
@@ -65,7 +65,7 @@ function forgetDetails(table: 'run_logs' | 'rejected_rows') {
   }
 }
 
-/** Those that are about no run: the others go with theirs. */
+/** Deletes alerts without a run. The others are deleted with their runs. */
 async function forgetAlerts(db: Kysely<DB>, days: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from alerts where id in (
@@ -74,7 +74,7 @@ async function forgetAlerts(db: Kysely<DB>, days: number): Promise<number> {
   return Number(numAffectedRows ?? 0)
 }
 
-interface Options {
+interface PartitionOptions {
   db: Kysely<DB>
   /** Days that log lines are kept. */
   days: number
@@ -83,8 +83,8 @@ interface Options {
 
 const logs = { table: 'run_logs', column: 'created_at' }
 
-/** Gives the months of the audit and of the runs' logs their partitions before they come, and drops those of logs that are over. */
-export function keepMonths({ db, days, now = () => new Date() }: Options): MaintenanceJob {
+/** Creates the monthly partitions of the audit and of the runs' logs in advance, and drops expired partitions of logs. */
+export function maintainPartitions({ db, days, now = () => new Date() }: PartitionOptions): MaintenanceJob {
   return {
     name: 'months',
     async run() {

@@ -8,7 +8,7 @@ import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../erasure
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
-interface Parts {
+interface ErasureOptions {
   db: Kysely<DB>
   warehouses: ClientWarehouses
   filesDirectory: string
@@ -21,10 +21,15 @@ const hour = 3_600_000
 const day = 24 * hour
 
 /**
- * Once an hour: erases what is held of clients that were deleted 30 days ago. The identity service has to say that a client was
- * deleted; a client that it merely does not know is left alone.
+ * Once an hour: erases the data of clients that were deleted 30 days ago. The identity service must confirm the deletion; clients
+ * that it does not know are kept.
  */
-export function eraseDeletedClients({ identity, logger, now = () => new Date(), ...parts }: Parts): MaintenanceJob {
+export function eraseDeletedClients({
+  identity,
+  logger,
+  now = () => new Date(),
+  ...parts
+}: ErasureOptions): MaintenanceJob {
   let lookedAt = -Infinity
   return {
     name: 'deleted clients',
@@ -50,7 +55,7 @@ export function eraseDeletedClients({ identity, logger, now = () => new Date(), 
             details: { code, erased },
           })
         })
-        logger.info({ client, code }, 'erased what was held of a deleted client')
+        logger.info({ client, code }, 'erased the data of a deleted client')
       }
       return due.length
     },

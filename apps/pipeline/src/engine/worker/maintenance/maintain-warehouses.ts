@@ -11,8 +11,8 @@ import { dropWaiting } from '../../drops/drops.ts'
 const day = 86_400_000
 
 /**
- * Drops the staging tables that killed workers left, and those of failed loads that were kept long enough. Looks into the warehouses of clients whose runs ended within the
- * last hour, and once a day, the first round included, into all of them.
+ * Drops staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of clients whose runs ended within
+ * the last hour, and in the first round and once a day all warehouses.
  */
 export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let sweptAll = 0
@@ -21,7 +21,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
     name: 'staging tables',
     async run(signal) {
       const all = Date.now() - sweptAll > day
-      const clients = await (all ? everyClient(db) : busyClients(db))
+      const clients = await (all ? listClientsWithWarehouse(db) : busyClients(db))
       let dropped = 0
       await eachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
         dropped += await warehouse.sweepStaging(() => runsToKeep(db, client))
@@ -45,8 +45,8 @@ async function busyClients(db: Kysely<DB>): Promise<string[]> {
   return rows.map(({ client }) => client)
 }
 
-/** Does the same in the warehouses of these clients. One that is away does not keep the others from it; then it throws. */
-export async function eachWarehouse(
+/** Calls `work` with the warehouse of each client. Continues after errors, and throws the first one at the end. */
+async function eachWarehouse(
   warehouses: ClientWarehouses,
   clients: readonly string[],
   signal: AbortSignal,
@@ -64,15 +64,14 @@ export async function eachWarehouse(
   if (failures.length > 0) throw failures[0]
 }
 
-/** The clients that have a warehouse. */
-export async function everyClient(db: Kysely<DB>): Promise<string[]> {
+async function listClientsWithWarehouse(db: Kysely<DB>): Promise<string[]> {
   const rows = await db.selectFrom('warehouses').select('client').where('provisioned_at', 'is not', null).execute()
   return rows.map(({ client }) => client)
 }
 
 const every = 6 * 3_600_000
 
-/** Drops what loads replaced and is not kept any longer, in every warehouse. */
+/** Drops expired previous versions of tables in every warehouse. */
 export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let expiredAt = 0
 
@@ -81,7 +80,7 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
     async run(signal) {
       if (Date.now() - expiredAt < every) return 0
       let dropped = 0
-      await eachWarehouse(warehouses, await everyClient(db), signal, async (warehouse) => {
+      await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
         dropped += await warehouse.expirePrevious()
       })
       expiredAt = Date.now()
@@ -90,19 +89,19 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
   }
 }
 
-/** Drops the tables and schemas of pipelines and schemas that were deleted while the warehouse did not let them go. */
+/** Drops the tables and schemas of deleted pipelines and schemas that could not be dropped at once. */
 export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; logger: Logger }): MaintenanceJob {
   const { db, warehouses, logger } = parts
   return {
     name: 'deleted tables',
     run: () =>
       dropWaiting(db, warehouses, (error, { client, schema_name: schema, table_name: table }) =>
-        logger.warn({ err: error, client, schema, table }, 'what was deleted stays in the warehouse for now'),
+        logger.warn({ err: error, client, schema, table }, 'a deleted table or schema could not be dropped yet'),
       ),
   }
 }
 
-/** Once a day, in every warehouse: its ledger forgets the runs that are forgotten here, as far as no table holds them. */
+/** Once a day: deletes the ledger entries of deleted runs in every warehouse, unless a table still has their rows. */
 export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; days: number }): MaintenanceJob {
   const { db, warehouses, days } = parts
   let prunedAt = 0
@@ -112,7 +111,7 @@ export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehous
     async run(signal) {
       if (Date.now() - prunedAt < 86_400_000) return 0
       let pruned = 0
-      await eachWarehouse(warehouses, await everyClient(db), signal, async (warehouse) => {
+      await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
         pruned += await warehouse.pruneLedger(days)
       })
       prunedAt = Date.now()

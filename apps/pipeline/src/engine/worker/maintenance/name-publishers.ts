@@ -3,13 +3,13 @@ import type { DB } from '../../../database.ts'
 import type { IdentityLookups } from '../../../identity/lookups.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
-interface Parts {
+interface PublisherOptions {
   db: Kysely<DB>
   identity: Pick<IdentityLookups, 'letPublish'>
 }
 
-/** Has the identity service give the clients that published before it took a domain that domain: once, after an upgrade. */
-export function namePublishers({ db, identity }: Parts): MaintenanceJob {
+/** Once after an upgrade: lets the identity service add the publishing domain to clients that published before it was required. */
+export function namePublishers({ db, identity }: PublisherOptions): MaintenanceJob {
   return {
     name: 'dataset publishers',
     async run() {

@@ -6,8 +6,8 @@ import type { MaintenanceJob } from './maintenance.ts'
 const page = 500
 
 /**
- * Queues the runs again that are under way but that the queue no longer knows: it gave up on them, or was restored from
- * another backup than they. A worker then takes them up, or fails them when they were tried too often.
+ * Queues runs that are queued or running but have no job: the queue gave up on them, or was restored from an older backup. A
+ * worker then claims them, or fails them after too many attempts.
  */
 export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): MaintenanceJob {
   return {
@@ -21,7 +21,7 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
           .innerJoin('runnables as s', 's.id', 'r.runnable_id')
           .select(['r.id', 'r.uid', 'r.client'])
           .where('r.id', '>', last)
-          // A workflow's run is in nobody's hands.
+          // No worker executes a workflow's run.
           .where('s.kind', '<>', 'WORKFLOW')
           .where(sql<boolean>`
             (r.state = 'QUEUED' and r.created_at < now() - interval '1 minute')

@@ -6,13 +6,13 @@ import { neededFiles } from '../../runs/needed-files.ts'
 import { uploadsDirectory } from '../../../files/upload-path.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
-/** Milliseconds since the last byte. By then an upload has its row, or has failed. */
-const settled = 3_600_000
+/** Minimum age in milliseconds. An upload of this age has its row, or has failed. */
+const minAge = 3_600_000
 const uid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
 /**
- * Removes uploaded files that were replaced, or whose upload broke off, once no run that is under way reads them.
- * What runs of the last days read stays for clients that want that (RETAIN_TEMP_FILES).
+ * Removes uploaded files that were replaced, or whose upload failed, unless a queued or running run reads them. The files of the
+ * last days' runs stay for clients with RETAIN_TEMP_FILES.
  */
 export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirectory: string }): MaintenanceJob {
   const folder = uploadsDirectory(filesDirectory)
@@ -20,7 +20,7 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
     name: 'files',
     async run(signal) {
       let removed = 0
-      for await (const names of old(folder)) {
+      for await (const names of listOldFiles(folder)) {
         signal.throwIfAborted()
         const kept = await neededFiles(db, [...new Set(names.map(uidOf))])
         for (const name of names) {
@@ -36,8 +36,8 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
 
 const uidOf = (name: string) => name.slice(0, 36)
 
-/** The names of settled files of ours, a few hundred at a time. Nothing where the folder was not made yet. */
-async function* old(folder: string): AsyncGenerator<string[]> {
+/** Yields the names of old files of the service, a few hundred at a time; nothing if the folder does not exist. */
+async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
   const entries = await opendir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
@@ -46,7 +46,7 @@ async function* old(folder: string): AsyncGenerator<string[]> {
   for await (const entry of entries) {
     if (!entry.isFile() || !uid.test(entry.name)) continue
     const found = await stat(join(folder, entry.name)).catch(() => undefined)
-    if (!found || Date.now() - found.mtimeMs < settled) continue
+    if (!found || Date.now() - found.mtimeMs < minAge) continue
     names.push(entry.name)
     if (names.length < 500) continue
     yield names

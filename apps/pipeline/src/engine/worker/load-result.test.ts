@@ -3,7 +3,7 @@ import { columns, given, never, numbered } from '../../../test/rows.ts'
 import { scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { loadFeeds } from '../loads/load-feeds.ts'
 import type { Feed } from '../sources/source.ts'
-import { tablesThere } from './published-tables.ts'
+import { publishedTables } from './load-result.ts'
 
 const scratch = scratchWarehouseForAll()
 
@@ -34,7 +34,7 @@ it('the tables of a pipeline are there also after a run that had nothing for the
     { schema: 'health', name: own.table, rows: 3 },
     { schema: 'health', name: group, rows: 5 },
   ]
-  expect(await tablesThere(scratch.warehouse, loaded)).toMatchObject(all)
-  expect(await tablesThere(scratch.warehouse, [], own)).toMatchObject(all)
-  expect(await tablesThere(scratch.warehouse, [], { ...own, table: 'nowhere' })).toEqual([])
+  expect(await publishedTables(scratch.warehouse, loaded)).toMatchObject(all)
+  expect(await publishedTables(scratch.warehouse, [], own)).toMatchObject(all)
+  expect(await publishedTables(scratch.warehouse, [], { ...own, table: 'nowhere' })).toEqual([])
 })
