@@ -1,13 +1,13 @@
 import { databaseUrl, list, main, readSettings, text } from '@sluice/process'
 import { prepareWarehouseServer } from '../src/engine/warehouses/postgres/prepare-server.ts'
 
-/** Once for each warehouse server, and harmless when repeated: what only its superuser can do for the isolation of clients. */
+/** Prepares a warehouse server for the isolation of clients, which needs a superuser. Run it once per server; it is safe to repeat. */
 await main(async () => {
   const { values } = readSettings(process.env, {
     WAREHOUSE_SUPERUSER_URL: databaseUrl(),
     /** The role of WAREHOUSE_DATABASE_URL. */
     WAREHOUSE_ROLE: text('warehouse'),
-    /** Databases on the same server that clients' roles must not even connect to. */
+    /** Databases on the same server to which the clients' roles must not connect. */
     WAREHOUSE_CLOSED_DATABASES: list(['postgres']),
   })
   await prepareWarehouseServer(values.WAREHOUSE_SUPERUSER_URL, {

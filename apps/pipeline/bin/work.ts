@@ -1,52 +1,49 @@
 import { mkdir } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { connect, missingKeysCheck } from '@sluice/database'
-import { createLogger, createMetrics, giveWay, main, Redaction, Semaphore, stopOnSignal } from '@sluice/process'
+import { Redaction, Semaphore, createLogger, createMetrics, giveWay, main, stopOnSignal } from '@sluice/process'
 import { sql } from 'kysely'
 import { sendingOf } from '@sluice/mail'
 import { catalogueClient } from '../src/catalogue-client.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { armFailpoints } from '../src/engine/failpoints.ts'
-import { keepPostingAlerts } from '../src/engine/alerts/post-alerts.ts'
+import { startSendingAlerts } from '../src/engine/alerts/send-alerts.ts'
 import { webhook } from '../src/engine/alerts/webhook.ts'
 import { openDatasets } from '../src/engine/datasets/open-datasets.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
-import { schedulerMetrics } from '../src/engine/schedules/metrics.ts'
 import { startScheduler } from '../src/engine/schedules/scheduler.ts'
+import { schedulerMetrics } from '../src/engine/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '../src/engine/sources/files/keep-reader-threads.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/warehouse-router.ts'
 import { otherKinds } from '../src/engine/warehouses/warehouse-registry.ts'
-import { alertNoSuccess } from '../src/engine/worker/duties/alert-no-success.ts'
-import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
-import { eraseDeletedClients } from '../src/engine/worker/duties/erase-deleted-clients.ts'
-import { expirePrevious } from '../src/engine/worker/duties/expire-previous.ts'
-import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
-import { keepMonths } from '../src/engine/worker/duties/keep-months.ts'
-import { namePublishers } from '../src/engine/worker/duties/name-publishers.ts'
-import { pruneLedgers } from '../src/engine/worker/duties/prune-ledgers.ts'
-import { queueMissingRuns } from '../src/engine/worker/duties/queue-missing-runs.ts'
-import { removeFiles } from '../src/engine/worker/duties/remove-files.ts'
-import { sweepStaging } from '../src/engine/worker/duties/sweep-staging.ts'
-import { startJanitor } from '../src/engine/worker/janitor.ts'
+import { alertNoSuccess } from '../src/engine/worker/maintenance/alert-no-success.ts'
+import { dropDeleted, expirePrevious, pruneLedgers } from '../src/engine/worker/maintenance/maintain-warehouses.ts'
+import { eraseDeletedClients } from '../src/engine/worker/maintenance/erase-deleted-clients.ts'
+import { forgetRuns, maintainPartitions } from '../src/engine/worker/maintenance/delete-old-runs.ts'
+import { namePublishers } from '../src/engine/worker/maintenance/name-publishers.ts'
+import { queueMissingRuns } from '../src/engine/worker/maintenance/queue-missing-runs.ts'
+import { removeFiles } from '../src/engine/worker/maintenance/remove-unused-files.ts'
+import { sweepStaging } from '../src/engine/warehouses/clickhouse/clickhouse-catalog.ts'
+import { startMaintenance } from '../src/engine/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
-import { advanceDue } from '../src/engine/workflows/advance-due.ts'
+import { advanceDueWorkflows } from '../src/engine/run-lifecycle/advance-due-workflows.ts'
 import { filesPart } from '../src/files/files-part.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 import { durableSealedColumns } from '../src/secrets.ts'
 
-/** Runs that are looked at beyond the slots: those that get none are put back, and must not keep others from being looked at. */
-const lookingOn = 2
+/** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
+const extraDeliveries = 2
 
-// Its threads take it over: rows are bytes, few objects are made, and what is thrown away need not be kept for later.
+// The threads inherit it. Rows are bytes, so few objects are created and a small heap suffices.
 setFlagsFromString('--optimize-for-size')
-// Whoever waits for the API is served first.
+// Lower the worker's CPU priority, so that the API stays fast.
 giveWay(5)
 
 await main(async () => {
@@ -62,13 +59,13 @@ await main(async () => {
 
   const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
     name: 'pipeline worker',
-    // The error itself drags its whole connection into the log.
+    // Log only the message; the error object contains the whole connection.
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
   await demandMigrated(db)
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,
-    concurrency: config.WORKER_CONCURRENCY + lookingOn,
+    concurrency: config.WORKER_CONCURRENCY + extraDeliveries,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     heartbeatSeconds: config.WORKER_HEARTBEAT_SECONDS,
     logger,
@@ -124,19 +121,19 @@ await main(async () => {
     redaction,
     logger,
     metrics,
-    clientStands: async (uid) => {
+    isClientActive: async (uid) => {
       if (uid === catalogueClient) return true
-      // Nobody can tell while the identity service is away: then what was asked for is done.
+      // If the identity service is unavailable, assume that the client is active.
       const client = await identity.client(uid).catch(() => 'unknown' as const)
       return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
     },
   })
   keepReaderThreads()
-  const janitor = startJanitor({
+  const maintenance = startMaintenance({
     db,
     logger,
     metrics,
-    duties: [
+    jobs: [
       queueMissingRuns({ db, queue }),
       dropDeleted({ db, warehouses, logger }),
       sweepStaging({ db, warehouses }),
@@ -147,7 +144,7 @@ await main(async () => {
       namePublishers({ db, identity }),
       alertNoSuccess({ db, identity }),
       eraseDeletedClients({ db, warehouses, filesDirectory, identity, logger }),
-      keepMonths({ db, days: config.RUN_RETENTION_DAYS }),
+      maintainPartitions({ db, days: config.RUN_RETENTION_DAYS }),
     ],
   })
   const scheduler = startScheduler({
@@ -156,11 +153,11 @@ await main(async () => {
     clients: (uids) => identity.clients(uids),
     logger,
     metrics: schedulerMetrics(registry),
-    also: [{ name: 'workflows', run: () => advanceDue(db, queue) }],
+    also: [{ name: 'workflows', run: () => advanceDueWorkflows(db, queue) }],
   })
   const { ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET: secret, OUTGOING_ALLOWED: allowed } = config
   const publicUrl = config.PIPELINE_PUBLIC_URL
-  const alerts = keepPostingAlerts({
+  const alerts = startSendingAlerts({
     db,
     logger,
     publicUrl,
@@ -171,14 +168,14 @@ await main(async () => {
   if (config.CLIENT_CONCURRENCY >= config.WORKER_CONCURRENCY)
     logger.warn(
       { CLIENT_CONCURRENCY: config.CLIENT_CONCURRENCY, WORKER_CONCURRENCY: config.WORKER_CONCURRENCY },
-      'one organisation may take every slot of this worker but the last: lower CLIENT_CONCURRENCY',
+      'one organisation can use all slots of this worker except the last: lower CLIENT_CONCURRENCY',
     )
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
 
   const steps = [
     { name: 'scheduler', stop: () => scheduler.stop() },
     { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
-    { name: 'janitor', stop: () => janitor.stop() },
+    { name: 'maintenance', stop: () => maintenance.stop() },
     { name: 'alerts', stop: () => alerts.stop() },
     { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },

@@ -3,7 +3,7 @@ import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { nounOf, type RunnableKind } from '../engine/runs/runnable.ts'
 import { underWay } from '../engine/runs/states.ts'
-import { usedByWorkflows } from '../engine/workflows/used-by-workflows.ts'
+import { usedByWorkflows } from '../engine/workflows/workflow-run.ts'
 
 /** What else uses a thing is a conflict that names the first of them. `what` they do, and what is to be done before. */
 export function refuseWhileUsed(users: readonly string[], what: string, before: string): void {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http'
-import { removeUnneededFiles } from '../engine/runs/remove-unneeded-files.ts'
+import { removeUnneededFiles } from '../engine/runs/needed-files.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
 import type { Asked } from './operation.ts'

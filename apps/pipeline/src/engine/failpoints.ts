@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** The moments at which a test may break into a worker, in the order in which a run comes by them. */
+/** The points at which tests can interrupt a worker, in the order in which a run passes them. */
 export const failpointNames = [
   'schedule-planned',
   'schedule-locked',
@@ -30,31 +30,32 @@ export type Failpoint = (typeof failpointNames)[number]
 
 const actions = ['exit', 'stop', 'hang', 'throw', 'sleep'] as const
 
-/** What happens at a point, and at which passage of it, from 1; at every one of them where that is not said. */
+/** An action at a failpoint. */
 export interface Trap {
   point: Failpoint
-  /** exit: as kill -9. stop: as SIGSTOP, until SIGCONT. hang: this run goes no further, the process lives. */
+  /** exit: like kill -9. stop: like SIGSTOP, until SIGCONT. hang: the run stops there, but the process lives. */
   action: (typeof actions)[number]
+  /** The passage of the point at which the action happens, from 1. Without it, the action happens at every passage. */
   passage?: number
-  /** How long to sleep. */
+  /** Duration of `sleep`. */
   milliseconds?: number
 }
 
 const traps = new Map<Failpoint, Trap[]>()
 const passages = new Map<Failpoint, number>()
 
-/** Only the worker's program calls this, with what its settings say; where nothing does, every failpoint is nothing. */
-export function armFailpoints(given: readonly Trap[]): void {
-  for (const trap of given) traps.set(trap.point, [...(traps.get(trap.point) ?? []), trap])
+/** Sets the actions of failpoints. Only the worker's program calls this, with its setting FAILPOINTS. */
+export function armFailpoints(armed: readonly Trap[]): void {
+  for (const trap of armed) traps.set(trap.point, [...(traps.get(trap.point) ?? []), trap])
 }
 
-/** A place where a test may have this worker die, stop, hang, fail or dawdle. Costs one look into an empty map otherwise. */
+/** Executes the actions of a failpoint, if there are any. Without actions it costs one lookup in an empty map. */
 export function failpoint(point: Failpoint): Promise<void> | undefined {
   const set = traps.get(point)
-  return set && spring(point, set)
+  return set && executeTraps(point, set)
 }
 
-async function spring(point: Failpoint, set: readonly Trap[]): Promise<void> {
+async function executeTraps(point: Failpoint, set: readonly Trap[]): Promise<void> {
   const passage = (passages.get(point) ?? 0) + 1
   passages.set(point, passage)
   for (const trap of set) {
@@ -63,7 +64,7 @@ async function spring(point: Failpoint, set: readonly Trap[]): Promise<void> {
       await sleep(trap.milliseconds)
       continue
     }
-    // At once, past the logger: the process may not live to the next turn of its loop.
+    // Write synchronously without the logger, because the process may end before the next turn of its event loop.
     writeSync(1, `failpoint ${point}: ${trap.action}\n`)
     if (trap.action === 'exit') process.kill(process.pid, 'SIGKILL')
     if (trap.action === 'stop') process.kill(process.pid, 'SIGSTOP')
@@ -73,8 +74,8 @@ async function spring(point: Failpoint, set: readonly Trap[]): Promise<void> {
 }
 
 /**
- * Traps as a setting spells them: `in-copy:exit@3, before-swap:sleep:500`, which is point, action, milliseconds for
- * sleep, and after @ the passage. Throws a few words on what is wrong.
+ * Parses a setting such as `in-copy:exit@3, before-swap:sleep:500`: point, action, the milliseconds of sleep, and the passage
+ * after @. Throws an error with the rest of a sentence.
  */
 export function parseFailpoints(text: string): Trap[] {
   return text.split(',').map((one) => {
@@ -84,7 +85,7 @@ export function parseFailpoints(text: string): Trap[] {
       action: actions.find((name) => name === action),
     }
     if (!trap.point || !trap.action || (trap.action === 'sleep') !== (milliseconds !== undefined))
-      throw new Error(`has "${one.trim()}", which is no failpoint`)
+      throw new Error(`has "${one.trim()}", which is not a failpoint`)
     return {
       ...(trap as Pick<Trap, 'point' | 'action'>),
       ...(milliseconds && { milliseconds: Number(milliseconds) }),

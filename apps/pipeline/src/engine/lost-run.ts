@@ -1,4 +1,4 @@
-/** The run was taken over, cancelled or already finished by another attempt. */
+/** The attempt no longer holds the lease of its run: the run was cancelled, deleted, or taken over by another attempt. */
 export class LostRun extends Error {
   override readonly name = 'LostRun'
 }

@@ -1,13 +1,13 @@
-/** Rejected rows of an attempt that are kept for people to look at; further ones are only counted. */
+/** Maximum number of rejected rows that an attempt stores; further ones are only counted. */
 export const mostKeptRejects = 10_000
 
-/** One in a hundred, once there are a hundred rows; of fewer, at least one has to fit. */
+/** One row in a hundred may be rejected. With fewer than a hundred rows, at least one row must fit. */
 const tolerated = { share: 0.01, fromRows: 100 }
 
-/** Share of rejected rows at the beginning of a file that makes a failure of its load likely. */
+/** A load probably fails if this share of the first rows of a file is rejected. */
 const likelyShare = 0.9
 
-/** Says how many of the first rows of a file do not fit, if nearly all of them do not. `first` is the first of them. */
+/** Returns a warning if nearly all of the first rows of a file do not fit. `first` is the place of the first rejected row. */
 export function likelyRejected(
   rows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
@@ -17,7 +17,7 @@ export function likelyRejected(
   return `Of the first ${all} rows, ${some} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
 }
 
-/** Why a load with so many rejected rows must not be published, in a sentence; undefined where it may. `first` is the first of them. */
+/** Returns why a load with so many rejected rows is not published; undefined if it is. `first` is the first rejected row. */
 export function tooManyRejected(
   fitting: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
@@ -25,10 +25,10 @@ export function tooManyRejected(
   const total = fitting + rejected
   const fits = total < tolerated.fromRows ? fitting > 0 : rejected <= total * tolerated.share
   if (fits || rejected === 0) return undefined
-  const why = fitting === 0 ? 'so none would be left' : `and at most ${tolerated.share * 100} % may be set aside`
+  const why = fitting === 0 ? 'so no row would be left' : `and at most ${tolerated.share * 100} % may be rejected`
   return (
     `${rejected} of ${total} rows do not fit, ${why}. ` +
     `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +
-    'The run’s rejected rows say what is wrong with each; correct them in the source and run again.'
+    'The run’s rejected rows list the reasons; correct them in the source and run again.'
   )
 }

@@ -172,7 +172,7 @@ describe('a test of a target', () => {
     const { port } = secure.address() as AddressInfo
     const wrong = { ...credentials, password: 'wrong-password' }
     const cases: [object, string, RegExp][] = [
-      [{ url: dhis2.url, ...wrong }, 'AUTHENTICATION_FAILED', /does not take the username and password/],
+      [{ url: dhis2.url, ...wrong }, 'AUTHENTICATION_FAILED', /rejected the username and password/],
       [{ url: dhis2.url, authToken: 'd2pat_expired' }, 'AUTHENTICATION_FAILED', /token/],
       [{ url: dhis2.url.replace('/dhis', ''), ...credentials }, 'NOT_FOUND', /check the path/],
       [{ url: `http://127.0.0.1:${await freePort()}`, ...credentials }, 'CONNECTION_REFUSED', /Nothing answers/],

@@ -105,7 +105,7 @@ describe('a run of a workflow', () => {
     const failed = await ended(stops)
     expect(failed).toMatchObject({ status: 'FAILED', errorCode: 'JOBS_FAILED' })
     expect(failed.message).toContain(`1 job failed: "${bad.name}".`)
-    expect(failed.message).toContain(`Left out: "${last.name}".`)
+    expect(failed.message).toContain(`Skipped: "${last.name}".`)
     expect((await owner.get(stops).expect(200)).body.status).toMatchObject({ lastRunStatus: 'FAILED' })
   })
 

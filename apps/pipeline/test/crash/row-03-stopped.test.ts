@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
-import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
+import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'

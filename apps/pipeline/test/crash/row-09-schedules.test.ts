@@ -33,7 +33,7 @@ describe('schedulers', () => {
     expect(await runsOf(stack, thing!)).toMatchObject([
       {
         trigger: 'MANUAL',
-        said: [expect.stringMatching(/ 00:00 \(UTC\) is left out: this one was still under way\.$/)],
+        said: [expect.stringMatching(/ 00:00 \(UTC\) is skipped: this run had not ended yet\.$/)],
       },
     ])
   })

@@ -64,7 +64,7 @@ describe('a schedule', () => {
     await until(async () => (await waiting(stack, [thing!])) === 0)
     const [run, ...more] = await runsOf(stack, thing!)
     expect(more).toEqual([])
-    expect(run!.said[0]).toMatch(/stands for 9 more, from \S+ 00:00 \(UTC\) on, that are left out: no worker was there/)
+    expect(run!.said[0]).toMatch(/covers 9 earlier runs, due from \S+ 00:00 \(UTC\) on: no worker was running/)
     expect(run!.tick).toBe(`${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`)
   })
 
@@ -78,7 +78,7 @@ describe('a schedule', () => {
     for (const _ of [1, 2]) both.push(workers.use(await worker({ PIPELINE_DATABASE_URL: throughGate })))
     await gate.shut()
     await comeDue(stack, things)
-    const tried = () => both.every((each) => each.output().includes('the scheduler could not do a round'))
+    const tried = () => both.every((each) => each.output().includes('a scheduler job failed'))
     await until(tried)
     expect(await waiting(stack, things)).toBe(10)
     await gate.open()

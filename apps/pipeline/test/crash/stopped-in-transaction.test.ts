@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
+import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
 import { finished } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'

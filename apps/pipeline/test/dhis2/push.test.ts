@@ -48,7 +48,7 @@ describe('the rows of a view', () => {
       ['importStrategy', 'CREATE_AND_UPDATE'],
     ])
     expect(result).toMatchObject({ rows: 2, sent: 2, imported: 2, updated: 0, rejected: 0 })
-    expect(log.join()).toContain('left out: region.')
+    expect(log.join()).toContain('no such fields: region.')
   })
 
   it('keep digits, words and moments as they are', async () => {

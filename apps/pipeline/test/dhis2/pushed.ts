@@ -1,7 +1,7 @@
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import { openDestinations, type Push } from '../../src/engine/destinations/destinations.ts'
+import { openDestinations, type PushRequest } from '../../src/engine/destinations/destinations.ts'
 import type { PushReport } from '../../src/engine/destinations/push.ts'
-import type { RejectedRow } from '../../src/engine/destinations/rejected-row.ts'
+import type { RejectedRow } from '../../src/engine/destinations/push.ts'
 import type { Cell, Rows, WarehouseColumn } from '../../src/engine/warehouses/warehouse.ts'
 import { credentials, type Dhis2StandIn } from './dhis2-stand-in.ts'
 
@@ -14,7 +14,7 @@ export const columnsOf = (...names: string[]): WarehouseColumn[] =>
 
 export const usual = columnsOf('dataelement', 'period', 'orgunit', 'value')
 
-interface Options extends Partial<Push> {
+interface Options extends Partial<PushRequest> {
   rows: readonly (readonly Cell[])[]
   importTime?: number
   signal?: AbortSignal

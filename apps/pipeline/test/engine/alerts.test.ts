@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -5,18 +6,17 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type SendMail, smtp } from '@sluice/mail'
-import { createLogger, Redaction } from '@sluice/process'
-import fc from 'fast-check'
+import { Redaction, createLogger } from '@sluice/process'
 import { sql } from 'kysely'
 import type { ClientSummary } from '@sluice/contracts'
-import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
-import { keepPostingAlerts } from '../../src/engine/alerts/post-alerts.ts'
+import { no, smtpRefusal, startSmtp } from '@sluice/testing/smtp'
+import { startSendingAlerts } from '../../src/engine/alerts/send-alerts.ts'
 import { webhook } from '../../src/engine/alerts/webhook.ts'
-import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
-import { claimRun } from '../../src/engine/runs/claim-run.ts'
-import { finishRun } from '../../src/engine/runs/finish-run.ts'
+import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
+import { claimRun } from '../../src/engine/runs/claim.ts'
+import { finishRun } from '../../src/engine/run-lifecycle/finish-run.ts'
 import type { RunAction } from '../../src/engine/runs/runnable.ts'
-import { alertNoSuccess } from '../../src/engine/worker/duties/alert-no-success.ts'
+import { alertNoSuccess } from '../../src/engine/worker/maintenance/alert-no-success.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
 import { until } from './worker-process.ts'
 
@@ -93,7 +93,7 @@ const logger = createLogger({ name: 'test', level: 'silent', redaction: new Reda
 
 function posting(changes: { url?: string; mail?: SendMail | undefined } = {}) {
   const { url = hook, mail = send } = changes
-  const poster = keepPostingAlerts({
+  const poster = startSendingAlerts({
     db: stack.db,
     logger,
     publicUrl,
@@ -586,7 +586,7 @@ describe('alerts of many organisations', () => {
     await until(async () => (await mails()).every(({ sent_at }) => sent_at))
     const last = sent.filter(({ text }) => text.includes('at most 20 such mails an hour'))
     expect(last.map(({ recipient }) => recipient).toSorted()).toEqual(['ada@example.org', 'grace@example.org'])
-    expect(last[0]!.text).toMatch(/Others are left out until \d+ \w+ \d{4}, \d\d:\d\d UTC: look at the status/)
+    expect(last[0]!.text).toMatch(/No further ones are sent until \d+ \w+ \d{4}, \d\d:\d\d UTC: look at the status/)
     await age(3_700)
     await ended(pipelines[21]!)
     expect((await mails()).at(-1)!.content).toMatchObject({ event: 'FAILED' })

@@ -4,10 +4,10 @@ import { addMonths } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import { listResults } from '../../src/engine/quality/keep-results.ts'
-import { clientHasRoom } from '../../src/engine/runs/client-room.ts'
+import { hasClientCapacity } from '../../src/engine/runs/claim.ts'
 import { beforeRun, followedRun, linesAfter } from '../../src/engine/runs/follow-run.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/engine/runs/read-runs.ts'
-import { advanceDue } from '../../src/engine/workflows/advance-due.ts'
+import { advanceDueWorkflows } from '../../src/engine/run-lifecycle/advance-due-workflows.ts'
 import { overheard, planOf } from './overheard.ts'
 import { virtualScheduler } from './schedules.ts'
 import { startStack, type Stack } from './stack.ts'
@@ -91,8 +91,12 @@ describe('at some thousand runs, by the planner’s own choice', () => {
     ['where the lines of a run begin', linesOfRun, (db) => beforeRun(db, followed, run.id)],
     ['what the checks of a run found', /data_quality_results_check_key/, (db) => listResults(db, one, run.uid, page)],
     ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
-    ['whether a client has room', /runs_/, (db) => db.transaction().execute((trx) => clientHasRoom(trx, run.uid, 4))],
-    ['the workflows that are due', /./, (db) => advanceDue(db, stack.queue)],
+    [
+      'whether a client has room',
+      /runs_/,
+      (db) => db.transaction().execute((trx) => hasClientCapacity(trx, run.uid, 4)),
+    ],
+    ['the workflows that are due', /./, (db) => advanceDueWorkflows(db, stack.queue)],
   ])('%s are found by their index, and nothing is read whole or sorted', async (_what, index, work) => {
     const plans = await plansOf(work)
     expect(plans.join('\n\n')).toMatch(index)

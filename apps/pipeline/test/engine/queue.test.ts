@@ -70,12 +70,12 @@ describe('the queue', () => {
     const delivered: string[] = []
     const [later, thrown] = [run(), run()]
     let early: boolean | undefined
-    await work(async ({ run, again }) => {
+    await work(async ({ run, requeue }) => {
       const first = !delivered.includes(run)
       delivered.push(run)
       if (!first) return
       if (run === thrown.uid) throw new Error('no')
-      early = await stack.db.transaction().execute((trx) => again(trx, 0))
+      early = await stack.db.transaction().execute((trx) => requeue(trx, 0))
     })
     await send(later, thrown)
     await until(() => delivered.length === 4)
@@ -85,9 +85,9 @@ describe('the queue', () => {
 
   it('keeps a run back for as long as it is told to', async () => {
     const delivered: number[] = []
-    await work(async ({ again }) => {
+    await work(async ({ requeue }) => {
       delivered.push(Date.now())
-      if (delivered.length === 1) await stack.db.transaction().execute((trx) => again(trx, 2))
+      if (delivered.length === 1) await stack.db.transaction().execute((trx) => requeue(trx, 2))
     })
     await send(run())
     await until(() => delivered.length === 2)
@@ -96,9 +96,9 @@ describe('the queue', () => {
 
   it('does not queue again what was taken away from the worker', async () => {
     let answer: boolean | undefined
-    await work(async ({ again }) => {
+    await work(async ({ requeue }) => {
       await sql`update pgboss.job set state = 'failed' where state = 'active'`.execute(stack.db)
-      answer = await stack.db.transaction().execute((trx) => again(trx, 0))
+      answer = await stack.db.transaction().execute((trx) => requeue(trx, 0))
     })
     await send(run())
     await until(() => answer !== undefined)

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Redaction } from '@sluice/process'
-import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
+import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import type { Claim } from '../../src/engine/runs/claim.ts'
-import { clientHasRoom } from '../../src/engine/runs/client-room.ts'
-import { claimRun } from '../../src/engine/runs/claim-run.ts'
-import { finishRun, type Outcome } from '../../src/engine/runs/finish-run.ts'
-import { giveBackRun } from '../../src/engine/runs/give-back-run.ts'
-import { openRunLog } from '../../src/engine/runs/log.ts'
-import { startPulse } from '../../src/engine/runs/progress.ts'
+import { hasClientCapacity } from '../../src/engine/runs/claim.ts'
+import { claimRun } from '../../src/engine/runs/claim.ts'
+import { finishRun, type RunOutcome } from '../../src/engine/run-lifecycle/finish-run.ts'
+import { requeueRun } from '../../src/engine/runs/claim.ts'
+import { openRunLog } from '../../src/engine/runs/run-log.ts'
+import { startHeartbeat } from '../../src/engine/runs/heartbeat.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns, progressOf } from '../../src/engine/runs/read-runs.ts'
-import { openRejectedRows } from '../../src/engine/runs/rejected.ts'
+import { openRejectedRows } from '../../src/engine/runs/rejected-rows.ts'
 import { startStack, type Stack } from './stack.ts'
 import { until } from './worker-process.ts'
 
@@ -20,8 +20,8 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-const ok: Outcome = { state: 'OK', message: 'Loaded.', rowsWritten: 2, bytesWritten: 20, rowsRejected: 0 }
-const failed: Outcome = { state: 'FAILED', code: 'X', message: 'Not loaded.' }
+const ok: RunOutcome = { state: 'OK', message: 'Loaded.', rowsWritten: 2, bytesWritten: 20, rowsRejected: 0 }
+const failed: RunOutcome = { state: 'FAILED', code: 'X', message: 'Not loaded.' }
 const firstPage = { page: 1, pageSize: 50 }
 
 async function claimed() {
@@ -31,8 +31,8 @@ async function claimed() {
   return { pipeline, run, claim }
 }
 
-const giveBack = (claim: Claim, reason: Parameters<typeof giveBackRun>[2]) =>
-  stack.db.transaction().execute((trx) => giveBackRun(trx, claim, reason))
+const giveBack = (claim: Claim, reason: Parameters<typeof requeueRun>[2]) =>
+  stack.db.transaction().execute((trx) => requeueRun(trx, claim, reason))
 const cancel = (pipeline: { id: number }) =>
   stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, pipeline.id))
 
@@ -92,7 +92,7 @@ describe('a run', () => {
     const takeUp = ({ uid }: { uid: string }) =>
       stack.db
         .transaction()
-        .execute(async (trx) => ((await clientHasRoom(trx, uid, 1)) ? claimRun(trx, uid) : undefined))
+        .execute(async (trx) => ((await hasClientCapacity(trx, uid, 1)) ? claimRun(trx, uid) : undefined))
     const [one, two, three] = await Promise.all([...runs, other].map(takeUp))
     expect([one, two].filter(Boolean)).toHaveLength(1)
     expect(three).toBeTruthy()
@@ -123,7 +123,7 @@ describe('the pulse of an attempt', () => {
     const { run, claim } = await claimed()
     const counts = { bytesRead: 50, bytesTotal: 200, rowsRead: 7, rowsRejected: 1 }
     const totals = { ...counts, percentage: 25, rowsPerSecond: 3.5, bytesPerSecond: 25, secondsLeft: 6 }
-    using _ = startPulse(stack.db, claim, { totals: () => totals, lost: () => {}, every: 10 })
+    using _ = startHeartbeat(stack.db, claim, { totals: () => totals, lost: () => {}, every: 10 })
     const state = await until(async () => {
       const found = await stack.state(run)
       return found.rows_read === 7 && found
@@ -142,14 +142,14 @@ describe('the pulse of an attempt', () => {
     const taken = await claimed()
     const reasons: string[] = []
     const watch = { totals: () => undefined, lost: (reason: Error) => reasons.push(reason.message), every: 10 }
-    using _one = startPulse(stack.db, cancelled.claim, watch)
+    using _one = startHeartbeat(stack.db, cancelled.claim, watch)
     await cancel(cancelled.pipeline)
     await until(() => reasons.length === 1)
-    using two = startPulse(stack.db, taken.claim, watch)
+    using two = startHeartbeat(stack.db, taken.claim, watch)
     await claimRun(stack.db, taken.run.uid)
     expect(await two.beat()).toBe(false)
     expect(reasons[0]).toBe('The run was cancelled.')
-    expect(reasons[1]).toMatch(/^Attempt 1 was taken for dead/)
+    expect(reasons[1]).toMatch(/^Attempt 1 lost its lease/)
   })
 })
 

@@ -99,7 +99,7 @@ describe('the scheduler', () => {
         state: 'QUEUED',
         tick: '2026-11-22T19:00:00.000Z',
         said: [
-          'MEDIUM This run is the one that was due at 2026-11-22 19:00 (UTC), and stands for 9 more, from 2026-11-22 10:00 (UTC) on, that are left out: no worker was there to start them.',
+          'MEDIUM This run was due at 2026-11-22 19:00 (UTC). It also covers 9 earlier runs, due from 2026-11-22 10:00 (UTC) on: no worker was running.',
         ],
       },
     ])
@@ -116,7 +116,7 @@ describe('the scheduler', () => {
     expect(await runsOf(stack, pipeline)).toMatchObject([
       {
         tick: '2026-11-22T10:00:00.000Z',
-        said: ['MEDIUM The run that was due at 2026-11-22 11:00 (UTC) is left out: this one was still under way.'],
+        said: ['MEDIUM The run that was due at 2026-11-22 11:00 (UTC) is skipped: this run had not ended yet.'],
       },
     ])
     await end(stack, pipeline)

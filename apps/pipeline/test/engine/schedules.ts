@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { ClientSummary } from '@sluice/contracts'
 import { createLogger, createMetrics, Redaction } from '@sluice/process'
-import { followZones } from '../../src/engine/schedules/follow-zones.ts'
-import { schedulerMetrics } from '../../src/engine/schedules/metrics.ts'
+import { followClientZones } from '../../src/engine/schedules/follow-zones.ts'
+import { schedulerMetrics } from '../../src/engine/schedules/scheduler-context.ts'
 import { planRuns } from '../../src/engine/schedules/plan-runs.ts'
-import { startDue } from '../../src/engine/schedules/start-due.ts'
+import { startDueSchedules } from '../../src/engine/schedules/start-due.ts'
 import { never } from '../rows.ts'
 import type { Stack } from './stack.ts'
 
@@ -68,8 +68,8 @@ export function virtualScheduler({ db, queue }: Stack, begin: string) {
     client: (uid: string, changes: Partial<ClientSummary>) => void clients.set(uid, changes),
     identityIsThere: (there: boolean) => void (reachable = there),
     plan: () => planRuns(parts),
-    start: () => startDue(parts),
-    follow: () => followZones(parts),
+    start: () => startDueSchedules(parts),
+    follow: () => followClientZones(parts),
   }
 }
 

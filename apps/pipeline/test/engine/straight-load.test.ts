@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { createRun } from '../../src/engine/runs/create-run.ts'
+import { createRun } from '../../src/engine/runs/queue-run.ts'
 import { listLogs, listRejectedRows } from '../../src/engine/runs/read-runs.ts'
 import { uploadPath } from '../../src/files/upload-path.ts'
 import { finished, publications } from './large-load.ts'
@@ -70,7 +70,7 @@ describe('a worker', () => {
     const rows = Array.from({ length: 200 }, (_, index) => `${index},x`)
     const run = await load(pipeline, ['id,name', ...rows, '7,too,many,fields', ''].join('\n'))
     expect(run).toMatchObject({ state: 'WARNING', rows_written: 200, rows_rejected: 1 })
-    expect(run.message).toMatch(/1 row did not fit and was set aside/)
+    expect(run.message).toMatch(/1 row did not fit and was rejected/)
     const rejected = await listRejectedRows(stack.db, pipeline.id, run.uid, page)
     expect(rejected).toMatchObject({ total: 1, rows: [{ line: 202, raw: '7,too,many,fields' }] })
   })

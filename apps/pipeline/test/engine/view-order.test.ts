@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { inputsComeFirst, staleInputs } from '../../src/engine/views/inputs.ts'
+import { mustWaitForInputs, staleInputs } from '../../src/engine/views/inputs.ts'
 import { keepSources } from '../../src/engine/views/sources.ts'
-import { createRun } from '../../src/engine/runs/create-run.ts'
+import { createRun } from '../../src/engine/runs/queue-run.ts'
 import { startStack, type Pipeline, type Stack } from './stack.ts'
 import { spawnWorker, until } from './worker-process.ts'
 
@@ -40,7 +40,7 @@ const run = async ({ id }: { id: number }, trigger: 'MANUAL' | 'SCHEDULE' = 'SCH
   const request = { ...asked, ...(scheduledFor && { scheduledFor }) }
   return (await stack.db.transaction().execute((trx) => createRun(trx, stack.queue, request))).run
 }
-const waits = ({ uid }: { uid: string }) => inputsComeFirst(stack.db, uid)
+const waits = ({ uid }: { uid: string }) => mustWaitForInputs(stack.db, uid)
 const end = ({ id }: { id: number }) =>
   stack.db.updateTable('runs').set({ state: 'FAILED', finished_at: new Date() }).where('id', '=', id).execute()
 

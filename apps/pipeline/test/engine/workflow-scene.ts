@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
-import { claimRun } from '../../src/engine/runs/claim-run.ts'
-import { finishRun, type Outcome } from '../../src/engine/runs/finish-run.ts'
+import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
+import { claimRun } from '../../src/engine/runs/claim.ts'
+import { finishRun, type RunOutcome } from '../../src/engine/run-lifecycle/finish-run.ts'
 import type { RunMode } from '../../src/engine/runs/runnable.ts'
-import { startRun } from '../../src/engine/runs/start-run.ts'
+import { startRun } from '../../src/engine/run-lifecycle/start-run.ts'
 import type { Stack } from './stack.ts'
 
 export interface Step {
@@ -83,7 +83,7 @@ export const underWay = ({ db }: Stack, runnable: number) =>
     .executeTakeFirst()
 
 const numbers = { rowsWritten: 1, bytesWritten: 1, rowsRejected: 0 }
-const outcomes: Record<'OK' | 'WARNING' | 'FAILED', Outcome> = {
+const outcomes: Record<'OK' | 'WARNING' | 'FAILED', RunOutcome> = {
   OK: { state: 'OK', message: 'Done.', ...numbers },
   WARNING: { state: 'WARNING', message: 'Done, nearly.', ...numbers },
   FAILED: { state: 'FAILED', code: 'X', message: 'It broke.' },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { claimRun } from '../../src/engine/runs/claim-run.ts'
-import { finishRun } from '../../src/engine/runs/finish-run.ts'
-import { advanceDue } from '../../src/engine/workflows/advance-due.ts'
+import { claimRun } from '../../src/engine/runs/claim.ts'
+import { finishRun } from '../../src/engine/run-lifecycle/finish-run.ts'
+import { advanceDueWorkflows } from '../../src/engine/run-lifecycle/advance-due-workflows.ts'
 import { startStack, type Stack } from './stack.ts'
 import { begin, cancel, finish, jobStates, makeWorkflow, setSteps, underWay } from './workflow-scene.ts'
 
@@ -92,7 +92,7 @@ describe('a run of a workflow', () => {
     expect(await jobStates(stack, run)).toEqual([['SKIPPED'], ['SKIPPED', 'RUNNING']])
     await finish(stack, one)
     expect((await stack.state(run)).state).toBe('OK')
-    expect((await logOf(run)).join('\n')).toContain('is disabled, and is left out.')
+    expect((await logOf(run)).join('\n')).toContain('is disabled, and is skipped.')
     const idle = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [two] }]))
     expect(idle).toMatchObject({ state: 'WARNING', message: expect.stringContaining('No job ran') })
   })
@@ -101,12 +101,12 @@ describe('a run of a workflow', () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ delay: 3_600, jobs: [one] }, { jobs: [two] }]))
     await finish(stack, one)
-    await advanceDue(stack.db, stack.queue)
+    await advanceDueWorkflows(stack.db, stack.queue)
     expect(await jobStates(stack, run)).toEqual([['OK'], ['WAITING']])
     await sql`
       update workflow_run_jobs set due_at = due_at - interval '1 hour', finished_at = finished_at - interval '1 hour'
       where run_id = ${run.id}`.execute(stack.db)
-    await Promise.all([1, 2, 3].map(() => advanceDue(stack.db, stack.queue)))
+    await Promise.all([1, 2, 3].map(() => advanceDueWorkflows(stack.db, stack.queue)))
     expect(await jobStates(stack, run)).toEqual([['OK'], ['RUNNING']])
     await finish(stack, two)
     expect((await stack.state(run)).state).toBe('OK')
@@ -136,7 +136,7 @@ describe('a run of a workflow', () => {
     expect(await jobStates(stack, run)).toEqual([['OK', 'CANCELLED'], ['SKIPPED']])
     expect(await stack.state(run)).toMatchObject({ state: 'CANCELLED', message: expect.stringContaining('cancelled') })
     expect(await Promise.all([one, two, three].map(isQueued))).toEqual([false, false, false])
-    expect(await advanceDue(stack.db, stack.queue)).toBe(0)
+    expect(await advanceDueWorkflows(stack.db, stack.queue)).toBe(0)
   })
 
   it('takes a job that somebody cancels for one that failed', async () => {
@@ -173,10 +173,10 @@ describe('a run of a workflow', () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [one, two] }], 'CONTINUE'))
     await stack.db.updateTable('runs').set({ state: 'OK' }).where('runnable_id', '=', one).execute()
-    await advanceDue(stack.db, stack.queue)
+    await advanceDueWorkflows(stack.db, stack.queue)
     expect(await jobStates(stack, run)).toEqual([['OK', 'RUNNING']])
     await stack.db.deleteFrom('runs').where('runnable_id', '=', two).execute()
-    await advanceDue(stack.db, stack.queue)
+    await advanceDueWorkflows(stack.db, stack.queue)
     expect(await jobStates(stack, run)).toEqual([['OK', 'FAILED']])
     expect((await stack.state(run)).state).toBe('FAILED')
   })
@@ -191,9 +191,9 @@ describe('a run of a workflow', () => {
     await finish(stack, one)
     expect((await stack.state(first)).state).toBe('OK')
     expect(await jobStates(stack, run)).toEqual([['RUNNING', 'WAITING']])
-    await expect(advanceDue(stack.db, stack.queue)).rejects.toThrow('no_more')
+    await expect(advanceDueWorkflows(stack.db, stack.queue)).rejects.toThrow('no_more')
     await sql`alter table runs drop constraint no_more`.execute(stack.db)
-    await advanceDue(stack.db, stack.queue)
+    await advanceDueWorkflows(stack.db, stack.queue)
     expect(await jobStates(stack, run)).toEqual([['OK', 'RUNNING']])
   })
 

@@ -3,7 +3,7 @@ import { type Asking, pipelineBody, schemaBody, type Service, startService } fro
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
 import { kobo } from './kobo.scene.ts'
 import type { StandIn } from './scene.ts'
-import { isFilledByAnother } from '../../src/engine/drops/table-taken.ts'
+import { isFilledByAnother } from '../../src/engine/drops/pipeline-tables.ts'
 
 let service: Service
 let client: string

@@ -1,7 +1,7 @@
 import type { ResultEnvelope } from '@sluice/contracts'
 import { Problem, type Input } from '@sluice/http'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
-import { startRun } from '../../engine/runs/start-run.ts'
+import { startRun } from '../../engine/run-lifecycle/start-run.ts'
 import { refusalTitle } from '../../problem-catalogue.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { DataPipelineStatus, TableSummary } from '@sluice/contracts'
 import type { Runs } from '../../database.ts'
-import type { TableThere } from '../../engine/runs/finish-run.ts'
+import type { TableThere } from '../../engine/run-lifecycle/finish-run.ts'
 import { progressOf } from '../../engine/runs/read-runs.ts'
 import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/run-status.ts'

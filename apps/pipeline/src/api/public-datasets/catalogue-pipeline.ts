@@ -3,7 +3,7 @@ import { problems } from '@sluice/http'
 import type { ReceivedFile } from '../../files/receive-file.ts'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
-import { startRun } from '../../engine/runs/start-run.ts'
+import { startRun } from '../../engine/run-lifecycle/start-run.ts'
 import type { Asked } from '../operation.ts'
 
 /** What loads a public dataset: a CSV_UPLOAD pipeline of the catalogue's own client, which nobody can see. Answers its key. */

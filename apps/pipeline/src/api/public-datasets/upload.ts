@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
 import { problems, type Answer, type Input } from '@sluice/http'
-import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
+import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
 import { receiveInShare } from '../receive-in-share.ts'
 import { readFirstRow } from '../data-pipelines/check-upload.ts'
 import { demandFile } from '../data-pipelines/upload.ts'

@@ -10,7 +10,7 @@ import { namesVariables, variablesInSettings } from '../../engine/variables/repl
 import { openTargetSecrets } from '../../engine/destinations/target.ts'
 import { variablesIn } from '../../engine/variables/place-variables.ts'
 import { languageOf } from '../../engine/variables/source-values.ts'
-import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
+import { warehouseLanguage } from '../../engine/variables/sql-language.ts'
 import { openSourceSecrets } from '../../source-secrets.ts'
 import { mostNamed } from '../in-use.ts'
 import type { VariableRow } from './records.ts'

@@ -2,12 +2,11 @@ import { createHmac } from 'node:crypto'
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import type { AlertContent } from './alert.ts'
-import { linkTo } from './link.ts'
-import { Refused } from './refused.ts'
+import { linkTo } from './alert.ts'
 
-interface Options {
+interface WebhookOptions {
   url: string
-  /** The key itself. */
+  /** The decoded key. */
   secret: Buffer
   allowed: OutgoingAllowed
   publicUrl: string
@@ -15,14 +14,15 @@ interface Options {
   timeLimit?: number
 }
 
-/** Calls the operator's webhook. Throws `Refused`, or what kept it from being reached. */
+/** The operator's webhook. */
 export interface Webhook {
+  /** Throws `DeliveryRejected`, or the network error. */
   call(uid: string, alert: AlertContent, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** Calls as Standard Webhooks has them: the same id at every try, and a signature over id, time and body. */
-export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: Options): Webhook {
+/** Calls follow Standard Webhooks: the same id at every attempt, and a signature over id, time and body. */
+export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
   const outgoing = guardedFetch({ allowed, timeLimit, maxBytes: 100_000 })
 
   return {
@@ -48,8 +48,8 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
       })
       await response.body?.cancel()
       if (response.ok) return
-      // 410: whoever was there wants no more of them.
-      throw new Refused(`The webhook answers ${response.status}.`, response.status === 410)
+      // 410 means that the receiver wants no further calls.
+      throw new DeliveryRejected(`The webhook answers ${response.status}.`, response.status === 410)
     },
     close: () => outgoing.close(),
   }
@@ -57,3 +57,14 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
 
 export const signatureOf = (secret: Buffer, signed: string): string =>
   `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`
+
+/** The receiver rejected an alert. `permanent`: retries are useless. The message is one line without secrets. */
+export class DeliveryRejected extends Error {
+  override readonly name = 'DeliveryRejected'
+  readonly permanent: boolean
+
+  constructor(message: string, permanent: boolean) {
+    super(message)
+    this.permanent = permanent
+  }
+}

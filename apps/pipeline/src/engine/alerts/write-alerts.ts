@@ -1,20 +1,19 @@
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { alertSetting } from '../../settings.ts'
-import type { EndedRun } from '../runs/consequences.ts'
+import { alertSetting, noMailServer } from '../../settings.ts'
+import type { EndedRun } from '../runs/states.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
 import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
-import { mailLimit } from './mail-limit.ts'
 
-/** A client's own list is bounded; this is so that no other way to write it makes a thousand letters of one failure. */
+/** Maximum number of recipients of one alert, even if the setting was written without its own limit. */
 export const mostRecipients = 50
 
 const hour = 3_600_000
 
 /**
- * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
- * to the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores load nothing, and their caller
- * reads the result, so neither is reported.
+ * Writes the alerts about an ended run in the transaction of its end: mails to the addresses of its client, and for failures a
+ * call of the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores are not reported, because their
+ * caller reads the result.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
@@ -153,4 +152,42 @@ async function pastAlerts(
        where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
          and id > coalesce((select max(run_id) from past), ${id} - 1))::int as alike`.execute(trx)
   return rows[0]!
+}
+
+/** Maximum number of failure and warning mails per client and hour. Each mail goes to all addresses of the client. */
+export const mostMailsPerHour = 20
+
+/**
+ * Applies the limit to one more failure or warning mail. `reached`: do not write the mail. `leftOutUntil`: it is the last mail before
+ * the limit, and must say until when further mails are suppressed, ISO 8601. Concurrent run ends take no lock, so a few more mails
+ * than the limit are possible. The mail that announces the limit is always written.
+ */
+export async function mailLimit(
+  trx: Transaction<DB>,
+  client: string,
+): Promise<{ reached: boolean; leftOutUntil?: string }> {
+  const { rows } = await sql<{ mails: number; announced: boolean; ends: Date }>`
+    select count(distinct (runnable_id, created_at))::int as mails,
+      coalesce(bool_or(content ->> 'leftOutUntil' is not null), false) as announced, now() + interval '1 hour' as ends
+    from alerts
+    where client = ${client} and channel = 'MAIL' and event <> 'RECOVERED'
+      and created_at > now() - interval '1 hour' and created_at <= now()`.execute(trx)
+  const { mails, announced, ends } = rows[0]!
+  if (announced) return { reached: true }
+  return mails < mostMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
+}
+
+/**
+ * Returns a log line for a failed run if its client has mail addresses but the service has no mail server; undefined otherwise.
+ * Jobs of a workflow get none, because the workflow reports them.
+ */
+export async function explainMissingMail(
+  db: Kysely<DB>,
+  { id, client }: { id: number; client: string },
+): Promise<string | undefined> {
+  const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
+  if (!run || run.workflow_run_id !== null || run.action !== 'RUN') return undefined
+  const { length } = (await alertSetting(db, client)).addresses
+  if (length === 0) return undefined
+  return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`
 }

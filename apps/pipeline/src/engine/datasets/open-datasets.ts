@@ -4,7 +4,7 @@ import type { DB } from '../../database.ts'
 import type { Datasets } from '../sources/public-datasets.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
-/** Public datasets as sources find them: by what the service knows of them, and what the warehouse has. */
+/** Finds public datasets in the service's database and in the warehouse of the catalogue. */
 export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Datasets {
   return {
     async find(key) {

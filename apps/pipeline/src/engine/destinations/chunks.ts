@@ -1,17 +1,17 @@
-/** What is sent at once at most: values, and bytes of JSON. */
+/** Limits of one request: number of values, and bytes of JSON. */
 export interface ChunkLimits {
   values: number
   bytes: number
 }
 
-/** A value on its way: where in the view it stood, and its JSON. */
-export interface Item {
+/** A value to send: its row number in the view, and its JSON. */
+export interface ValueItem {
   line: number
   json: string
 }
 
-/** Items in groups of what may be sent at once. `limits` are looked at anew for each group, since they may shrink on the way. */
-export async function* chunksOf<T extends Item>(
+/** Groups items into chunks for one request each. Reads `limits` for each item, because they can decrease. */
+export async function* chunksOf<T extends ValueItem>(
   items: AsyncIterable<T>,
   limits: () => ChunkLimits,
 ): AsyncGenerator<T[]> {

@@ -1,18 +1,18 @@
-/** The target cannot take it, or does not; in a sentence for people, without secrets. */
+/** A push or a test of a target failed. The message is a sentence for users, without secrets. */
 export class DestinationProblem extends Error {
   override readonly name = 'DestinationProblem'
   readonly code: string
-  /** Waiting may help: it is down, busy or out of reach. */
+  /** Whether a retry may help, because the target is down, busy or unreachable. */
   readonly retryable: boolean
-  /** Less at once may help. */
+  /** Whether a smaller request may help. */
   readonly tooMuch: boolean
-  /** Seconds that the target asks to be left alone. */
+  /** Seconds of the header Retry-After. */
   readonly retryAfter: number | undefined
 
   constructor(
     code: string,
     message: string,
-    { retryable = false, tooMuch = false, retryAfter, cause }: Details & ErrorOptions = {},
+    { retryable = false, tooMuch = false, retryAfter, cause }: ProblemDetails & ErrorOptions = {},
   ) {
     super(message, { cause })
     this.code = code
@@ -22,7 +22,7 @@ export class DestinationProblem extends Error {
   }
 }
 
-interface Details {
+interface ProblemDetails {
   retryable?: boolean
   tooMuch?: boolean
   retryAfter?: number | undefined

@@ -2,21 +2,22 @@ import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
-import { withTargetValues } from './target-values.ts'
-import { type ImportOptions, openTargetSecrets, type Target, targetOf, type TargetSettings } from './target.ts'
+import { type ImportOptions, type Target, type TargetSettings, openTargetSecrets, targetOf } from './target.ts'
+import { namesVariables, replaceVariables } from '../variables/replace.ts'
+import { variablesOf } from '../variables/variables.ts'
 
-/** A destination as its attempt found it. */
+/** A destination when its attempt starts. */
 export interface DestinationToPush {
   target: Target
   options: ImportOptions
-  /** The view, as it is in the warehouse. */
+  /** Schema and name of the view in the warehouse. */
   schema: string
   view: string
-  /** Why the view is not there yet. */
+  /** Why the view does not exist yet. */
   pending: string | null
 }
 
-/** Throws `LostRun` when it was deleted meanwhile. */
+/** Throws `LostRun` if the destination was deleted. */
 export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number): Promise<DestinationToPush> {
   const row = await db
     .selectFrom('destinations as d')
@@ -36,4 +37,14 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
     view,
     pending,
   }
+}
+
+/** Returns the secrets of a target with the values of their variables. Throws `VariableProblem` for an unknown name. */
+export async function withTargetValues<Secrets extends object>(
+  db: Kysely<DB>,
+  client: string,
+  ring: KeyRing,
+  secrets: Secrets,
+): Promise<Secrets> {
+  return namesVariables(secrets) ? replaceVariables(secrets, await variablesOf(db, client, ring)) : secrets
 }

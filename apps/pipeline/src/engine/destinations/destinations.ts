@@ -1,64 +1,68 @@
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
-import { causeOf } from '../cause-of.ts'
+import { causeOf } from '../redact-secrets.ts'
 import type { Rows } from '../warehouses/warehouse.ts'
 import { DestinationProblem } from './destination-problem.ts'
-import { type Dhis2, dhis2 } from './dhis2/ask.ts'
-import { type Choice, lookUp } from './dhis2/lookups.ts'
+import { type Dhis2, dhis2 } from './dhis2/dhis2-client.ts'
+import { type Choice, lookUp } from './dhis2/metadata.ts'
 import { pushValues } from './dhis2/push-values.ts'
-import { mayImport, systemOf } from './dhis2/system.ts'
-import type { Pushed, PushReport } from './push.ts'
+import { mayImport, systemOf } from './dhis2/metadata.ts'
+import type { PushResult, PushReport } from './push.ts'
 import { baseUrl, type ImportOptions, type Target } from './target.ts'
 
-/** What came of trying a target. */
+/** The result of testing a target. */
 export interface Tested {
   status: 'OK' | 'WARNING' | 'ERROR'
   code: string
   message: string
   /** The network error, for operators. Contains no secrets. */
   cause?: string
-  /** What answered, and as whom it was asked. */
+  /** Version of the server, and the user that it authenticated. */
   version?: string
   username?: string
 }
 
-/** Where views are pushed to: DHIS2. */
+/** Pushes views to targets. The only kind of target is DHIS2. */
 export interface Destinations {
-  /** Whether a target answers, and takes what it is signed in to with. What is wrong is an answer. */
+  /** Tests whether a target answers and accepts the credentials. Problems are returned, not thrown. */
   test(target: Target, signal: AbortSignal): Promise<Tested>
-  /** What it has to choose from; undefined for a kind that there is not. Throws `DestinationProblem`. */
+  /** Lists the options of a kind; undefined for an unknown kind. Throws `DestinationProblem`. */
   lookup(
     kind: string,
     target: Target,
     query: { query: string; most: number },
     signal: AbortSignal,
   ): Promise<Choice[] | undefined>
-  /** Sends the rows of a view. Throws `DestinationProblem`, what the pages throw, or the signal's reason. */
-  push(push: Push, report: PushReport, signal: AbortSignal): Promise<Pushed>
+  /** Sends the rows of a view. Throws `DestinationProblem`, the errors of the pages, or the signal's reason. */
+  push(push: PushRequest, report: PushReport, signal: AbortSignal): Promise<PushResult>
   close(): Promise<void>
 }
 
-export interface Push {
+export interface PushRequest {
   target: Target
   options: ImportOptions
   columns: Rows['columns']
   pages: AsyncIterable<Rows>
 }
 
-interface Options {
-  /** What the operator lets be reached inside the network, at addresses that users type. */
+interface DestinationOptions {
+  /** Internal addresses that the operator allows for targets. */
   allowed: OutgoingAllowed
-  /** Milliseconds that one request may take: to ask something, and to import values. */
+  /** Time limits of one request in milliseconds: for queries, and for imports. */
   askingTime?: number
   importTime?: number
 }
 
-/** Bytes of an answer. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
+/** Maximum bytes of a response. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
 const mostAsked = 8_000_000
 const mostImported = 64_000_000
 
-/** Connects to nothing until it is asked. */
-export function openDestinations({ allowed, askingTime = 25_000, importTime = 300_000 }: Options): Destinations {
+/** Makes no connections before the first request. */
+export function openDestinations({
+  allowed,
+  askingTime = 25_000,
+  importTime = 300_000,
+}: DestinationOptions): Destinations {
   const asking = guardedFetch({ allowed, timeLimit: askingTime, maxBytes: mostAsked })
   const importing = guardedFetch({ allowed, timeLimit: importTime, maxBytes: mostImported })
 
@@ -79,7 +83,7 @@ export function openDestinations({ allowed, askingTime = 25_000, importTime = 30
       const slow = dhis2(importing, target)
       const both: Dhis2 = {
         words: quick.words,
-        // A list of all data sets takes its time; everything else is answered at once, or nobody is there.
+        // Only the list of all data sets needs a long time limit.
         get: (path, ...rest) => (path === 'dataSets' ? slow : quick).get(path, ...rest),
         post: slow.post,
       }

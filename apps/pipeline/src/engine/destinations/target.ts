@@ -1,7 +1,7 @@
 import type { KeyRing } from '@sluice/database'
 import { openSecrets, sealSecrets, type Secrets } from '../../sealed-secrets.ts'
 
-/** Where a destination pushes to, and as whom: with a username and a password, or with a token. */
+/** Address and credentials of a target: a username and a password, or a token. */
 export interface Target {
   url: string
   username?: string | undefined
@@ -9,12 +9,12 @@ export interface Target {
   authToken?: string | undefined
 }
 
-/** How a destination keeps it: one of the two, without secrets. */
+/** The stored settings of a target, without secrets: one of the two kinds. */
 export type TargetSettings =
   | { apiTarget: { url: string; username?: string | undefined } }
   | { apiTokenTarget: { url: string } }
 
-/** How DHIS2 is to understand what it is sent. */
+/** Import parameters of DHIS2. */
 export interface ImportOptions {
   dataElementIdScheme?: string
   orgUnitIdScheme?: string
@@ -38,17 +38,14 @@ export const openTargetSecrets = ({ uid, target_secrets }: Row, ring: KeyRing): 
 export const sealTargetSecrets = (uid: string, secrets: Secrets, ring: KeyRing): string | null =>
   sealSecrets(secrets, purpose(uid), ring)
 
-/** The secrets that such a target can have come from `secrets`; others are left out. */
+/** Returns the target with those of the `secrets` that its kind uses. */
 export function targetOf(settings: TargetSettings, secrets: Secrets): Target {
   if ('apiTokenTarget' in settings) return { url: settings.apiTokenTarget.url, authToken: secrets['authToken'] }
   const { url, username } = settings.apiTarget
   return { url, username, password: secrets['password'] }
 }
 
-/**
- * The address that everything is asked below: without a trailing slash, and without the /api that people copy along. A path before
- * it stays, since many installations have one.
- */
+/** Returns the base address of a DHIS2 installation: without trailing slashes and without /api. Any path before /api stays. */
 export const baseUrl = (url: string): string =>
   url
     .trim()
@@ -57,7 +54,7 @@ export const baseUrl = (url: string): string =>
     .replace(/\/api$/, '')
     .replace(/\/+$/, '')
 
-/** Do these two lead to the same DHIS2? Names of hosts are the same in capitals. */
+/** Whether two addresses are those of the same DHIS2. Host names are compared case-insensitively. */
 export function sameAddress(one: string, other: string): boolean {
   const [before, after] = [one, other].map((url) => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url))
   return before === after

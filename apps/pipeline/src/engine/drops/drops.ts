@@ -2,31 +2,34 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
-import { filledTables } from './filled-tables.ts'
-import { isFilledByAnother, isTableTaken } from './table-taken.ts'
+import { filledTables } from './pipeline-tables.ts'
+import { isFilledByAnother, isTableTaken } from './pipeline-tables.ts'
 
 type Drop = Selectable<WarehouseDrops>
 
-/** What is to go from a client's warehouse: a table or view, or without one the schema, should it be empty by then. */
-export interface ToDrop {
+/** A table or view to drop from a client's warehouse; without `table`, the schema, if it is empty by then. */
+export interface DropRequest {
   client: string
   schema: string
   table?: string
 }
 
-/** Somebody else's by now, or not ours to begin with: it stays, and is not asked for again. */
-const final = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
+/** Codes for tables that are not managed by this service. They stay, and the drop is not retried. */
+const finalCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
-/** Notes it in the transaction that deletes its pipeline or schema. */
-export async function noteDrop(trx: Transaction<DB>, { client, schema, table }: ToDrop): Promise<void> {
+/** Records a drop in the transaction that deletes the pipeline or schema. */
+export async function noteDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
     .values({ client, schema_name: schema, table_name: table ?? null })
     .execute()
 }
 
-/** Whether the table there is one that a deleted pipeline left: not to be shown to whoever loads into the name next. */
-export async function isToBeDropped(db: Kysely<DB>, { client, schema, table }: Required<ToDrop>): Promise<boolean> {
+/** Whether the table was left by a deleted pipeline. A new pipeline of the same name must not show its rows. */
+export async function isToBeDropped(
+  db: Kysely<DB>,
+  { client, schema, table }: Required<DropRequest>,
+): Promise<boolean> {
   const found = await db
     .selectFrom('warehouse_drops')
     .select('id')
@@ -39,8 +42,8 @@ export async function isToBeDropped(db: Kysely<DB>, { client, schema, table }: R
 }
 
 /**
- * Drops at once what waits, up to fifty of one client or of all, tables before the schemas they are in. Answers how many
- * are done with. What fails is tried again later and later, at last once a day; its error goes to `failed`.
+ * Executes up to fifty due drops of one client or of all, tables before their schemas. Returns the number of successful ones.
+ * Failed ones are retried with exponential backoff, at least once a day; their errors go to `failed`.
  */
 export async function dropWaiting(
   db: Kysely<DB>,
@@ -57,22 +60,22 @@ export async function dropWaiting(
 }
 
 /**
- * Before a load into a name: what a deleted pipeline left there goes, and the schema stays. Waits for whoever drops it
- * just now. Throws `WarehouseProblem` when it cannot be dropped; nothing is loaded then.
+ * Drops a table that a deleted pipeline left under the target's name, and keeps the schema. Waits for a concurrent drop. Throws
+ * `WarehouseProblem` if the table cannot be dropped; the load then fails.
  */
-export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: Required<ToDrop>): Promise<void> {
-  const inTheWay = (on: Kysely<DB>) =>
+export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
+  const conflictingDrops = (on: Kysely<DB>) =>
     on
       .selectFrom('warehouse_drops')
       .selectAll()
       .where('client', '=', target.client)
       .where('schema_name', '=', target.schema)
       .where((eb) => eb.or([eb('table_name', 'is', null), eb('table_name', '=', target.table)]))
-  if ((await inTheWay(db).execute()).length === 0) return
+  if ((await conflictingDrops(db).execute()).length === 0) return
   await db.transaction().execute(async (trx) => {
-    // Asked again under the lock: what was dropped meanwhile is gone.
-    const rows = await inTheWay(trx).orderBy('id').forUpdate().execute()
-    if (rows.some((row) => row.table_name !== null)) await dropWhole(trx, warehouse, target)
+    // Read again under the lock, because a concurrent drop may have ended.
+    const rows = await conflictingDrops(trx).orderBy('id').forUpdate().execute()
+    if (rows.some((row) => row.table_name !== null)) await dropWithOtherTables(trx, warehouse, target)
     const ids = rows.map(({ id }) => id)
     await trx
       .deleteFrom('warehouse_drops')
@@ -82,8 +85,8 @@ export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: 
 }
 
 /**
- * Under the row's lock, which a load into the same table waits for before it begins. So the warehouse is asked inside the
- * transaction, in the one place where that is right; what is asked ends within seconds.
+ * Executes a drop under the lock of its row, because a load into the same table waits for this lock. This is the only transaction
+ * that contains warehouse statements; they end within seconds.
  */
 async function dropOne(
   db: Kysely<DB>,
@@ -97,10 +100,11 @@ async function dropOne(
     if (!drop) return false
     try {
       const warehouse = await warehouses.find(drop.client)
-      // One that was never made holds nothing.
+      // A warehouse that was never provisioned contains nothing.
       const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
-      if (warehouse && table === undefined) await dropThere(warehouse, { schema })
-      else if (warehouse && table !== undefined) await dropWhole(trx, warehouse, { client: drop.client, schema, table })
+      if (warehouse && table === undefined) await dropRelation(warehouse, { schema })
+      else if (warehouse && table !== undefined)
+        await dropWithOtherTables(trx, warehouse, { client: drop.client, schema, table })
     } catch (error) {
       failed(error, drop)
       const wait = sql<Date>`now() + make_interval(mins => ${Math.min(2 ** drop.tries, 1440)}::int)`
@@ -116,23 +120,26 @@ async function dropOne(
   })
 }
 
-/** A table, and before it those that its pipeline filled besides: it is what says which these are. Others have them by now, or they go. */
-async function dropWhole(db: Kysely<DB>, warehouse: Warehouse, target: Required<ToDrop>): Promise<void> {
+/** Drops a table. First drops the other tables of its pipeline, which the table's cursor names, unless another object uses them. */
+async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   for (const table of await filledTables(warehouse, target.schema, target.table))
     if (
       !(await isTableTaken(db, { ...target, table })) &&
       !(await isFilledByAnother(db, { ...target, table }, target.table))
     )
-      await dropThere(warehouse, { ...target, table })
-  await dropThere(warehouse, target)
+      await dropRelation(warehouse, { ...target, table })
+  await dropRelation(warehouse, target)
 }
 
-async function dropThere(warehouse: Warehouse, { schema, table }: { schema: string; table?: string }): Promise<void> {
+async function dropRelation(
+  warehouse: Warehouse,
+  { schema, table }: { schema: string; table?: string },
+): Promise<void> {
   try {
     if (table === undefined) await warehouse.dropSchema(schema)
     else if (await warehouse.findView(schema, table)) await warehouse.dropView(schema, table)
     else await warehouse.dropTable(schema, table)
   } catch (error) {
-    if (!(error instanceof WarehouseProblem && final.has(error.code))) throw error
+    if (!(error instanceof WarehouseProblem && finalCodes.has(error.code))) throw error
   }
 }

@@ -4,13 +4,13 @@ import type { DB } from '../../database.ts'
 import { uploadPath } from '../../files/upload-path.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
-/** Days from the deletion of a client until maintenance erases what is held of it. */
+/** Days from the deletion of a client until maintenance erases its data. */
 export const eraseAfterDays = 30
 
-/** Rows per statement: locks and the write-ahead log of one statement stay small. */
+/** Rows per statement, to keep locks and write-ahead log small. */
 const batch = 2_000
 
-/** What a client has, in the order in which nothing that is left refers to what is gone. */
+/** The tables with data of clients, in the order of deletion that the foreign keys require. */
 const objects = [
   'workflows',
   'destinations',
@@ -30,16 +30,16 @@ const objects = [
   'warehouses',
 ] as const
 
-/** How many rows of each table were erased; tables without any are left out. */
+/** Number of erased rows by table; tables without erased rows are omitted. */
 export type Erased = Partial<Record<(typeof objects)[number], number>>
 
-interface Parts {
+interface ErasureContext {
   db: Kysely<DB>
   warehouses: ClientWarehouses
   filesDirectory: string
 }
 
-/** Clients, by uid, of which this service holds anything; the audit and public datasets do not count. */
+/** Returns the uids of clients with data in this service, apart from the audit and public datasets. */
 export async function heldClients(db: Kysely<DB>): Promise<string[]> {
   const tables = objects.filter((table) => table !== 'record_changes')
   const parts = tables.map((table) => sql`select client from ${sql.table(table)}`)
@@ -51,7 +51,7 @@ export async function heldClients(db: Kysely<DB>): Promise<string[]> {
  * Erases what can be erased outside of a transaction: the client's warehouses, uploaded files, and the logs, rejected rows and
  * results of its runs. Safe to repeat. `eraseRows` follows, in the transaction that has the audit row.
  */
-export async function eraseBulk({ db, warehouses, filesDirectory }: Parts, client: string): Promise<void> {
+export async function eraseBulk({ db, warehouses, filesDirectory }: ErasureContext, client: string): Promise<void> {
   await warehouses.erase(client)
   const files = await db
     .selectFrom('uploaded_files as f')
@@ -64,7 +64,7 @@ export async function eraseBulk({ db, warehouses, filesDirectory }: Parts, clien
     while ((await eraseDetails(db, table, client)) > 0);
 }
 
-/** Erases every row of the client but those of the audit and of public datasets, which are everybody's. */
+/** Erases all rows of the client except those of the audit and of public datasets. */
 export async function eraseRows(trx: Transaction<DB>, client: string): Promise<Erased> {
   const erased: Erased = {}
   for (const table of objects) {

@@ -11,13 +11,13 @@ import type {
   Warehouse,
 } from '../warehouses/warehouse.ts'
 
-/** One table of a finished run: where it is, how many rows and bytes of COPY, how its shape moved. */
+/** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
 export type LoadedTable = PublishedTable
 
 /** How staged feeds are published. */
 export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
   warehouse: Warehouse
-  /** Whether this attempt may still publish; asked once more just before it does. */
+  /** Whether this attempt may still publish. Called again just before the publication. */
   stillOurs: () => Promise<boolean>
   signal: AbortSignal
   /** Whether staging tables are kept for inspection when the load fails. */
@@ -35,19 +35,19 @@ export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
 
 export interface FeedsToLoad extends PublicationOfFeeds {
   feeds: AsyncIterable<Feed>
-  /** `table` is meant by a feed that names none. */
+  /** `table` is the table of a feed without a name. */
   target: { schema: string; table: string }
   run: string
   attempt: number
-  /** How many rows the source has set aside so far, and what the first of them is. */
+  /** Returns the number of rejected rows so far, and the first of them. */
   rejected: () => { count: number; first?: string | undefined }
-  /** SQL of the pipeline's owner, over the rows of all feeds once they are there. */
+  /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
   transformation?: readonly TransformationStatement[]
-  /** MERGE: what the feeds bring are increments, merged by primary key, unless one of them says that it is whole. */
+  /** MERGE: the feeds are increments that are merged by primary key, unless one of them is complete. */
   mode?: PublishOptions['mode']
-  /** Told before a publication that puts whole tables in the place of the old ones, though MERGE was asked for. */
+  /** Called before a publication that replaces the tables although MERGE was requested. */
   replacing?: () => void
-  /** Told how many rows the feeds had, before a transformation changes them. */
+  /** Receives the number of rows of the feeds, before the transformation. */
   fed?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
   staged?: (feeds: StagedFeeds) => Promise<void>
@@ -57,7 +57,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   planned?: PlanOptions['planned']
 }
 
-/** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
+/** The data cannot be published; the old data stays. The message is for the owner of the pipeline. */
 export class LoadProblem extends Error {
   override readonly name = 'LoadProblem'
   readonly code: string
@@ -69,9 +69,9 @@ export class LoadProblem extends Error {
 }
 
 /**
- * Carries every feed of a run into the warehouse and publishes all of them at once, or nothing; a dry run nothing at all. A run that was
- * published before (by an attempt that died before it could say so) is answered from the ledger, without reading.
- * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays that is not to be retained.
+ * Loads every feed of a run into staging tables and publishes all of them atomically; a dry run publishes nothing. If an earlier
+ * attempt has published the run, returns the result from the ledger without reading the source. Throws the source's problem,
+ * `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason, and drops the staging tables unless they are retained.
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const { warehouse, run } = job
@@ -98,13 +98,13 @@ async function withStaging(
   try {
     return await work(staging)
   } catch (error) {
-    // A full warehouse has no room for staged rows that are kept.
+    // A full warehouse has no space for retained staging tables.
     if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
     throw error
   }
 }
 
-/** Stages all feeds and publishes them together. Adds each staging table to `staging`, which drops it when it is disposed. */
+/** Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, which drops it when it is disposed. */
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, Load>()
@@ -175,14 +175,14 @@ async function publishStaged(
 }
 
 /**
- * The most staging tables that a feed fills. A guess from samples fails once; columns of several objects may widen one after the
- * other. More tables than that mean types that never settle.
+ * Maximum number of staging tables of a feed. A type that was inferred from samples can be wrong once, and the columns of several
+ * objects can widen one after the other.
  */
-const mostStagings = 20
+const maxStagings = 20
 
 /**
- * Writes a feed to a staging table; to a new one, when its columns turn out to be wider than they looked. It has a name
- * of its own, as the old one may still be there: who reads it keeps it from being dropped. Throws `LoadProblem` TYPES_NOT_SETTLED.
+ * Writes a feed to a staging table, and again to a new one if its columns need wider types. The new table has another name, because a
+ * reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED.
  */
 async function stage(
   { columns, content }: Feed,
@@ -204,7 +204,7 @@ async function stage(
         throw error
       }
       await load[Symbol.asyncDispose]()
-      if (staging === mostStagings) throw notSettled(known, error.columns)
+      if (staging === maxStagings) throw unstableTypes(known, error.columns)
       known = withShortLabels(error.columns)
     }
   }
@@ -226,7 +226,7 @@ function isWarehouseFull(error: unknown): boolean {
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
-function notSettled(before: Feed['columns'], after: Feed['columns']): LoadProblem {
+function unstableTypes(before: Feed['columns'], after: Feed['columns']): LoadProblem {
   const types = new Map(before.map((column) => [column.name, column]))
   const changed = after.filter((column) => {
     const one = types.get(column.name)
@@ -238,6 +238,6 @@ function notSettled(before: Feed['columns'], after: Feed['columns']): LoadProble
     .join(', ')
   return new LoadProblem(
     'TYPES_NOT_SETTLED',
-    `The source was read ${mostStagings} times, and each time its values needed other types (columns ${named}). The old data stays. Set the types of these columns, or convert them at the source.`,
+    `The source was read ${maxStagings} times, and each time its values needed other types (columns ${named}). The old data stays. Set the types of these columns, or convert them at the source.`,
   )
 }

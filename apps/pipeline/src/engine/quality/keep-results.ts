@@ -1,18 +1,18 @@
 import { sql, type Kysely, type Selectable } from 'kysely'
 import type { DataQualityResults, DB } from '../../database.ts'
 import type { Claim } from '../runs/claim.ts'
-import { storable } from '../runs/storable.ts'
+import { storable } from '../runs/run-log.ts'
 import type { CheckOutcome } from './run-checks.ts'
 
 type Fence = Pick<Claim, 'id' | 'attempt'>
 
-/** Forgets what an earlier attempt at a run found. */
+/** Deletes the results of an earlier attempt. */
 export async function forgetResults(db: Kysely<DB>, { id, attempt }: Fence): Promise<void> {
   await sql`delete from data_quality_results where run_id in
     (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING')`.execute(db)
 }
 
-/** Keeps what a check found, unless the run is no longer this attempt's. `position` counts from 1. */
+/** Stores the result of a check, unless the attempt has lost the lease. `position` counts from 1. */
 export async function keepResult(
   db: Kysely<DB>,
   { id, attempt }: Fence,
@@ -34,13 +34,13 @@ export function columnsOf({ check, status, message, found, completedAt }: CheckO
     check_name: check.name,
     status,
     message: storable(message, 5_000),
-    // jsonb knows no NUL, and a text of a warehouse has none.
+    // jsonb cannot store NUL.
     data: found ? JSON.stringify(found).toWellFormed().replaceAll('\\u0000', '␀') : null,
     completed_at: completedAt,
   }
 }
 
-/** What the checks of a run found, in their order. Undefined when that thing has no such run. `page` counts from 1. */
+/** Lists the check results of a run in order. Undefined if the object has no such run. `page` counts from 1. */
 export async function listResults(
   db: Kysely<DB>,
   runnableId: number,

@@ -1,31 +1,30 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { consequences } from '../runs/consequences.ts'
-import { storable } from '../runs/storable.ts'
+import { onRunFinished } from '../run-lifecycle/finish-run.ts'
+import { storable } from '../runs/run-log.ts'
 import { columnsOf } from './keep-results.ts'
-import type { CheckOutcome } from './run-checks.ts'
-import type { Verdict } from './verdict.ts'
+import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
-/** Whose run it was, and since when. */
-interface Subject {
+/** The group of the run, its user and its start. */
+interface GroupRunSubject {
   id: number
   client: string
   createdBy: string
   startedAt: Date
 }
 
-/** How a group's run that did not come out OK is called. */
+/** Error code of a run with failed checks. */
 export const qualityFailed = 'DATA_QUALITY_FAILED'
 
 /**
- * Writes down a run that somebody waited for, with what its checks found. It is written when it is over: one whose
- * service was killed meanwhile changed nothing, and leaves nothing behind.
+ * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is
+ * stored.
  */
 export async function recordGroupRun(
   trx: Transaction<DB>,
   queue: JobQueue,
-  { id, client, createdBy, startedAt }: Subject,
+  { id, client, createdBy, startedAt }: GroupRunSubject,
   { status, message }: Verdict,
   outcomes: readonly CheckOutcome[],
 ): Promise<Selectable<Runs>> {
@@ -51,6 +50,31 @@ export async function recordGroupRun(
     .executeTakeFirstOrThrow()
   const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...columnsOf(outcome) }))
   if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
-  await consequences(trx, queue, run)
+  await onRunFinished(trx, queue, run)
   return run
+}
+
+/** The result of a group: OK only if all checks are OK. The message is for everyone who sees the run. */
+interface Verdict {
+  status: CheckStatus
+  message: string
+}
+
+/** Maximum number of checks in a message. */
+const named = 5
+
+export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was checked.' }
+  const bad = outcomes.filter(({ status }) => status !== 'OK')
+  if (bad.length === 0)
+    return {
+      status: 'OK',
+      message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
+    }
+  const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
+  const said = bad.slice(0, named).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
+  const more = bad.length > named ? ` And ${bad.length - named} more; the results of the run name them.` : ''
+  const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${said.join(' ')}${more}`
+  return { status, message: storable(message, 4_500) }
 }

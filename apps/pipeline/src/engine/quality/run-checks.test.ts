@@ -3,7 +3,7 @@ import { columns, loadAll, never } from '../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../test/scratch-warehouse.ts'
 import { Variables } from '../variables/variables.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouses/warehouse.ts'
-import { hider } from './hide-secured.ts'
+import { hider } from './redact-variables.ts'
 import { type CheckOutcome, runChecks, type Surroundings } from './run-checks.ts'
 
 const scratch = scratchWarehouseForAll()
@@ -47,7 +47,7 @@ describe('checks', () => {
     expect(said(outcomes)).toEqual([
       ['ERROR', 'The query took longer than 2 seconds and was stopped.'],
       expect.arrayContaining(['ERROR']),
-      ['ERROR', 'It was not run: the checks before it used up the 3 seconds that there are.'],
+      ['ERROR', 'It was not run: the checks before it used all 3 seconds.'],
     ])
   })
 

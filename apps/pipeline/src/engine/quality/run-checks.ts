@@ -1,12 +1,17 @@
-import { storable } from '../runs/storable.ts'
-import type { Rows, UserQuery, Warehouse, WarehouseColumn } from '../warehouses/warehouse.ts'
-import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { storable } from '../runs/run-log.ts'
+import {
+  type Rows,
+  type UserQuery,
+  type Warehouse,
+  type WarehouseColumn,
+  WarehouseProblem,
+} from '../warehouses/warehouse.ts'
 import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
-import { countRows } from './count-rows.ts'
-import { firstRows } from './first-rows.ts'
-import { hider } from './hide-secured.ts'
+import { hider } from './redact-variables.ts'
+import { withoutEnd } from '../../sql-text.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CheckToRun {
   uid: string
@@ -21,7 +26,7 @@ export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
 export interface Found {
   columns: WarehouseColumn[]
   rows: Rows['rows']
-  /** All violations; absent where counting them took too long. */
+  /** Number of all violations; absent if counting took too long. */
   violations?: number
   startedAt: string
   milliseconds: number
@@ -30,34 +35,34 @@ export interface Found {
 export interface CheckOutcome {
   check: CheckToRun
   status: CheckStatus
-  /** A sentence for whoever may read the check, without values of secured variables. */
+  /** A sentence for users with read access to the check, without values of secured variables. */
   message: string
-  /** The same for whoever sees the run, in logs and alerts too: without what the server said, which may repeat cells. */
+  /** The sentence for everyone who sees the run, logs and alerts: without the server's message, which may contain cells. */
   toAll: string
   found?: Found
   completedAt: Date
 }
 
 export interface Surroundings {
-  /** Absent while nothing was ever loaded. */
+  /** Undefined before the first load. */
   warehouse: Pick<Warehouse, 'query'> | undefined
   variables: Variables
-  /** Where names without a schema are looked for, in this order. */
+  /** The schemas in which names without a schema are searched, in order. */
   schemas: readonly string[]
-  /** Of each check: rows and bytes that are kept, seconds at the server. */
+  /** Limits per check: stored rows and bytes, and seconds at the server. */
   limits: { rows: number; bytes: number; seconds: number }
-  /** Seconds for all of them; those that have no time left are not run, which is an ERROR. */
+  /** Seconds for all checks. Checks without remaining time are not run, which is an ERROR. */
   seconds?: number
-  /** Seconds to wait while the client's other queries take all turns; nobody waits where it is absent. */
+  /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
   patience?: number
-  /** Asked about each query before it is run: a sentence, for whoever sees the run, refuses it, which is an ERROR. */
+  /** Called with each query before it runs. A returned sentence, for everyone who sees the run, refuses the query: an ERROR. */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
 }
 
 /**
- * Runs checks one after the other, each on a connection of its own. What is wrong with a check is its outcome; what time
- * mends (the warehouse is away, a table is busy) is thrown, as is the signal's reason.
+ * Runs checks one after the other, each on its own connection. An error of a check is its outcome. Temporary errors (the warehouse
+ * is unavailable, a table is busy) and the signal's reason are thrown.
  */
 export async function* runChecks(
   checks: readonly CheckToRun[],
@@ -68,19 +73,18 @@ export async function* runChecks(
   for (const check of checks) {
     surroundings.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1)
-      yield unfit(check, `It was not run: the checks before it used up the ${seconds} seconds that there are.`)
+    if (left < 1) yield unfit(check, `It was not run: the checks before it used all ${seconds} seconds.`)
     else
       yield await runCheck(check, { ...surroundings, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
 
-/** One check; see `runChecks`. */
+/** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, surroundings: Surroundings): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, patience = 0, refusal, signal } = surroundings
-  if (!warehouse) return unfit(check, 'There is nothing to look at yet: no table was loaded.')
+  if (!warehouse) return unfit(check, 'There is no data yet: no table was loaded.')
   const startedAt = new Date()
-  // What a check does not use, it cannot show.
+  // Only the variables that a check uses can appear in its result.
   let hide = hider([])
   try {
     const bound = bindVariables(check.query, variables)
@@ -106,15 +110,19 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!known) throw error
     const message = hide.text(error.message)
-    return unfit(check, message, error instanceof VariableProblem || ownWords.has(error.code) ? message : couldNotBeRun)
+    return unfit(
+      check,
+      message,
+      error instanceof VariableProblem || safeCodes.has(error.code) ? message : couldNotBeRun,
+    )
   }
 }
 
-/** Said of a check that failed to run to those who may not read it. */
+/** The message for users without read access to the check. */
 export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
 
-/** Problems whose sentences are ours from end to end. */
-const ownWords = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
+/** Codes of problems whose messages contain no text of the server. */
+const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
 /** A check that could not be run. */
 export function unfit(check: CheckToRun, message: string, toAll = message): CheckOutcome {
@@ -132,4 +140,54 @@ function violationsOf({ rows, violations }: Pick<Found, 'rows' | 'violations'>):
     return 'Rows violate the check; the first is too large to be shown.'
   if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
   return violations === 1 ? '1 row violates the check.' : `${violations.toLocaleString('en')} rows violate the check.`
+}
+
+/** Seconds for counting the violations. */
+const countTimeout = 5
+
+/** Returns the number of rows of a query; undefined if counting fails or takes too long. */
+async function countRows(
+  warehouse: Pick<Warehouse, 'query'>,
+  query: UserQuery,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  // A comment in the last line must not swallow the bracket.
+  const text = `select count(*) from (\n${withoutEnd(query.text)}\n) as violations`
+  const counted = await warehouse
+    .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
+    .catch(() => undefined)
+  signal.throwIfAborted()
+  const count = Number(counted?.rows[0]?.[0])
+  return Number.isSafeInteger(count) ? count : undefined
+}
+
+interface FirstRows extends Pick<Rows, 'columns' | 'rows'> {
+  /** Whether these are all rows. */
+  whole: boolean
+  /** Whether the query has no rows. False if the first row is too large to be returned. */
+  none: boolean
+}
+
+/**
+ * Returns the first rows of a query. Waits so many seconds for a free query slot of the client, so that a long load does not fail for
+ * that reason.
+ */
+async function firstRows(
+  warehouse: Pick<Warehouse, 'query'>,
+  query: UserQuery,
+  patience: number,
+  signal: AbortSignal,
+): Promise<FirstRows> {
+  const end = performance.now() + patience * 1_000
+  for (;;) {
+    try {
+      const { columns, rows, more, truncated } = await warehouse.query(query, signal)
+      return { columns, rows, whole: !more && !truncated, none: rows.length === 0 }
+    } catch (error) {
+      if (!(error instanceof WarehouseProblem)) throw error
+      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], whole: false, none: false }
+      if (error.code !== 'WAREHOUSE_BUSY' || performance.now() > end) throw error
+      await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
+    }
+  }
 }

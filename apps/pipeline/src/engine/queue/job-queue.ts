@@ -1,42 +1,42 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 
-/** All that travels through the queue: which run, and whose, so that no client takes all workers. */
+/** The payload of a job. The client limits how many runs of one client are delivered. */
 export interface QueuedRun {
   uid: string
   client: string
 }
 
-/** A run that the queue has put into the hands of this worker. */
+/** A run that the queue delivers to this worker. */
 export interface Delivery {
   run: string
-  /** Whose run it is. */
+  /** The client of the run. */
   client: string
-  /** Aborts when the queue has taken the run away again: it thought this worker dead, or a day has gone by. */
+  /** Aborts when the queue ends the delivery: the heartbeats stopped, or the job expired after a day. */
   signal: AbortSignal
   /**
-   * In the caller's transaction: ends this delivery and queues the run again, to be taken after so many seconds.
-   * False when the delivery was taken away before; then nothing is queued.
+   * Ends this delivery and queues the run again after so many seconds, in the caller's transaction. False, and queues nothing, if
+   * the delivery has already ended.
    */
-  again(trx: Transaction<DB>, afterSeconds: number): Promise<boolean>
+  requeue(trx: Transaction<DB>, afterSeconds: number): Promise<boolean>
 }
 
-/** How runs reach the workers. A run is queued at most once, whoever asks how often. */
+/** Delivers runs to the workers. A run is in the queue at most once. */
 export interface JobQueue extends AsyncDisposable {
-  /** In the caller's transaction: the run's row and its job commit together or not at all. */
+  /** Queues a run in the caller's transaction, so that the run's row and its job commit together. */
   send(trx: Transaction<DB>, run: QueuedRun): Promise<void>
-  /** Queues those of the runs that are neither waiting nor in anybody's hands; answers how many there were. */
+  /** Queues the runs that are neither waiting nor delivered. Returns their number. */
   sendMissing(db: Kysely<DB>, runs: readonly QueuedRun[]): Promise<number>
-  /** Throws when the queue cannot be reached. */
+  /** Throws if the queue is not available. */
   check(): Promise<void>
-  /** Waits for the handlers that are at work, two seconds at most. */
+  /** Waits for running handlers, at most two seconds. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The queue as a worker sees it. */
+/** The queue with the methods of a worker. */
 export interface WorkerQueue extends JobQueue {
-  /** Hands out runs until `stopTaking`. A handler that throws has its run delivered again. */
+  /** Delivers runs until `stopTaking`. If the handler throws, the run is delivered again. */
   work(handle: (delivery: Delivery) => Promise<void>): Promise<void>
-  /** Takes no more runs; those in hand go on. */
+  /** Stops further deliveries. Running handlers continue. */
   stopTaking(): Promise<void>
 }

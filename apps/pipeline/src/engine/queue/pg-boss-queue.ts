@@ -9,8 +9,8 @@ import type { Delivery, JobQueue, QueuedRun, WorkerQueue } from './job-queue.ts'
 const schema = 'pgboss'
 const queue = 'runs'
 
-/** Before 12.35 a worker that was stopped and woke up could end another worker's attempt. */
-const oldest = [12, 35] as const
+/** In older versions, a worker that was suspended and continued could end another worker's attempt. */
+const minVersion = [12, 35] as const
 
 interface RunJob {
   run: string
@@ -18,9 +18,9 @@ interface RunJob {
 
 const options = (heartbeatSeconds: number) => ({
   heartbeatSeconds,
-  // The longest that pg-boss allows.
+  // The maximum of pg-boss.
   expireInSeconds: 24 * 3600,
-  // How often a run is tried is counted in its row; these are for workers that die, and for a database that is away.
+  // The row of a run counts its attempts. These retries are for crashed workers and an unavailable database.
   retryLimit: 100,
   retryDelay: 1,
   retryBackoff: true,
@@ -29,9 +29,9 @@ const options = (heartbeatSeconds: number) => ({
   notify: true,
 })
 
-/** Creates or updates the queue's own tables. Waits for index builds that an upgrade starts. Safe to repeat. */
+/** Creates or updates the queue's tables. Waits for index builds that an upgrade starts. Safe to repeat. */
 export async function migrateQueue(connectionString: string, { heartbeatSeconds = 30 } = {}): Promise<void> {
-  refuseOldVersions()
+  assertVersion()
   const boss = new PgBoss({ connectionString, schema, max: 2, supervise: false, schedule: false })
   let failure: Error | undefined
   boss.on('error', (error) => (failure ??= error))
@@ -48,28 +48,28 @@ export async function migrateQueue(connectionString: string, { heartbeatSeconds 
   }
 }
 
-/** For a process that only queues runs: no connections and no maintenance of its own. */
+/** Opens the queue for a process that only queues runs: without its own connections and maintenance. */
 export async function openQueue(db: Kysely<DB>, logger: Logger): Promise<JobQueue> {
-  const boss = new PgBoss({ db: joining(db), schema, migrate: false, supervise: false, schedule: false })
-  await begin(boss, logger)
+  const boss = new PgBoss({ db: transactionDb(db), schema, migrate: false, supervise: false, schedule: false })
+  await start(boss, logger)
   return port(boss)
 }
 
 export interface WorkerQueueOptions {
   connectionString: string
-  /** Runs at once in this worker. */
+  /** Concurrent runs in this worker. */
   concurrency: number
-  /** Runs at once of one client, in all workers; more for moments, when workers look at the same time. */
+  /** Concurrent runs of one client in all workers. Workers that poll at the same time can exceed it briefly. */
   clientConcurrency: number
-  /** A worker that was silent for so long is taken for dead. 10 at least; everybody's newest choice holds for new runs. */
+  /** A worker without a heartbeat for this long is considered dead. At least 10. The value of the last worker start applies. */
   heartbeatSeconds?: number
   logger: Logger
 }
 
-/** For a worker: takes runs within milliseconds of their commit, and watches over the runs of workers that die. */
-export async function openWorkerQueue({ heartbeatSeconds = 30, ...given }: WorkerQueueOptions): Promise<WorkerQueue> {
-  const { connectionString, concurrency, clientConcurrency, logger } = given
-  const watch = Math.max(2, Math.floor(heartbeatSeconds / 3))
+/** Opens the queue for a worker: delivers runs within milliseconds of their commit, and detects crashed workers. */
+export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: WorkerQueueOptions): Promise<WorkerQueue> {
+  const { connectionString, concurrency, clientConcurrency, logger } = rest
+  const interval = Math.max(2, Math.floor(heartbeatSeconds / 3))
   const boss = new PgBoss({
     connectionString,
     schema,
@@ -78,10 +78,10 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...given }: Worke
     migrate: false,
     schedule: false,
     useListenNotify: true,
-    superviseIntervalSeconds: watch,
-    monitorIntervalSeconds: watch,
+    superviseIntervalSeconds: interval,
+    monitorIntervalSeconds: interval,
   })
-  await begin(boss, logger)
+  await start(boss, logger)
   await boss.updateQueue(queue, options(heartbeatSeconds))
 
   return {
@@ -91,7 +91,7 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...given }: Worke
         localConcurrency: concurrency,
         groupConcurrency: clientConcurrency,
         pollingIntervalSeconds: 1,
-        // A run that waits for its client's turn, or for its time, is found by looking: nobody announces it.
+        // No notification announces runs that wait for the client's limit or for their start time.
         notifyPollingIntervalSeconds: 2,
       }
       await boss.work<RunJob>(queue, taking, async ([job]) => handle(delivery(boss, job!)))
@@ -103,11 +103,11 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...given }: Worke
 function port(boss: PgBoss): JobQueue {
   return {
     async send(trx, { uid, client }) {
-      await boss.send(queue, { run: uid }, { ...identified(uid, client), db: joining(trx) })
+      await boss.send(queue, { run: uid }, { ...jobIdentity(uid, client), db: transactionDb(trx) })
     },
     async sendMissing(db, runs) {
-      const jobs = runs.map(({ uid, client }) => ({ data: { run: uid }, ...identified(uid, client) }))
-      const sent = await boss.insert(queue, jobs, { db: joining(db), returnId: true })
+      const jobs = runs.map(({ uid, client }) => ({ data: { run: uid }, ...jobIdentity(uid, client) }))
+      const sent = await boss.insert(queue, jobs, { db: transactionDb(db), returnId: true })
       return sent?.length ?? 0
     },
     async check() {
@@ -118,7 +118,7 @@ function port(boss: PgBoss): JobQueue {
 }
 
 /** The queue's policy allows one waiting or active job per key. */
-function identified(run: QueuedRun['uid'], client: QueuedRun['client']) {
+function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
   return { singletonKey: run, group: { id: client } }
 }
 
@@ -127,22 +127,22 @@ function delivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<R
     run: data.run,
     client: groupId!,
     signal,
-    async again(trx, afterSeconds) {
-      const db = joining(trx)
-      // Named with its retry count, it is only completed while it is still this worker's.
+    async requeue(trx, afterSeconds) {
+      const db = transactionDb(trx)
+      // With its retry count, the job is completed only if this worker still holds it.
       const { affected } = (await boss.complete(queue, { id, retryCount }, null, { db })) as { affected: number }
       if (affected === 0) return false
-      await boss.send(queue, data, { ...identified(data.run, groupId!), startAfter: afterSeconds, db })
+      await boss.send(queue, data, { ...jobIdentity(data.run, groupId!), startAfter: afterSeconds, db })
       return true
     },
   }
 }
 
-async function begin(boss: PgBoss, logger: Logger): Promise<void> {
-  refuseOldVersions()
+async function start(boss: PgBoss, logger: Logger): Promise<void> {
+  assertVersion()
   boss.on(
     'error',
-    sparingly(({ message }) => logger.warn({ reason: message }, 'the queue reports an error')),
+    throttleErrors(({ message }) => logger.warn({ reason: message }, 'the queue reports an error')),
   )
   boss.on('warning', ({ message, data }) => logger.warn({ data }, message))
   try {
@@ -159,25 +159,25 @@ async function begin(boss: PgBoss, logger: Logger): Promise<void> {
   }
 }
 
-/** While the database is away every look at the queue fails alike: one line in ten seconds says it. */
-function sparingly(tell: (error: Error) => void): (error: Error) => void {
+/** Passes on one error in ten seconds, because every poll fails while the database is unavailable. */
+function throttleErrors(report: (error: Error) => void): (error: Error) => void {
   let last = 0
   return (error) => {
     if (Date.now() - last < 10_000) return
     last = Date.now()
-    tell(error)
+    report(error)
   }
 }
 
-function refuseOldVersions(): void {
+function assertVersion(): void {
   const { version } = createRequire(import.meta.url)('pg-boss/package.json') as { version: string }
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return
+  if (major > minVersion[0] || (major === minVersion[0] && minor >= minVersion[1])) return
   throw new StartProblem(
-    `pg-boss ${version} is installed, but before ${oldest.join('.')} it lets two workers share a run: install the version that package.json names.`,
+    `pg-boss ${version} is installed, but before ${minVersion.join('.')} it lets two workers share a run: install the version that package.json names.`,
   )
 }
 
-function joining(db: Kysely<DB> | Transaction<DB>): Db {
+function transactionDb(db: Kysely<DB> | Transaction<DB>): Db {
   return fromKysely(db as unknown as KyselyTransactionLike)
 }

@@ -2,7 +2,7 @@ import type { LogStreamQuery } from '@sluice/contracts'
 import type { Kysely, Selectable } from 'kysely'
 import type { DB, RunLogs, Runs } from '../../database.ts'
 
-/** What is followed: all runs of one thing, or one of them. */
+/** Selects all runs of an object, or one of them. */
 export interface Followed extends Pick<LogStreamQuery, 'logLevel' | 'logImportance'> {
   runnableId: number
   run?: string | undefined
@@ -10,10 +10,10 @@ export interface Followed extends Pick<LogStreamQuery, 'logLevel' | 'logImportan
 
 export type LogLine = Selectable<RunLogs> & { run_uid: string }
 
-/** Lines at a time. */
+/** Maximum number of lines per call. */
 export const mostLines = 500
 
-/** The lines behind the one with this key, oldest first, `mostLines` at most. */
+/** Returns at most `mostLines` lines after the line with this key, oldest first. */
 export async function linesAfter(
   db: Kysely<DB>,
   { runnableId, run, logLevel, logImportance }: Followed,
@@ -32,13 +32,13 @@ export async function linesAfter(
   return found.orderBy('l.id').limit(mostLines).execute()
 }
 
-/** The newest run, or the one that is followed. */
+/** Returns the selected run, or the newest one. */
 export function followedRun(db: Kysely<DB>, { runnableId, run }: Followed): Promise<Selectable<Runs> | undefined> {
   const runs = db.selectFrom('runs').selectAll().where('runnable_id', '=', runnableId)
   return (run ? runs.where('uid', '=', run) : runs).orderBy('id', 'desc').limit(1).executeTakeFirst()
 }
 
-/** The key behind which the newest run's lines begin; that of the last line of all while it has none. */
+/** Returns the key before the first line of a run. If the run has no lines yet, returns the key of the object's last line. */
 export async function beforeRun(db: Kysely<DB>, { runnableId }: Followed, run: number | undefined): Promise<number> {
   const lines = db.selectFrom('run_logs').where('runnable_id', '=', runnableId)
   const first = await lines

@@ -1,7 +1,9 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
+import { rm } from 'node:fs/promises'
+import { uploadPath } from '../../files/upload-path.ts'
 
 /**
  * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
@@ -43,4 +45,21 @@ export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): P
     trx,
   )
   return rows.map(({ uid }) => uid)
+}
+
+/**
+ * Removes uploaded files that are not in use, such as replaced files. A maintenance job retries files that cannot be removed now.
+ * Never throws.
+ */
+export async function removeUnneededFiles(
+  { db, directory }: { db: Kysely<DB>; directory: string },
+  uids: readonly string[],
+): Promise<void> {
+  if (uids.length === 0) return
+  try {
+    const kept = await neededFiles(db, uids)
+    for (const uid of uids) if (!kept.has(uid)) await rm(uploadPath(directory, uid), { force: true })
+  } catch {
+    // Maintenance removes it later.
+  }
 }

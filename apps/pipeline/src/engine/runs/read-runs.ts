@@ -6,7 +6,7 @@ import { successful } from './states.ts'
 type Run = Selectable<Runs>
 
 /** `page` counts from 1. */
-interface Page {
+interface PageRequest {
   page: number
   pageSize: number
 }
@@ -16,13 +16,13 @@ interface Listed<Row> {
   total: number
 }
 
-/** The runs of one thing, newest first. */
-export async function listRuns(db: Kysely<DB>, runnableId: number, page: Page): Promise<Listed<Run>> {
+/** Lists the runs of an object, newest first. */
+export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<Listed<Run>> {
   const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
   return listed(found.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** The newest run of each thing and the newest that ended well, apart from dry runs. What never ran is left out. */
+/** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
 export async function lastRuns(
   db: Kysely<DB>,
   runnableIds: readonly number[],
@@ -51,12 +51,12 @@ export async function lastRuns(
   return found
 }
 
-/** The lines of its runs, or of one of them, newest first unless told otherwise. */
+/** Lists the log lines of an object's runs, or of one of them, newest first by default. */
 export async function listLogs(
   db: Kysely<DB>,
   runnableId: number,
   { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
-  page: Page,
+  page: PageRequest,
 ): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
   let found = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
   if (taskId) {
@@ -71,12 +71,12 @@ export async function listLogs(
   return listed(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
-/** The rows that a run set aside, in the order of the source. Undefined when there is no such run. */
+/** Lists the rejected rows of a run in the order of the source. Undefined if there is no such run. */
 export async function listRejectedRows(
   db: Kysely<DB>,
   runnableId: number,
   run: string,
-  page: Page,
+  page: PageRequest,
 ): Promise<Listed<Selectable<RejectedRows>> | undefined> {
   const found = await runNamed(db, runnableId, run)
   if (!found) return undefined
@@ -89,7 +89,7 @@ function runNamed(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id
   return runs.where('uid', '=', uid).executeTakeFirst()
 }
 
-/** Where a run is, with the rates of the last seconds; or was when it ended, with those of the whole attempt. */
+/** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
 export function progressOf(run: Run, now: Date = new Date()): Progress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
   const running = run.state === 'RUNNING'
@@ -108,8 +108,11 @@ export function progressOf(run: Run, now: Date = new Date()): Progress {
   }
 }
 
-/** A page of what a query finds, and how many there are in all. */
-async function listed<Row>(query: SelectQueryBuilder<any, any, Row>, { page, pageSize }: Page): Promise<Listed<Row>> {
+/** Returns a page of a query's rows, and the total number of rows. */
+async function listed<Row>(
+  query: SelectQueryBuilder<any, any, Row>,
+  { page, pageSize }: PageRequest,
+): Promise<Listed<Row>> {
   const [rows, counted] = await Promise.all([
     query
       .limit(pageSize)

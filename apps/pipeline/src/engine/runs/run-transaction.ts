@@ -2,50 +2,52 @@ import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 
 /*
- * Who locks what, in which order. `c` is the run of a thing, `P` the run of a workflow that waits for it.
+ * The lock order of each transaction. `c` is the run of an object, `P` the run of a workflow that waits for it.
  *
- *   claim            the client's advisory lock, c (or its job, where it has to wait)
- *   give back        c, its job
- *   pulse            c
- *   end              c, alerts, every P by its key; of each P its jobs, then the runs that come next (new, or there already)
- *   delays are over  P, its jobs, the runs that come next
- *   cancel           the thing, the c of a workflow by their keys, P, every other P that waits for one of them, and on as in «end»
- *   save, run        the thing, its runnable, c
- *   upload           the thing, its file (queueing a run locks the runnable, then the file with FOR KEY SHARE)
- *   delete           the thing, its runnable, its runs, the jobs that name them
- *   schedules        twenty runnables (what others hold is passed over), their c, the jobs
+ *   claim            the client's advisory lock, c (or its job, if the run must wait)
+ *   requeue          c, its job
+ *   heartbeat        c
+ *   end              c, alerts, every P by its key; for each P its jobs, then the next runs (new or existing)
+ *   delay has ended  P, its jobs, the next runs
+ *   cancel           the object, the c of a workflow by their keys, P, every other P that waits for one of them, then as in «end»
+ *   save, run        the object, its runnable, c
+ *   upload           the object, its file (queueing a run locks the runnable, then the file with FOR KEY SHARE)
+ *   delete           the object, its runnable, its runs, the jobs that name them
+ *   schedules        twenty runnables (skip locked), their c, the jobs
  *
- * From c to P to the next c is the way a workflow goes, and no order of keys: two workflows that run the same things the other
- * way round wait for each other in a circle, and so do two schedulers that hold a pipeline and a workflow with it. A lock over
- * all of a client's runs would rule that out, and have everything of a client wait for one end. So it may happen: PostgreSQL lets
- * one of them go after a second, and whoever writes runs begins again from nothing, here; requests do so in `auditedWrites`.
+ * The order from c to P to the next c follows the workflow, not the keys. Therefore two workflows that run the same objects in
+ * opposite orders can deadlock, and so can two schedulers that hold a pipeline and a workflow with it. A lock over all runs of a
+ * client would prevent this, but everything of a client would wait for each end. Instead, PostgreSQL aborts one of the
+ * transactions after a second, and `runTransaction` repeats it; `auditedWrites` does the same for requests.
  */
 
-const mostTries = 5
+const maxAttempts = 5
 
 /**
- * Shorter than others wait for a lock (`lock_timeout`, ten seconds): a process that is stopped in the middle keeps nobody from
- * cancelling, or from claiming another run of the client. No transaction of ours waits for anything but the database.
+ * Shorter than `lock_timeout` (ten seconds), so that a stopped process does not prevent others from cancelling or claiming runs of
+ * the client. These transactions wait for nothing but the database.
  */
-const longestPause = '8s'
+const idleTransactionTimeout = '8s'
 
-/** SQLSTATEs of a transaction that was let go for the sake of others. Nothing of it remains; it may begin again. */
+/** Whether PostgreSQL aborted a transaction for a deadlock or a serialization failure, so that it can be repeated. */
 export const wasLetGo = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
 
 /**
- * One transaction of a worker or scheduler on runs and what follows from them. It begins again where the database lets it go, so
- * `work` may be called several times, and does nothing that a rollback does not undo.
+ * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `work` can be
+ * called several times and must do nothing that a rollback does not undo.
  */
 export async function runTransaction<T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await db.transaction().execute(async (trx) => {
-        await sql`select set_config('idle_in_transaction_session_timeout', ${longestPause}, true)`.execute(trx)
+        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTransactionTimeout}, true)`.execute(
+          trx,
+        )
         return await work(trx)
       })
     } catch (error) {
-      if (!wasLetGo(error) || tries === mostTries) throw error
+      if (!wasLetGo(error) || tries === maxAttempts) throw error
     }
   }
 }

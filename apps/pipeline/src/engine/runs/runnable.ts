@@ -1,9 +1,9 @@
-/** What can be run: each has a row in `runnables`, under the id and uid that it has in its own table. */
+/** The kinds of objects that can be run. Each object has a row in `runnables` with the id and uid of its own table. */
 export const runnableKinds = ['DATA_PIPELINE', 'VIEW', 'DESTINATION', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
 
 export type RunnableKind = (typeof runnableKinds)[number]
 
-/** As people call it in a sentence. */
+/** Nouns for messages. */
 export const nounOf: Readonly<Record<RunnableKind, string>> = {
   DATA_PIPELINE: 'pipeline',
   VIEW: 'view',
@@ -14,5 +14,5 @@ export const nounOf: Readonly<Record<RunnableKind, string>> = {
 
 export type RunMode = 'FULL' | 'INCREMENTAL'
 
-/** What a run does. Only data pipelines have others than RUN. */
+/** Only data pipelines have actions other than RUN. */
 export type RunAction = 'RUN' | 'DRY_RUN' | 'RESTORE'

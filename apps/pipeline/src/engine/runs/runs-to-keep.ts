@@ -1,13 +1,13 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { runsUnderWay } from './under-way.ts'
+import { underWay } from './states.ts'
 
-/** How long what a failed load leaves is kept at most, and what a run read, where its client wants that. */
+/** Days that the staging tables of failed loads and the files of runs are kept, if the client's settings require it. */
 export const keptDays = 7
 
 /**
- * The uids of a client's runs whose staging tables stay: those that are queued or running, and, where the client's setting says
- * RETAIN, those that failed within the last days.
+ * Returns the uids of a client's runs whose staging tables stay: queued and running ones, and with the setting RETAIN, those that
+ * failed within the last days.
  */
 export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
   const kept = await runsUnderWay(db, client)
@@ -18,4 +18,15 @@ export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<st
         and key = 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES' and value = 'RETAIN')`.execute(db)
   for (const { uid } of rows) kept.add(uid)
   return kept
+}
+
+/** Returns the uids of a client's queued and running runs. */
+async function runsUnderWay(db: Kysely<DB>, client: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('runs')
+    .select('uid')
+    .where('client', '=', client)
+    .where('state', 'in', [...underWay])
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
 }

@@ -3,11 +3,11 @@ import type { DB } from '../../database.ts'
 import type { Claim } from './claim.ts'
 import { underWay } from './states.ts'
 
-/** What an attempt of a run keeps once all its rows are in the warehouse, so that a later attempt can publish them. */
+/** What an attempt stores after all its rows are staged, so that a later attempt can publish them. */
 export interface StagedLoads {
   /** The attempt that wrote the rows. */
   attempt: number
-  /** A digest of everything that decides which rows the source gives. */
+  /** Digest of everything that determines which rows the source returns. */
   digest: string
   /** JSON. */
   state: unknown
@@ -22,8 +22,8 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Returns false, and stores nothing, if a later attempt has the run. The lock on the run makes a later attempt find
- * either this row or none for good.
+ * Returns false, and stores nothing, if the attempt has lost the lease. Because of the lock on the run, a later attempt either
+ * finds this row, or this row is never written.
  */
 export async function keepStagedLoads(
   db: Kysely<DB>,
@@ -39,7 +39,7 @@ export async function keepStagedLoads(
   return numAffectedRows === 1n
 }
 
-/** For an attempt that reads the source again. */
+/** Call it before an attempt reads the source again. */
 export async function forgetStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
   await db.deleteFrom('staged_loads').where('run_id', '=', id).where('attempt', '<', attempt).execute()
 }

@@ -1,12 +1,12 @@
 import type { Schedule } from './schedule.ts'
-import { stableNumber } from './stable-number.ts'
+import { createHash } from 'node:crypto'
 
 /** Random minutes are in the first five hours of the day. */
 const night = 5 * 60
 
 /**
- * The cron expression in effect: five fields, in the client's time zone. Undefined where nothing but a person, or continuous
- * updates, begin a run. That of CUSTOM is as it was given, without a leading field for seconds.
+ * Returns the cron expression of a schedule: five fields, in the client's time zone. Undefined if the trigger is NEVER. The
+ * expression of CUSTOM is returned as stored, without a leading field for seconds.
  */
 export function expressionOf({
   uid,
@@ -53,4 +53,9 @@ export function expressionOf({
 function withoutSeconds(expression: string): string {
   const fields = expression.trim().split(/\s+/)
   return fields.slice(fields.length === 6 ? 1 : 0).join(' ')
+}
+
+/** Hashes a uid to an integer from 0 to `limit - 1`, evenly distributed and always the same for the same uid and purpose. */
+export function stableNumber(uid: string, purpose: string, limit: number): number {
+  return createHash('sha256').update(`${purpose} ${uid}`).digest().readUIntBE(0, 6) % limit
 }

@@ -1,13 +1,13 @@
 import { parseCron } from './cron.ts'
 import { instantsOf, offsetAt, wallAt } from './wall-clock.ts'
 
-/** No clock is put forward or back by more, and seldom by half as much. */
+/** Maximum change of a zone's UTC offset in milliseconds. */
 const nearby = 4 * 3_600_000
 
 /**
- * The next moment, in milliseconds, at which the expression comes in this zone; undefined when it never does. A time that is
- * left out when clocks are put forward comes an hour later by the clock. A time that comes twice when they are put back
- * counts once, the first time, unless the expression names every hour: then it keeps its pace. Throws `CronProblem`.
+ * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if there is none. A wall-clock time that
+ * daylight saving skips becomes one hour later. A repeated wall-clock time is used once, at its first occurrence, unless the
+ * expression contains every hour. Throws `CronProblem`.
  */
 export function nextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
@@ -17,7 +17,7 @@ export function nextTick(expression: string, zone: string, after: number): numbe
     return next === undefined ? undefined : instantsOf(zone, next)[0]
   }
 
-  // The clock is about to change, or just did: times on the wall and moments are not in the same order.
+  // Near an offset change, wall-clock times and instants have different orders.
   let soonest: number | undefined
   let shown = cron.next(wall - nearby - 1)
   for (; shown !== undefined && shown <= wall + 2 * nearby; shown = cron.next(shown)) {

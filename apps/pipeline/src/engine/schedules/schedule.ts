@@ -1,8 +1,8 @@
 import type { RunTrigger } from '@sluice/contracts'
 
-/** When something is to run, as it was configured. */
+/** The configured schedule of a runnable object. */
 export interface Schedule {
-  /** Chooses the minute of random triggers, so that it stays the same one. */
+  /** Determines the minute of random triggers. */
   uid: string
   disabled: boolean
   runTrigger: RunTrigger
@@ -14,7 +14,7 @@ export interface Schedule {
   fullRefreshInterval: number | null
 }
 
-/** The columns of `runnables`, and of every scheduled table, that say when. */
+/** The schedule columns of `runnables` and of every table with schedules. */
 export interface ScheduleRow {
   uid: string
   disabled: boolean

@@ -1,90 +1,75 @@
-import type { ClientSummary } from '@sluice/contracts'
-import type { Logger } from '@sluice/process'
-import { type Kysely, sql } from 'kysely'
-import type { DB } from '../../database.ts'
-import type { JobQueue } from '../queue/job-queue.ts'
-import { followZones } from './follow-zones.ts'
-import type { SchedulerMetrics } from './metrics.ts'
+import { followClientZones } from './follow-zones.ts'
 import { planRuns } from './plan-runs.ts'
-import { startDue } from './start-due.ts'
-
-export interface SchedulerParts {
-  db: Kysely<DB>
-  queue: JobQueue
-  /** Those of the clients that exist, by uid. Throws while nobody can say. */
-  clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
-  logger: Logger
-  metrics: SchedulerMetrics
-  /** What time it is, for every scheduler alike: the database's clock, where nothing else is said. */
-  clock?: Clock
-  /** What else is looked at in each round, such as delays that are over. Safe in several workers at once. */
-  also?: readonly { name: string; run(): Promise<unknown> }[]
-}
-
-export type Clock = (db: Kysely<DB>) => Promise<Date>
-
-/** A worker whose own clock is wrong starts nothing early, late or twice. */
-export const databaseClock: Clock = async (db) => {
-  const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(db)
-  return rows[0]!.now
-}
+import { databaseClock, type SchedulerOptions } from './scheduler-context.ts'
+import { startDueSchedules } from './start-due.ts'
 
 export interface Scheduler {
-  /** Begins no other round, and answers when the one in hand is over. */
+  /** Starts no further round, and resolves when the current round has ended. */
   stop(): Promise<void>
 }
 
-/** Milliseconds between two rounds, two looks at the zones of clients, and two lines about the same trouble. */
-const pause = 1_000
-const zonePause = 20_000
-const silence = 60_000
+/** Milliseconds between two rounds. */
+const roundInterval = 1_000
+/** Milliseconds between two checks of the clients' time zones. */
+const zoneCheckInterval = 20_000
+/** Milliseconds between two log lines about the same failing job. */
+const logInterval = 60_000
+
+interface SchedulerJob {
+  name: string
+  run(): Promise<unknown>
+  /** Minimum milliseconds between two starts. */
+  every?: number
+  /** Time of the last start. */
+  last?: number
+}
 
 /**
- * Starts what is due, again and again; in every worker, for they share the work row by row. A round that fails, such as while
- * the database is away, is made up for by the next.
+ * Starts due runs, once a second. Every worker has a scheduler; they share the work by row locks. A failed round, for
+ * example without a database connection, is made up by the next one.
  */
-export function startScheduler({ clock = databaseClock, ...given }: SchedulerParts): Scheduler {
-  const { logger, metrics } = given
+export function startScheduler({ clock = databaseClock, ...options }: SchedulerOptions): Scheduler {
+  const { logger, metrics } = options
   const stopping = new AbortController()
-  const parts = { ...given, clock, signal: stopping.signal }
-  const duties: { name: string; run(): Promise<unknown>; every?: number; last?: number }[] = [
-    { name: 'planning', run: () => planRuns(parts) },
-    { name: 'starting', run: () => startDue(parts) },
-    // The first look is as soon as anybody's: a client may have moved while no worker ran.
-    { name: 'zones', run: () => followZones(parts), every: zonePause },
-    ...(given.also ?? []),
+  const context = { ...options, clock, signal: stopping.signal }
+  const jobs: SchedulerJob[] = [
+    { name: 'planning', run: () => planRuns(context) },
+    { name: 'starting', run: () => startDueSchedules(context) },
+    // The first round checks the zones: a client may have changed its zone while no worker ran.
+    { name: 'zones', run: () => followClientZones(context), every: zoneCheckInterval },
+    ...(options.also ?? []),
   ]
-  const told = new Map<string, number>()
+  const lastLogged = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let round = Promise.resolve()
 
-  async function doAll(): Promise<void> {
-    for (const duty of duties) {
+  async function runJobs(): Promise<void> {
+    for (const job of jobs) {
       if (stopping.signal.aborted) return
       const now = performance.now()
-      if (duty.every !== undefined && duty.last !== undefined && now - duty.last < duty.every) continue
-      duty.last = now
+      if (job.every !== undefined && job.last !== undefined && now - job.last < job.every) continue
+      job.last = now
       try {
-        await duty.run()
-        told.delete(duty.name)
+        await job.run()
+        lastLogged.delete(job.name)
       } catch (error) {
         if (stopping.signal.aborted) return
-        metrics.failures.inc({ duty: duty.name })
-        const last = told.get(duty.name)
-        if (last !== undefined && now - last < silence) continue
-        told.set(duty.name, now)
-        logger.warn({ err: error, duty: duty.name }, 'the scheduler could not do a round; it goes on trying')
+        metrics.failures.inc({ duty: job.name })
+        const last = lastLogged.get(job.name)
+        if (last !== undefined && now - last < logInterval) continue
+        lastLogged.set(job.name, now)
+        logger.warn({ err: error, duty: job.name }, 'a scheduler job failed; it is retried in the next round')
       }
     }
   }
 
-  function next(wait: number): void {
+  function scheduleRound(delay: number): void {
     timer = setTimeout(() => {
-      round = doAll()
-      void round.finally(() => stopping.signal.aborted || next(pause))
-    }, wait)
+      round = runJobs()
+      void round.finally(() => stopping.signal.aborted || scheduleRound(roundInterval))
+    }, delay)
   }
-  next(0)
+  scheduleRound(0)
 
   return {
     async stop() {

@@ -1,99 +1,98 @@
 import type { ClientSummary } from '@sluice/contracts'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runnables } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
-import { type CollectingQueue, collectingQueue } from '../queue/collecting-queue.ts'
 import { runTransaction, wasLetGo } from '../runs/run-transaction.ts'
-import type { Clock, SchedulerParts } from './scheduler.ts'
-import { held, type Outcome, startOne, subjectOf } from './start-one.ts'
-import { writePlans } from './write-plans.ts'
+import type { JobQueue, QueuedRun } from '../queue/job-queue.ts'
+import { writePlans } from './plan-runs.ts'
+import type { SchedulerContext } from './scheduler-context.ts'
+import { logFields, postpone, type StartOutcome, startScheduledRun } from './start-scheduled-run.ts'
 
-type Parts = SchedulerParts & { clock: Clock; signal: AbortSignal }
-type Row = Selectable<Runnables>
-/** Of clients that exist; undefined while the identity service cannot say. */
-type Standing = ReadonlyMap<string, ClientSummary> | undefined
+type ScheduledRow = Selectable<Runnables>
+/** The existing clients by uid; undefined if the identity service is unavailable. */
+type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
 
-/** Rows that one transaction holds: others pass over them meanwhile, and as many are begun anew when its scheduler is killed. */
+/** Rows per transaction. Other schedulers skip them, and a killed scheduler leaves so many rows to start again. */
 const batch = 20
 /** Clients that are looked up before one series of batches. */
-const mostClients = 1_000
+const maxClients = 1_000
 
 /**
- * Starts a run of everything that is due, in as many transactions as it takes. A run, its job and the next time of its schedule commit
- * together: whoever is killed in the middle has started nothing, and another scheduler does it.
+ * Starts a run of every due schedule, in several transactions. A run, its job and the next time of its schedule commit together,
+ * so a killed scheduler leaves nothing half started, and another one starts the rest.
  */
-export async function startDue(parts: Parts): Promise<void> {
-  const { db, clock, signal } = parts
+export async function startDueSchedules(context: SchedulerContext): Promise<void> {
+  const { db, clock, signal } = context
   for (;;) {
-    const waiting = await clientsWaiting(db, await clock(db))
+    const waiting = await listClientsWithDueSchedules(db, await clock(db))
     if (waiting.length === 0) return
-    // Nobody can tell while the identity service is away: then what was asked for is done.
-    const standing = await parts.clients(waiting).catch(() => undefined)
+    // If the identity service is unavailable, assume that the clients are active.
+    const clients = await context.clients(waiting).catch(() => undefined)
     let started: number
     let all = 0
     do {
       if (signal.aborted) return
-      started = await startBatch(parts, waiting, standing)
+      started = await startBatch(context, waiting, clients)
       if (started > 0) await failpoint('schedule-committed')
       all += started
     } while (started === batch)
-    // What is left is in the hands of other schedulers.
-    if (waiting.length < mostClients || all === 0) return
+    // Other schedulers hold the remaining rows.
+    if (waiting.length < maxClients || all === 0) return
   }
 }
 
 const isDue = (now: Date) => sql<boolean>`
   planned and not disabled and next_run_at <= ${now} and (not_before is null or not_before <= ${now})`
 
-async function clientsWaiting(db: Kysely<DB>, now: Date): Promise<string[]> {
+async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<string[]> {
   const rows = await db
     .selectFrom('runnables')
     .select('client')
     .distinct()
     .where(isDue(now))
-    .limit(mostClients)
+    .limit(maxClients)
     .execute()
   return rows.map(({ client }) => client)
 }
 
-/** Once it is committed. */
-function measure({ ticks, late }: SchedulerParts['metrics'], outcome: Outcome): void {
+/** Call it after the commit. */
+function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
   if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
   if (outcome.late !== undefined) late.observe(outcome.late)
   if (outcome.coalesced) ticks.inc({ outcome: 'COALESCED' }, outcome.coalesced)
   if (outcome.skipped) ticks.inc({ outcome: 'SKIPPED' }, outcome.skipped)
 }
 
-/** All at once; where one of them cannot be started, once more with a way back before each. */
-async function startBatch(parts: Parts, clients: string[], standing: Standing): Promise<number> {
-  const together = async (careful: boolean) => {
-    const { rows, outcomes } = await runTransaction(parts.db, (trx) =>
-      startTogether(trx, parts, clients, standing, careful),
+/** Starts a batch in one transaction. If one start fails, the batch is repeated with a savepoint before each start. */
+async function startBatch(context: SchedulerContext, uids: string[], clients: ClientsByUid): Promise<number> {
+  const start = async (withSavepoints: boolean) => {
+    const { rows, outcomes } = await runTransaction(context.db, (trx) =>
+      startRows(trx, context, uids, clients, withSavepoints),
     )
-    for (const outcome of outcomes) measure(parts.metrics, outcome)
+    for (const outcome of outcomes) recordMetrics(context.metrics, outcome)
     return rows
   }
   try {
-    return await together(false)
+    return await start(false)
   } catch (error) {
-    parts.logger.debug({ err: error }, 'schedules are started one by one')
-    return together(true)
+    context.logger.debug({ err: error }, 'schedules are started one by one')
+    return start(true)
   }
 }
 
-async function startTogether(
+async function startRows(
   trx: Transaction<DB>,
-  parts: Parts,
-  clients: string[],
-  standing: Standing,
-  careful: boolean,
-): Promise<{ rows: number; outcomes: Outcome[] }> {
-  const now = await parts.clock(trx)
+  context: SchedulerContext,
+  uids: string[],
+  clients: ClientsByUid,
+  withSavepoints: boolean,
+): Promise<{ rows: number; outcomes: StartOutcome[] }> {
+  const now = await context.clock(trx)
   const rows = await trx
     .selectFrom('runnables')
     .selectAll()
     .where(isDue(now))
-    .where(sql<boolean>`client = any(${clients}::uuid[])`)
+    .where(sql<boolean>`client = any(${uids}::uuid[])`)
     .orderBy('next_run_at')
     .orderBy('id')
     .limit(batch)
@@ -102,13 +101,13 @@ async function startTogether(
     .execute()
   if (rows.length === 0) return { rows: 0, outcomes: [] }
   await failpoint('schedule-locked')
-  const queue = collectingQueue(parts.queue)
-  const outcomes: Outcome[] = []
+  const queue = collectingQueue(context.queue)
+  const outcomes: StartOutcome[] = []
   for (const row of rows) {
-    const client = standing?.get(row.client)
-    const stands = standing === undefined || (client !== undefined && !client.disabled && client.pipelinesEnabled)
-    const start = () => startOne(trx, { ...parts, queue }, row, now.getTime(), stands)
-    outcomes.push(careful ? await withWayBack(trx, parts, queue, row, now.getTime(), start) : await start())
+    const client = clients?.get(row.client)
+    const isActive = clients === undefined || (client !== undefined && !client.disabled && client.pipelinesEnabled)
+    const start = () => startScheduledRun(trx, { ...context, queue }, row, now.getTime(), isActive)
+    outcomes.push(withSavepoints ? await withSavepoint(trx, context, queue, row, now.getTime(), start) : await start())
   }
   await queue.sendAll(trx)
   await failpoint('schedule-started')
@@ -119,25 +118,47 @@ async function startTogether(
   return { rows: rows.length, outcomes }
 }
 
-/** One that cannot be started must not keep others from it: it is tried again, and its tick stays due. */
-async function withWayBack(
+/** Rolls back to a savepoint if a start fails, so that the other rows still start. The failed row stays due and is retried. */
+async function withSavepoint(
   trx: Transaction<DB>,
-  { logger }: Parts,
+  { logger }: SchedulerContext,
   queue: CollectingQueue,
-  row: Row,
+  row: ScheduledRow,
   now: number,
-  start: () => Promise<Outcome>,
-): Promise<Outcome> {
+  start: () => Promise<StartOutcome>,
+): Promise<StartOutcome> {
   const length = queue.length()
   await sql`savepoint one`.execute(trx)
   try {
     return await start()
   } catch (error) {
-    // It is no fault of this one: all begin again.
+    // The whole transaction must be repeated.
     if (wasLetGo(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
-    queue.forgetBehind(length)
-    logger.warn({ ...subjectOf(row), err: error }, 'a schedule could not start its run; it is tried again')
-    return held(row, now)
+    queue.truncate(length)
+    logger.warn({ ...logFields(row), err: error }, 'a schedule could not start its run; the start is retried')
+    return postpone(row, now)
+  }
+}
+
+/** Collects the runs of one transaction and queues them with one statement. */
+interface CollectingQueue extends JobQueue {
+  length(): number
+  /** Removes the runs after the first `length`, because their transaction was rolled back to a savepoint. */
+  truncate(length: number): void
+  /** Queues the collected runs. */
+  sendAll(trx: Transaction<DB>): Promise<void>
+}
+
+function collectingQueue(queue: JobQueue): CollectingQueue {
+  const runs: QueuedRun[] = []
+  return {
+    ...queue,
+    send: async (_trx, { uid, client }) => void runs.push({ uid, client }),
+    length: () => runs.length,
+    truncate: (length) => void runs.splice(length),
+    async sendAll(trx) {
+      if (runs.length > 0) await queue.sendMissing(trx, runs)
+    },
   }
 }

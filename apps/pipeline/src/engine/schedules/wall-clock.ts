@@ -1,6 +1,6 @@
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Whether this is the name of a time zone that the runtime knows. */
+/** Whether the runtime knows a time zone of this name. */
 export function isZone(name: string): boolean {
   try {
     formatOf(name)
@@ -10,7 +10,7 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** Milliseconds that clocks in the zone are ahead of UTC at this moment. */
+/** Returns the zone's UTC offset at an instant in milliseconds, positive east of UTC. */
 export function offsetAt(zone: string, instant: number): number {
   const parts: Record<string, number> = {}
   for (const { type, value } of formatOf(zone).formatToParts(instant)) parts[type] = Number(value)
@@ -25,12 +25,12 @@ export function offsetAt(zone: string, instant: number): number {
   return wall - Math.floor(instant / 1000) * 1000
 }
 
-/** What a clock on the wall shows at this moment, as if it were UTC. */
+/** Returns the wall-clock time at an instant, as if it were UTC. */
 export const wallAt = (zone: string, instant: number) => instant + offsetAt(zone, instant)
 
 /**
- * The moments at which a clock on the wall shows this: one; two where it was put back, earlier first. A time that was left
- * out when it was put forward is shown by a clock that nobody put forward: 2:30 is what the others call 3:30.
+ * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. A skipped time gets the instant that
+ * it would have without the offset change, so 2:30 becomes 3:30.
  */
 export function instantsOf(zone: string, wall: number): number[] {
   const day = 86_400_000

@@ -1,7 +1,7 @@
 import type { PipelineType } from '@sluice/contracts'
 import { systems as systemNames } from '@sluice/contracts/systems'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
-import { causeOf } from '../cause-of.ts'
+import { causeOf } from '../redact-secrets.ts'
 import { databaseQueries } from './database-queries.ts'
 import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'

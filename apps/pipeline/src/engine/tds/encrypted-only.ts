@@ -4,23 +4,23 @@ import type { Socket } from 'node:net'
 const login = 0x10
 
 /**
- * Breaks a connection on which the password would go out unencrypted. The driver encrypts where the server offers it, and signs in without
- * where it does not, whatever it was told: whoever stands between could have it so. It asks first, in one packet; the
- * second is the sign-in, or the beginning of TLS, after which there is nothing to look at any more.
+ * Closes a connection on which the driver would send the password unencrypted. The driver signs in without TLS if the server does not
+ * offer it, whatever its settings are, which allows a downgrade attack. The first packet is the pre-login; the second one is the
+ * sign-in or the start of TLS, after which the socket needs no more checks.
  */
 export function encryptedOnly(socket: Socket): Socket {
-  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean
-  let asked = false
-  const watched = (...given: unknown[]): boolean => {
-    const [bytes] = given
-    if (asked && bytes instanceof Uint8Array && bytes[0] === login) {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean
+  let isPreloginSent = false
+  const guardedWrite = (...args: unknown[]): boolean => {
+    const [bytes] = args
+    if (isPreloginSent && bytes instanceof Uint8Array && bytes[0] === login) {
       socket.destroy(new Error('no encryption is offered'))
       return false
     }
-    if (asked) socket.write = write
-    asked = true
-    return write(...given)
+    if (isPreloginSent) socket.write = write
+    isPreloginSent = true
+    return write(...args)
   }
-  socket.write = watched
+  socket.write = guardedWrite
   return socket
 }

@@ -57,7 +57,7 @@ describe('variables in SQL', () => {
     ['select * from "${x}"', /stands inside of a quoted name/],
     ['select * from table_${x}', /stands right behind a word/],
     ['select a$${x}', /stands right behind a word/],
-    ['select $1', 'The query uses $1, which stands for nothing here. Write ${name} for a variable.'],
+    ['select $1', 'The query uses $1, which has no value here. Write ${name} for a variable.'],
     [`select ${'${x},'.repeat(100)} 1`, /more than 99 times/],
   ])('refuses %j', (sql, sentence) => {
     expect(refusal(sql)).toEqual(typeof sentence === 'string' ? sentence : expect.stringMatching(sentence))

@@ -2,29 +2,29 @@ import { identifierOf, listOf, partsOf, valueOf } from './place-variables.ts'
 import { type Piece, sqlPieces } from './sql-pieces.ts'
 import { VariableProblem } from './variable-problem.ts'
 
-/** More than anybody needs, and few enough for `$99` to be shorter than any `${name}`. */
-const most = 99
+/** So that a parameter such as `$99` is shorter than any `${name}`. */
+const maxParameters = 99
 
 /** Only checks bind variables, and a request that runs a check can pass values. */
 const advice = 'Create it, correct its name, or pass its value in `variables` of the run.'
 
 /** SQL whose variables are bind parameters. */
-export interface Bound {
+export interface BoundQuery {
   text: string
   values: string[]
-  /** Places of values that are texts even where they look like numbers. */
+  /** Indexes of values that are texts even if they look like numbers. */
   texts: ReadonlySet<number>
   /** The variables that were used. */
   names: ReadonlySet<string>
 }
 
 /**
- * SQL in which every `${name}` is a bind parameter, each with a number of its own, so that one variable may be compared with
- * columns of several types. `'${name}'` is one as well, `${name:list}` several, `${name:identifier}` a quoted identifier. Places in the text stay
- * what they were, for the server's error positions, unless a list or an identifier is longer than what was written. In comments nothing is
- * replaced. Throws `VariableProblem` for names that are not known, and for any other use inside of quotes and names.
+ * Replaces every `${name}` by its own bind parameter, so that a variable can be compared with columns of several types. `'${name}'`
+ * becomes a parameter too, `${name:list}` several, and `${name:identifier}` a quoted identifier. Positions in the text stay the same for the
+ * server's error positions, unless a list or an identifier is longer. Comments stay unchanged. Throws `VariableProblem` for unknown
+ * names, and for any other use inside quotes and names.
  */
-export function bindVariables(sql: string, variables: ReadonlyMap<string, string>): Bound {
+export function bindVariables(sql: string, variables: ReadonlyMap<string, string>): BoundQuery {
   const values: string[] = []
   const texts = new Set<number>()
   const names = new Set<string>()
@@ -51,16 +51,16 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
 
   function parameter(value: string): string {
     values.push(value)
-    if (values.length > most)
+    if (values.length > maxParameters)
       throw new VariableProblem(
         'VARIABLE_MISPLACED',
-        `The query uses variables more than ${most} times. Name each once, in a WITH.`,
+        `The query uses variables more than ${maxParameters} times. Name each once, in a WITH.`,
       )
     return `$${values.length}`
   }
 }
 
-/** The names of the variables that SQL uses. Those in comments are none, and neither are those that it may not use where they are. */
+/** Returns the names of the variables that SQL uses, without those in comments and at places where variables are not allowed. */
 export function variablesInSql(sql: string): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of sqlPieces(sql)) {
@@ -76,7 +76,7 @@ function* withoutParameters(pieces: Iterable<Piece>): Generator<Piece> {
     if (piece.kind === 'parameter')
       throw new VariableProblem(
         'VARIABLE_MISPLACED',
-        `The query uses ${piece.text}, which stands for nothing here. Write \${name} for a variable.`,
+        `The query uses ${piece.text}, which has no value here. Write \${name} for a variable.`,
       )
     yield piece
   }

@@ -2,15 +2,15 @@ import { namesVariables, replaceVariables, variablesInSettings } from './replace
 import { VariableProblem } from './variable-problem.ts'
 
 /**
- * Where secrets were meant to go, for an address that names variables: as it is written, and what that came to when the secrets were given.
- * Null where one of the variables was not there yet. Kept with the secrets, so that whoever changes a variable does not send them elsewhere.
+ * The address that secrets were entered for, if it contains variables: as written, and with the values at that time. `was` is null
+ * if a variable did not exist. It is stored with the secrets, so that a changed variable cannot send them to another address.
  */
 export interface GivenFor {
   address: unknown
   was: unknown
 }
 
-/** Undefined for an address that names no variable: that is compared as it is written. */
+/** Returns undefined for an address without variables, which is compared as written. */
 export async function givenForNow(
   address: unknown,
   variables: () => Promise<ReadonlyMap<string, string>>,
@@ -19,18 +19,18 @@ export async function givenForNow(
   return { address, was: addressNow(address, await variables()) }
 }
 
-/** Whether the same secrets may go there. Not where a variable was missing and somebody has made it since: nobody meant that value. */
+/** Whether the secrets may be sent to the address. False if a missing variable was created later. */
 export const isSameAddress = ({ was }: GivenFor, now: GivenFor | undefined): boolean =>
   JSON.stringify(was) === JSON.stringify(now?.was)
 
-/** Throws `VariableProblem` where a variable has moved the address, or is not there. */
+/** Throws `VariableProblem` if a variable changed the address, or does not exist. */
 export function demandSameAddress({ address, was }: GivenFor, variables: ReadonlyMap<string, string>): void {
   const now = replaceVariables(address, variables)
   if (isSameAddress({ address, was }, { address, was: now })) return
   const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
   throw new VariableProblem(
     'SECRET_FOR_OTHER_ADDRESS',
-    `The stored password or token was given for another address than ${names} leads to now, so that nothing was asked there. If the new address is right, save the pipeline again and type its password or token anew; if not, mend the variable.`,
+    `The stored password or token was entered for another address than the current one with ${names}, so no request was sent. If the new address is right, save the pipeline with its password or token; if not, correct the variable.`,
   )
 }
 

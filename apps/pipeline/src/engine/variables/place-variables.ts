@@ -5,10 +5,10 @@ import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 /** How a variable is used: as one value, as a quoted identifier, or as a list of values. */
 export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
 
-/** A stretch of SQL: text as it stands, or a variable in its place. */
-export type Part = { text: string } | { text: string; name: string; use: VariableUse }
+/** A part of SQL: unchanged text, or a variable. */
+export type SqlPart = { text: string } | { text: string; name: string; use: VariableUse }
 
-/** Behind these words a table is named, unless FROM is a part of a comparison or of a function. */
+/** A table name follows these words, unless FROM is part of a comparison or a function. */
 const namesTable = /^(from|join|into|update|table)$/i
 const hasOwnFrom = /^(extract|substring|trim|overlay)$/i
 
@@ -17,7 +17,7 @@ const hasOwnFrom = /^(extract|substring|trim|overlay)$/i
  * and `${name:list}` a list. In comments there are none. Throws `VariableProblem` for any other use inside quotes, for one behind a word without a
  * space, and for a value where a table has to be named.
  */
-export function* partsOf(pieces: Iterable<Piece>): Generator<Part> {
+export function* partsOf(pieces: Iterable<Piece>): Generator<SqlPart> {
   let last: Piece | undefined
   const words: string[] = []
   const brackets: (string | undefined)[] = []
@@ -79,7 +79,7 @@ function refuse({ kind, text }: Piece): void {
     : misplacedVariable(inside, `stands inside of a quoted name. Write \${${inside}:identifier} for a name.`)
 }
 
-/** A number that every server reads as the same number. Servers drop the sign of a negative zero. */
+/** Numbers that all servers read alike. Servers drop the sign of a negative zero. */
 const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
@@ -105,13 +105,13 @@ export function placeVariables(sql: string, variables: ReadonlyMap<string, strin
           : part.use === 'TEXT'
             ? text(given)
             : value(given)
-    // Apart from what is beside it: two literals in a row may be one.
+    // The spaces separate it from its neighbours, because two adjacent literals may be read as one.
     placed += ` ${written} `
   }
   return placed
 }
 
-/** The names of the variables in SQL. Those in comments are none. */
+/** Returns the names of the variables in SQL, without those in comments. */
 export function variablesIn(sql: string, language: SqlLanguage): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of rulesOf(language).pieces(sql))
@@ -120,7 +120,7 @@ export function variablesIn(sql: string, language: SqlLanguage): Set<string> {
   return names
 }
 
-/** Throws `VariableProblem` where a variable stands where it may not. */
+/** Throws `VariableProblem` if a variable is at a place where variables are not allowed. */
 export function assertVariablesPlaced(sql: string, language: SqlLanguage): void {
   for (const _ of partsOf(rulesOf(language).pieces(sql)));
 }
@@ -132,7 +132,7 @@ export function valueOf(name: string, variables: ReadonlyMap<string, string>, ad
   return value
 }
 
-/** Throws `VariableProblem` for a value that no server takes for one name. */
+/** Throws `VariableProblem` for a value that is not a valid identifier on every server. */
 export function identifierOf(name: string, value: string): string {
   if (/^[^'"`\\[\]\p{Cc}]{1,128}$/u.test(value)) return value
   throw misplacedVariable(
@@ -141,7 +141,7 @@ export function identifierOf(name: string, value: string): string {
   )
 }
 
-/** Values between commas, or a list of JSON where values have commas in them. */
+/** Splits a value at commas, or parses a JSON list, which values with commas need. */
 export function listOf(value: string): string[] {
   const trimmed = value.trim()
   if (trimmed.startsWith('[')) {

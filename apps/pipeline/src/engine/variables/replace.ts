@@ -4,8 +4,8 @@ import { unknownVariable } from './variable-problem.ts'
 const placeholder = /\$?\$\{([^{}\n]*)\}/g
 
 /**
- * The settings with the value of each variable in place of its `${name}`, in all their texts, however deep. Nothing else changes,
- * and nothing in a value is replaced again. Throws `VariableProblem` for names that are not known.
+ * Returns the settings with the values of variables in place of `${name}`, in all nested texts. Values are not replaced recursively.
+ * Throws `VariableProblem` for unknown names.
  */
 export function replaceVariables<Settings>(settings: Settings, variables: ReadonlyMap<string, string>): Settings {
   return replaced(settings, variables) as Settings
@@ -28,7 +28,7 @@ function inText(text: string, variables: ReadonlyMap<string, string>): string {
   })
 }
 
-/** The names of the variables that stand in any text of these settings. */
+/** Returns the names of the variables in any text of the settings. */
 export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
   const look = (value: unknown): void => {
@@ -41,7 +41,7 @@ export function variablesInSettings(...settings: unknown[]): Set<string> {
   return names
 }
 
-/** Whether anything in them names a variable, so that nothing has to be opened for the others. */
+/** Whether any text may contain a variable. Otherwise the values need not be unsealed. */
 export function namesVariables(...settings: unknown[]): boolean {
   return JSON.stringify(settings).includes('${')
 }

@@ -4,7 +4,7 @@ import { namesVariables, replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
 
-/** How the databases of pipelines read SQL, by the type of the pipeline. */
+/** The SQL languages of database pipelines by type. */
 const languages: Readonly<Record<string, SqlLanguage>> = {
   SQL_DATABASE_A: 'sql-server',
   SQL_DATABASE_B: 'mysql',
@@ -13,7 +13,7 @@ const languages: Readonly<Record<string, SqlLanguage>> = {
   WAREHOUSE_A: 'redshift',
 }
 
-/** Undefined for a type that is asked no SQL. */
+/** Returns undefined for a type without SQL queries. */
 export const languageOf = (type: string): SqlLanguage | undefined =>
   Object.hasOwn(languages, type) ? languages[type] : undefined
 
@@ -24,12 +24,12 @@ interface SourceValues {
   givenFor?: GivenFor | undefined
 }
 
-/** Whether a source has to be given the values of variables. */
+/** Whether a source may contain variables. */
 export const usesVariables = ({ settings, secrets }: SourceValues): boolean => namesVariables(settings, secrets)
 
 /**
- * The settings and secrets of a source with the values of variables in them. In the query of a database each value is a literal, by the rules of that
- * database; everywhere else it is text. Throws `VariableProblem`, also where a variable leads to another address than the secrets were given for.
+ * Returns the settings and secrets of a source with the values of variables. In a database query, values become literals of that
+ * database; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address of the secrets.
  */
 export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
@@ -50,7 +50,7 @@ export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
   return { settings: ready, secrets: replaceVariables(secrets, variables) }
 }
 
-/** Throws `VariableProblem` where the query of a source uses a variable in a place where none can be. */
+/** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
 export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
   const language = languageOf(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }

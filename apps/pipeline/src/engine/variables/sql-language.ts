@@ -1,4 +1,5 @@
 import { type Piece, sqlPieces } from './sql-pieces.ts'
+import type { providerSchemas } from '@sluice/contracts'
 
 /** How a server reads SQL text: the sources that are asked queries, and the warehouses that run transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
@@ -192,3 +193,17 @@ function otherQuote(sql: string, at: number): string | undefined {
   const end = sql.indexOf(`${closing[found[1]!] ?? found[1]!}'`, at + found[0].length)
   return sql.slice(at, end < 0 ? sql.length : end + 2)
 }
+
+type Provider = (typeof providerSchemas)[number]
+
+const languages: Readonly<Record<Provider, SqlLanguage>> = {
+  SQL_DATABASE_D: 'postgres',
+  WAREHOUSE_A: 'redshift',
+  WAREHOUSE_B: 'clickhouse',
+  WAREHOUSE_C: 'sql-server',
+  SQL_DATABASE_A: 'sql-server',
+  NA: 'postgres',
+}
+
+/** How the warehouse of a schema reads the statements of transformations. */
+export const warehouseLanguage = (provider: string): SqlLanguage => languages[provider as Provider] ?? 'postgres'

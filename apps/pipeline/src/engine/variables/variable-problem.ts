@@ -1,4 +1,4 @@
-/** Something is wrong with how a variable is used, in a sentence for people. */
+/** A wrong use of a variable. The message is a sentence for users. */
 export class VariableProblem extends Error {
   override readonly name = 'VariableProblem'
   readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED' | 'SECRET_FOR_OTHER_ADDRESS'
@@ -17,5 +17,5 @@ export function misplacedVariable(name: string, why: string): VariableProblem {
   return new VariableProblem('VARIABLE_MISPLACED', `The variable ${shown(name)} ${why}`)
 }
 
-/** As it stands in the text, shortened. */
+/** Returns the variable as written in the text, shortened. */
 const shown = (name: string) => `\${${name.slice(0, 100)}}`

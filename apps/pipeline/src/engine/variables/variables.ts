@@ -1,14 +1,18 @@
 import { Redaction } from '@sluice/process'
 import { literalsOf } from './sql-language.ts'
+import type { KeyRing } from '@sluice/database'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { openVariableValue } from '../../sealed-variables.ts'
 
-/** A variable with its value in the open. */
+/** A variable with its unsealed value. */
 export interface OpenVariable {
   name: string
   value: string
   secured: boolean
 }
 
-/** Values by name, in the open: to be bound, never to be shown. */
+/** Unsealed values by name. Never show them to users. */
 export class Variables extends Map<string, string> {
   readonly #secured = new Set<string>()
   readonly #redaction = new Redaction()
@@ -37,8 +41,41 @@ export class Variables extends Map<string, string> {
     return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...literalsOf(value)])
   }
 
-  /** A sentence without the values of secured variables, those of less than six characters excepted. */
+  /** Returns a sentence without the values of secured variables. Values of fewer than six characters are not redacted. */
   hideIn(sentence: string): string {
     return this.#redaction.apply(sentence)
   }
+}
+
+/** An override of a stored variable. `secured` is that of the stored variable by default. */
+interface VariableOverride {
+  name: string
+  value: string
+  secured?: boolean | undefined
+}
+
+/**
+ * Returns the unsealed variables of a client. A process that writes logs must add `spellings` to its redaction. Throws `SealProblem`
+ * if a key is not in the key ring.
+ */
+export async function variablesOf(
+  db: Kysely<DB>,
+  client: string,
+  keyRing: KeyRing,
+  overrides: readonly VariableOverride[] = [],
+): Promise<Variables> {
+  const rows = await db
+    .selectFrom('variables')
+    .select(['uid', 'name', 'secured', 'value', 'sealed_value'])
+    .where('client', '=', client)
+    .execute()
+  const given = new Set(overrides.map(({ name }) => name))
+  const wasSecured = new Set(rows.filter(({ secured }) => secured).map(({ name }) => name))
+  const stored = rows.filter(({ name }) => !given.has(name))
+  return new Variables([
+    ...stored.map(
+      (row): OpenVariable => ({ name: row.name, secured: row.secured, value: openVariableValue(row, keyRing) }),
+    ),
+    ...overrides.map(({ name, value, secured = wasSecured.has(name) }): OpenVariable => ({ name, value, secured })),
+  ])
 }

@@ -1,7 +1,7 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../../database.ts'
 
-/** The materialised views that a view reads, also through others. `start` answers ids of views. */
+/** The materialised views that a view reads, directly or through other views. `start` selects ids of views. */
 const inputsOf = (start: RawBuilder<unknown>) => sql`
   behind (id, client, level) as (
     select v.id, v.client, 0 from views v where v.id in (${start})
@@ -15,10 +15,10 @@ const inputsOf = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from behind b join views v on v.id = b.id where b.level > 0 and v.materialized)`
 
 /**
- * Whether a view that is due has to wait: something that it reads is filled anew for the same occasion. What began to wait
- * a minute later is another occasion, and after six hours it waits no more. A run that a person asked for never waits.
+ * Whether a queued run of a view must wait for a run of its inputs that was requested before or within a minute after it, or that is
+ * due by schedule. It waits at most six hours. Manual runs never wait.
  */
-export async function inputsComeFirst(db: Kysely<DB>, run: string): Promise<boolean> {
+export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`
     with recursive asked as (
       select r.runnable_id, r.created_at, r.scheduled_for
@@ -38,7 +38,7 @@ export async function inputsComeFirst(db: Kysely<DB>, run: string): Promise<bool
   return rows[0]?.first ?? false
 }
 
-/** Materialised views behind a view whose own sources changed since they were filled, by name, five at most. */
+/** Returns the names of at most five materialised inputs of a view whose own sources changed since they were filled. */
 export async function staleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     with recursive ${inputsOf(sql`select ${view}::bigint`)}

@@ -3,24 +3,24 @@ import type { DB } from '../../database.ts'
 import type { Place, ViewDefinition } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { pendingReason } from './pending-views.ts'
-import { selectsAll } from './select-all.ts'
+import { sqlPieces } from '../variables/sql-pieces.ts'
 
-/** Seconds for one statement, and milliseconds for all of them. The person who saves a view waits for both. */
-const patience = { seconds: 8, whole: 20_000 }
+/** Seconds for one statement, and milliseconds for all of them, while a user saves a view. */
+const savingLimits = { seconds: 8, whole: 20_000 }
 
-/** What came of it. */
+/** The result of creating or changing a view. */
 export interface Made {
-  /** Undefined where the old view still stands. */
+  /** Undefined if the old view stays. */
   reads: Place[] | undefined
-  /** Its rows take so long that a run has to fill it. */
+  /** Whether filling the view takes so long that a run must do it. */
   unfinished: boolean
-  /** Why there is no view yet: a table that it reads is not there. */
+  /** Why the view does not exist yet: a table that it reads is missing. */
   pending?: string
 }
 
 /**
- * Makes a view in the warehouse while somebody waits, or changes it. What takes long to fill is left to a run: a new view is
- * empty until then, a changed one stays as it was. Throws `WarehouseProblem`; nothing has changed then.
+ * Creates or changes a view in the warehouse while a user waits. If filling takes long, a run does it later: until then a new view is
+ * empty, and a changed one stays as it was. Throws `WarehouseProblem` without any change.
  */
 export async function makeView(
   db: Kysely<DB>,
@@ -28,14 +28,14 @@ export async function makeView(
   view: ViewDefinition,
   left?: AbortSignal,
 ): Promise<Made> {
-  const late = AbortSignal.timeout(patience.whole)
+  const late = AbortSignal.timeout(savingLimits.whole)
   const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.ensureSchema(view.schema)
   const there = await warehouse.findView(view.schema, view.name)
   const isThere = there?.managed?.id === view.id
   const whole = { ...view, takesOver: await isLeftOver(db, there), anew: isThere && selectsAll(view.query) }
   try {
-    const { reads } = await warehouse.defineView(whole, patience, signal)
+    const { reads } = await warehouse.defineView(whole, savingLimits, signal)
     return { reads, unfinished: false }
   } catch (error) {
     const pending = pendingReason(error)
@@ -48,7 +48,7 @@ export async function makeView(
   }
 }
 
-/** One that was there before under another name keeps its old rows there. */
+/** Creates an empty view, unless the view exists under another name with its old rows. */
 async function emptyView(
   warehouse: Warehouse,
   view: ViewDefinition,
@@ -57,10 +57,10 @@ async function emptyView(
 ): Promise<{ reads: Place[] | undefined }> {
   if (await warehouse.isManaged(view.id)) return { reads: undefined }
   if (signal.aborted) throw late
-  return warehouse.defineView(view, { seconds: patience.seconds, empty: true }, signal)
+  return warehouse.defineView(view, { seconds: savingLimits.seconds, empty: true }, signal)
 }
 
-/** Left by a view that was never saved, because somebody died between the warehouse and our database. */
+/** Whether a view in the warehouse was never saved, because the service was killed before the commit in its own database. */
 export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string } } | undefined): Promise<boolean> {
   const uid = there?.managed?.id
   if (!uid) return false
@@ -70,4 +70,12 @@ export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string
     .where((eb) => eb(eb.cast<string>('uid', 'text'), '=', uid))
     .executeTakeFirst()
   return known === undefined
+}
+
+/** Whether the columns of a query may be those of its tables: it has `select *`, `t.*` or `table t`. */
+export function selectsAll(query: string): boolean {
+  const code = [...sqlPieces(query)]
+    .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))
+    .join('')
+  return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)
 }

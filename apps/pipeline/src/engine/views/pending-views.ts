@@ -5,23 +5,20 @@ import { queueRun } from '../runs/queue-run.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
 import { asSentence } from '../../as-sentence.ts'
 
-/** The reason why a view waits for a table that it reads; undefined for any other error. */
+/** Returns why a view waits for a table that it reads; undefined for any other error. */
 export function pendingReason(error: unknown): string | undefined {
   if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
   return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${asSentence(error.message)}`
 }
 
-/** Keeps why a view waits, or that it does not. */
+/** Stores why a view waits; null if it does not wait. */
 export async function keepPending(db: Kysely<DB>, view: number, pending: string | null): Promise<void> {
   await sql`update views set pending = ${pending} where id = ${view} and pending is distinct from ${pending}`.execute(
     db,
   )
 }
 
-/**
- * Queues runs of the pending views whose queries name one of these tables. Whether it is the one that a view waits for, its run finds
- * out. Disabled views stay as they are.
- */
+/** Queues runs of the enabled pending views whose queries name one of these tables. The run checks whether the view can be created. */
 export async function buildPendingViews(
   trx: Transaction<DB>,
   queue: JobQueue,
@@ -38,7 +35,7 @@ export async function buildPendingViews(
     await queueRun(trx, queue, { id, client, kind: 'VIEW' }, { trigger: 'SCHEDULE', createdBy: null })
 }
 
-/** Names of the tables and views that a run has made or filled. */
+/** Returns the names of the tables and views that a run created or filled. */
 export async function tablesOfRun(trx: Transaction<DB>, run: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select t ->> 'name' as name from runs r, jsonb_array_elements(r.tables) t where r.id = ${run} and r.tables is not null

@@ -7,11 +7,11 @@ import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver } from './make-view.ts'
 import { keepPending, pendingReason } from './pending-views.ts'
-import { selectsAll } from './select-all.ts'
+import { selectsAll } from './make-view.ts'
 import { keepSources, knowsSources } from './sources.ts'
 
-/** Seconds that one statement may take in a run. */
-const longest = 7_200
+/** Seconds for one statement in a run. */
+const statementTimeout = 7_200
 
 interface StoredView {
   id: number
@@ -22,23 +22,23 @@ interface StoredView {
   materialized: boolean
 }
 
-/** How a refresh ended: rows and bytes that a materialised view has now. */
-export interface Refreshed {
+/** The result of a refresh: the rows and bytes of a materialised view. */
+export interface RefreshResult {
   message: string
-  /** It waits for a table that it reads; `message` says for which. */
+  /** The view waits for a table, which `message` names. */
   pending?: true
   rows: number
   bytes: number
 }
 
-/** Throws `LostRun` when the view was deleted. */
+/** Throws `LostRun` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
     .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
     .where('v.id', '=', id)
-    // Whoever saves it just now is waited for. Nobody saves another query while a run is under way.
+    // Waits for a concurrent change. The query cannot be changed during a run.
     .forShare('v')
     .executeTakeFirst()
   if (!row) throw new LostRun('The view was deleted.')
@@ -46,18 +46,18 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
 }
 
 /**
- * Fills a materialised view anew, or looks whether a plain one can be read. One that the warehouse does not have as it was saved is
- * made first: it was left to this run, or was lost there. `say` writes a line into the run's log. Throws `WarehouseProblem`.
+ * Refreshes a materialised view, or reads a plain one to check it. First creates the view if the warehouse does not have the saved
+ * version. `say` writes a line to the run's log. Throws `WarehouseProblem`.
  */
 export async function refreshView(
   db: Kysely<DB>,
   warehouse: Warehouse,
   id: number,
   { signal, say }: { signal: AbortSignal; say: (line: string) => void },
-): Promise<Refreshed> {
+): Promise<RefreshResult> {
   const view = await readView(db, id)
   const place = `${view.schema}.${view.name}`
-  const begun = new Date()
+  const startedAt = new Date()
   let made: boolean
   try {
     made = await makeAsSaved(db, warehouse, view, { signal, say })
@@ -78,13 +78,13 @@ export async function refreshView(
   }
   if (!made) await warehouse.refreshView(view.schema, view.name, signal)
   await failpoint('view-filled')
-  await db.updateTable('views').set({ filled_at: begun }).where('id', '=', id).execute()
+  await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const now = await warehouse.findView(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
   return { message: `Filled ${place} anew: ${count(rows, 'row')}.${older}`, rows, bytes }
 }
 
-/** Whether it had to be made; then it is filled. */
+/** Creates the view if necessary. Returns whether it did; the view is then filled. */
 async function makeAsSaved(
   db: Kysely<DB>,
   warehouse: Warehouse,
@@ -95,14 +95,18 @@ async function makeAsSaved(
   const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
   const anew = same && selectsAll(view.query)
   if (same && !anew) {
-    // Whoever made it may have died before it was written down what it reads.
+    // A process that created the view may have been killed before it stored what the view reads.
     await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
     return false
   }
   if (!anew) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
   await warehouse.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
-  const { reads } = await warehouse.defineView({ ...view, id: view.uid, takesOver, anew }, { seconds: longest }, signal)
+  const { reads } = await warehouse.defineView(
+    { ...view, id: view.uid, takesOver, anew },
+    { seconds: statementTimeout },
+    signal,
+  )
   await failpoint('view-made')
   await keepReads(db, view, reads)
   return true
@@ -111,7 +115,7 @@ async function makeAsSaved(
 async function keepReads(db: Kysely<DB>, { id }: StoredView, reads: readonly Place[]): Promise<void> {
   if (await knowsSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
-    // Deleted meanwhile, it reads nothing.
+    // A deleted view reads nothing.
     const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
     if (rows.length > 0) await keepSources(trx, id, reads)
   })

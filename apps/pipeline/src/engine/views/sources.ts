@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Place } from '../warehouses/views.ts'
 
-/** Keeps what a view reads, as the warehouse found it. */
+/** Stores the relations that a view reads, as determined by the warehouse. */
 export async function keepSources(db: Kysely<DB>, view: number, reads: readonly Place[]): Promise<void> {
   await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
   if (reads.length === 0) return
@@ -12,7 +12,7 @@ export async function keepSources(db: Kysely<DB>, view: number, reads: readonly 
     .execute()
 }
 
-/** Whether that is what is kept. */
+/** Whether the stored relations are the same. */
 export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly Place[]): Promise<boolean> {
   const kept = await db
     .selectFrom('view_sources')
@@ -23,7 +23,7 @@ export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly
   return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
 }
 
-/** What reads a view under its old name reads it under the new one: the warehouse sees to that, and this keeps up. */
+/** Updates the stored relations after a view was renamed. The warehouse updates the queries itself. */
 export async function renameSource(db: Kysely<DB>, client: string, from: Place, to: Place): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return
   await sql`
@@ -34,8 +34,8 @@ export async function renameSource(db: Kysely<DB>, client: string, from: Place, 
 }
 
 /**
- * Names of the client's views that read a table or view, five at most, in their order. What they read cannot be deleted. `besides`: of a
- * pipeline, those too that read a table that it fills besides its own (`name__…`).
+ * Returns the names of at most five views that read a table or view, which therefore cannot be deleted. `besides`: also the readers of
+ * the pipeline's further tables (`name__…`).
  */
 export async function viewsReading(
   db: Kysely<any>,

@@ -1,215 +1,224 @@
 import type { Logger } from '@sluice/process'
 import { catalogueClient } from '../../catalogue-client.ts'
-import { unmailed } from '../alerts/unmailed.ts'
+import { explainMissingMail } from '../alerts/write-alerts.ts'
 import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import type { Delivery } from '../queue/job-queue.ts'
 import { type Claim, mostTries } from '../runs/claim.ts'
-import { claimRun } from '../runs/claim-run.ts'
-import { clientHasRoom } from '../runs/client-room.ts'
-import { finishRun } from '../runs/finish-run.ts'
-import { giveBackRun, type Reason } from '../runs/give-back-run.ts'
-import { openRunLog, type RunLog } from '../runs/log.ts'
-import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
+import { claimRun } from '../runs/claim.ts'
+import { hasClientCapacity } from '../runs/claim.ts'
+import { finishRun } from '../run-lifecycle/finish-run.ts'
+import { requeueRun, type RequeueReason } from '../runs/claim.ts'
+import { openRunLog, type RunLog } from '../runs/run-log.ts'
+import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
-import { storable } from '../runs/storable.ts'
+import { storable } from '../runs/run-log.ts'
 import { LostRun } from '../lost-run.ts'
-import { inputsComeFirst } from '../views/inputs.ts'
+import { mustWaitForInputs } from '../views/inputs.ts'
 import { backoff, failureOf, firstError } from './failure.ts'
-import { correctCancelled, publishedAlready } from './published-already.ts'
-import type { Attempt, Success, WorkParts } from './work.ts'
-import { works } from './works.ts'
+import { recoverCancelledRun, recoverPublishedRun } from './run-handlers.ts'
+import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
+import { runHandlers } from './run-handlers.ts'
 
-/** The worker was told to stop: the run goes back to the queue. */
-export class HandedBack extends Error {
-  override readonly name = 'HandedBack'
+/** The worker stops, so the run is requeued. */
+export class WorkerStopping extends Error {
+  override readonly name = 'WorkerStopping'
 }
 
 /**
- * How an attempt ended. REFUSED: there was nothing to do. DEFERRED: its client has enough runs at work, the free slot is kept for
- * another client, or what it reads is made first. LOST: somebody else decides about the run.
+ * How an attempt ended. REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for
+ * another client, or its inputs run first. LOST: the attempt lost the lease.
  */
-export type Ending = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
+export type AttemptEnding = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
 
-export interface Ended {
-  ending: Ending
+export interface EndedAttempt {
+  ending: AttemptEnding
   claim?: Claim
-  success?: Success
+  success?: RunSuccess
 }
 
-/** Milliseconds. The queue takes a run away after 24 hours. */
-const longestAttempt = 23.5 * 3_600_000
+/** The queue expires a job after 24 hours. */
+const attemptTimeoutMs = 23.5 * 3_600_000
 
-/** Milliseconds since a run was asked for in which it waits for what is away without using up its tries. */
-const longestWait = 24 * 3_600_000
+/** For so long after its request, a run waits for unavailable servers without using up its attempts. */
+const maxUnavailableMs = 24 * 3_600_000
 
-interface Context {
-  parts: WorkParts & { logger: Logger }
+interface AttemptContext {
+  services: RunContext & { logger: Logger }
   delivery: Delivery
   claim: Claim
   log: RunLog
-  pulse: Pulse
+  heartbeat: Heartbeat
 }
 
 /**
- * One attempt at a run, from claim to end. `stopping` aborts with `HandedBack`. Throws only when the service's own
- * database does not take the ending, or the warehouse cannot tell what a cancelled run has published; the queue then
- * delivers the run again.
+ * Executes one attempt at a run, from claim to end. `stopping` aborts with `WorkerStopping`. Throws only if the end cannot be
+ * written to the service's database, or if the warehouse cannot tell what a cancelled run has published. The queue then delivers
+ * the run again.
  */
-export async function executeRun(parts: Context['parts'], delivery: Delivery, stopping: AbortSignal): Promise<Ended> {
-  const { db, redaction } = parts
+export async function executeRun(
+  services: AttemptContext['services'],
+  delivery: Delivery,
+  stopping: AbortSignal,
+): Promise<EndedAttempt> {
+  const { db, redaction } = services
   if (stopping.aborted) {
-    await db.transaction().execute((trx) => delivery.again(trx, 0))
+    await db.transaction().execute((trx) => delivery.requeue(trx, 0))
     return { ending: 'HANDED_BACK' }
   }
-  using slot = parts.slots.tryAcquire(delivery.client)
-  const claim = await takeUp(parts, delivery, slot !== undefined)
+  using slot = services.slots.tryAcquire(delivery.client)
+  const claim = await claimOrDefer(services, delivery, slot !== undefined)
   if (claim === 'DEFERRED') return { ending: 'DEFERRED' }
   if (!claim) {
-    await correctCancelled(parts, delivery.run)
+    await recoverCancelledRun(services, delivery.run)
     return { ending: 'REFUSED' }
   }
-  parts.logger.debug({ run: claim.uid, attempt: claim.attempt }, 'a run is taken up')
+  services.logger.debug({ run: claim.uid, attempt: claim.attempt }, 'a run was claimed')
   await failpoint('claimed')
 
   await using log = await openRunLog(db, claim, redaction)
   const ended = new AbortController()
   const signal = AbortSignal.any([ended.signal, stopping])
-  const taken = () => ended.abort(new LostRun('The queue took the run away from this worker.'))
-  delivery.signal.addEventListener('abort', taken, { once: true })
-  const limit = setTimeout(() => ended.abort(tooLong()), longestAttempt)
+  const onDeliveryLost = () => ended.abort(new LostRun('The queue took the run away from this worker.'))
+  delivery.signal.addEventListener('abort', onDeliveryLost, { once: true })
+  const timeout = setTimeout(() => ended.abort(runTooLong()), attemptTimeoutMs)
 
   let totals: Totals | undefined
-  using pulse = startPulse(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
-  const context = { parts, delivery, claim, log, pulse }
-  const goingOn: Promise<void>[] = []
+  using heartbeat = startHeartbeat(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
+  const context = { services, delivery, claim, log, heartbeat }
+  const backgroundWork: Promise<void>[] = []
   try {
-    if (claim.tries > mostTries) throw triedTooOften()
-    const attempt: Attempt = {
+    if (claim.tries > mostTries) throw tooManyAttempts()
+    const attempt: RunAttempt = {
       claim,
       log,
       signal,
-      count: (counts: Totals) => (totals = counts),
-      stillOurs: pulse.beat,
-      behind: (work) => void goingOn.push(work),
+      reportProgress: (counts: Totals) => (totals = counts),
+      isCurrentAttempt: heartbeat.beat,
+      onBackgroundWork: (work) => void backgroundWork.push(work),
     }
-    return await succeed(context, await work(parts, attempt))
+    return await succeed(context, await handleRun(services, attempt))
   } catch (error) {
-    const begun = Number((totals as Totals | undefined)?.bytesRead) > 0
-    return await settle(context, signal.aborted ? signal.reason : firstError(error), begun)
+    const hasRead = Number((totals as Totals | undefined)?.bytesRead) > 0
+    return await endWithError(context, signal.aborted ? signal.reason : firstError(error), hasRead)
   } finally {
-    clearTimeout(limit)
-    delivery.signal.removeEventListener('abort', taken)
-    await Promise.all(goingOn)
+    clearTimeout(timeout)
+    delivery.signal.removeEventListener('abort', onDeliveryLost)
+    await Promise.all(backgroundWork)
   }
 }
 
-function takeUp(
-  { db, clientConcurrency }: WorkParts,
-  { run, again }: Delivery,
+function claimOrDefer(
+  { db, clientConcurrency }: RunContext,
+  { run, requeue }: Delivery,
   hasSlot: boolean,
 ): Promise<Claim | 'DEFERRED' | undefined> {
   return runTransaction(db, async (trx) => {
-    const mayBegin = hasSlot && (await clientHasRoom(trx, run, clientConcurrency)) && !(await inputsComeFirst(trx, run))
-    if (mayBegin) return claimRun(trx, run)
-    await again(trx, 1)
+    const mayStart =
+      hasSlot && (await hasClientCapacity(trx, run, clientConcurrency)) && !(await mustWaitForInputs(trx, run))
+    if (mayStart) return claimRun(trx, run)
+    await requeue(trx, 1)
     return 'DEFERRED'
   })
 }
 
-async function succeed({ parts, claim, log }: Context, found: Success): Promise<Ended> {
-  // A message can quote a value of the file.
-  const success = { ...found, message: storable(parts.redaction.apply(found.message), 5_000) }
+async function succeed({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
+  // The message can contain a value of the file.
+  const success = { ...result, message: storable(services.redaction.apply(result.message), 5_000) }
   log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
-  // Whoever sees that the run is over finds its log complete.
+  // The log must be complete before the run has ended.
   await log.flush()
   await failpoint('before-status')
-  const ours = await finishRun(parts, claim, success)
+  const isFinished = await finishRun(services, claim, success)
   await failpoint('status-written')
-  return { ending: ours ? success.state : 'LOST', claim, success }
+  return { ending: isFinished ? success.state : 'LOST', claim, success }
 }
 
-/** `begun`: something was read. Then even a warehouse that went away costs a try, for the load itself may have felled it. */
-async function settle(context: Context, error: unknown, begun: boolean): Promise<Ended> {
-  const { parts, claim, log, pulse } = context
+/** After rows were read, an unavailable warehouse counts as a failed attempt, because the load itself may be the cause. */
+async function endWithError(context: AttemptContext, error: unknown, hasRead: boolean): Promise<EndedAttempt> {
+  const { services, claim, log, heartbeat } = context
   if (error instanceof LostRun) {
     log.write('INFO', 'MEDIUM', error.message)
     await failpoint('lost')
-    await correctCancelled(parts, claim.uid)
+    await recoverCancelledRun(services, claim.uid)
     return { ending: 'LOST', claim }
   }
-  if (error instanceof HandedBack) {
-    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is handed back: its worker was told to stop.`)
-    return { ending: await queueAgain(context, { unfinished: true }, 0), claim }
+  if (error instanceof WorkerStopping) {
+    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is handed back: its worker stops.`)
+    return { ending: await requeue(context, { unfinished: true }, 0), claim }
   }
 
   const failure = failureOf(error, claim.uid, { isDataset: claim.client === catalogueClient })
-  const message = storable(parts.redaction.apply(failure.message), 5_000)
+  const message = storable(services.redaction.apply(failure.message), 5_000)
   const details = { run: claim.uid, attempt: claim.attempt, code: failure.code }
-  if (!failure.expected) parts.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
-  else parts.logger.info({ ...details, reason: message }, 'an attempt failed')
+  if (!failure.expected) services.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
+  else services.logger.info({ ...details, reason: message }, 'an attempt failed')
 
-  const waits = Date.now() - claim.requestedAt.getTime() < longestWait
-  const unfinished = failure.away && !begun && waits
+  const mayWait = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
+  const unfinished = failure.away && !hasRead && mayWait
   if (failure.retryable && (unfinished || claim.tries < mostTries)) {
     const seconds = backoff(unfinished ? claim.attempt : claim.tries)
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
-    return { ending: await queueAgain(context, { code: failure.code, message, unfinished }, seconds), claim }
+    return { ending: await requeue(context, { code: failure.code, message, unfinished }, seconds), claim }
   }
-  const published = await publishedAlready(parts, claim).catch((trouble: unknown) => {
-    const { retryable, away } = failureOf(trouble, claim.uid)
-    // A warehouse that is away for so long may never be back; one that is busy answers some day.
-    return waits || (retryable && !away) ? ('UNKNOWN' as const) : undefined
+  const published = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
+    const { retryable, away } = failureOf(problem, claim.uid)
+    // A warehouse that has been unavailable for so long may never return, but a busy one will answer.
+    return mayWait || (retryable && !away) ? ('UNKNOWN' as const) : undefined
   })
   if (published === 'UNKNOWN')
     return {
-      ending: await queueAgain(context, { code: failure.code, message, unfinished: true }, backoff(claim.attempt)),
+      ending: await requeue(context, { code: failure.code, message, unfinished: true }, backoff(claim.attempt)),
       claim,
     }
   if (published) return succeed(context, published)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
-  const unheard = parts.mails ? undefined : await unmailed(parts.db, claim).catch(() => undefined)
-  if (unheard) log.write('WARN', 'MEDIUM', unheard)
+  const missingMail = services.mails ? undefined : await explainMissingMail(services.db, claim).catch(() => undefined)
+  if (missingMail) log.write('WARN', 'MEDIUM', missingMail)
   await log.flush()
-  if (!(await pulse.beat())) return { ending: 'LOST', claim }
-  const ours = await finishRun(parts, claim, { state: 'FAILED', code: failure.code, message })
-  return { ending: ours ? 'FAILED' : 'LOST', claim }
+  if (!(await heartbeat.beat())) return { ending: 'LOST', claim }
+  const isFinished = await finishRun(services, claim, { state: 'FAILED', code: failure.code, message })
+  return { ending: isFinished ? 'FAILED' : 'LOST', claim }
 }
 
-/** Row and job in one transaction; a run that was lost meanwhile is left to whoever has it. */
-async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, seconds: number): Promise<Ending> {
-  const given = await runTransaction(parts.db, async (trx) => {
-    if (!(await giveBackRun(trx, claim, reason))) return false
+/** Requeues row and job in one transaction, unless the lease is lost. */
+async function requeue(
+  { services, delivery, claim }: AttemptContext,
+  reason: RequeueReason,
+  seconds: number,
+): Promise<AttemptEnding> {
+  const isRequeued = await runTransaction(services.db, async (trx) => {
+    if (!(await requeueRun(trx, claim, reason))) return false
     await failpoint('giving-back')
-    if (await delivery.again(trx, seconds)) return true
+    if (await delivery.requeue(trx, seconds)) return true
     throw new LostRun('The queue took the run away from this worker.')
   }).catch((error: unknown) => {
     if (error instanceof LostRun) return false
     throw error
   })
-  if (!given) return 'LOST'
+  if (!isRequeued) return 'LOST'
   return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
 }
 
-async function work(parts: WorkParts, attempt: Attempt): Promise<Success> {
+async function handleRun(services: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { client, subject } = attempt.claim
-  if (!(await parts.clientStands(client)))
+  if (!(await services.isClientActive(client)))
     throw new LoadProblem(
       'CLIENT_DISABLED',
-      'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin looks at “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
+      'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin can change “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
     )
-  return works[subject.kind]!.run(parts, attempt)
+  return runHandlers[subject.kind]!.run(services, attempt)
 }
 
-function triedTooOften(): LoadProblem {
+function tooManyAttempts(): LoadProblem {
   return new LoadProblem(
     'TOO_MANY_ATTEMPTS',
-    `The run was given up: it was tried ${mostTries} times, and each time the worker that had it was gone before the end. Whatever was published last stays. Look at what ended the workers (their logs, the memory limit of their containers, restarts of the machine) at the times in the log of this run; then give them more memory or load less at once, and run it again.`,
+    `The run was given up: the worker crashed in each of ${mostTries} attempts. The data that was published last stays. Find the cause in the workers' logs, the memory limit of their containers or restarts of the machine, at the times in the log of this run. Then give the workers more memory or load less at once, and run it again.`,
   )
 }
 
-function tooLong(): LoadProblem {
-  const hours = longestAttempt / 3_600_000
+function runTooLong(): LoadProblem {
+  const hours = attemptTimeoutMs / 3_600_000
   const sentence = `The run took longer than ${hours} hours and was stopped. The old data stays. Load less at once, or make the source faster.`
   return new LoadProblem('RUN_TOO_LONG', sentence)
 }

@@ -6,17 +6,17 @@ import { SourceProblem } from '../sources/source.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
 
-/** Why an attempt failed, as data. `expected`: a person can mend it, or time does; otherwise it is our mistake. */
+/** Why an attempt failed. `expected`: a user can fix the cause, or it is temporary; otherwise it is an internal error. */
 export interface Failure {
   code: string
   message: string
   retryable: boolean
   expected: boolean
-  /** Something that the run needs is away: trying again once it is back tells whether anything is wrong with the run. */
+  /** A server that the run needs is unavailable, so the failure says nothing about the run itself. */
   away: boolean
 }
 
-/** What went wrong first. When clearing up after it fails as well, JavaScript hands out that later failure around it. */
+/** Returns the original error. If the cleanup fails as well, JavaScript wraps the original in a `SuppressedError`. */
 export function firstError(error: unknown): unknown {
   let first = error
   while (first instanceof SuppressedError) first = first.suppressed
@@ -44,7 +44,7 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   if (error instanceof SealProblem)
     return {
       code: 'SECRET_KEY_MISSING',
-      message: `${error.message} Whoever runs the service does so, and restarts it; then run it again. The old data stays.`,
+      message: `${error.message} The operator of the service does so, and restarts it; then run it again. The old data stays.`,
       retryable: false,
       expected: true,
       away: false,
@@ -52,21 +52,21 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   if (isUnavailable(error))
     return {
       code: 'DATABASE_UNAVAILABLE',
-      message: 'The database of the pipeline service did not answer. The run is tried again.',
+      message: 'The database of the pipeline service did not answer. The run is retried.',
       retryable: true,
       expected: true,
       away: true,
     }
   return {
     code: 'INTERNAL_ERROR',
-    message: `The run failed for a reason this version does not know. The old data stays. Whoever runs the service finds it in the worker's log under run ${run}.`,
+    message: `Internal error. The old data stays. See the worker's log for run ${run}.`,
     retryable: false,
     expected: false,
     away: false,
   }
 }
 
-/** Seconds until the next try: 5, 15, 45, 135, from then on 300, a fifth less or more, so that runs which failed together part. */
+/** Seconds until the next attempt: 5, 15, 45, 135, then 300, with a jitter of 20 % so that concurrent failures spread. */
 export function backoff(tries: number, random: () => number = Math.random): number {
   return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.4))
 }

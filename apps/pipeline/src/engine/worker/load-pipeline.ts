@@ -1,15 +1,14 @@
 import { type Kysely, sql } from 'kysely'
-import { catalogueClient } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
 import { definitionOf, memoryFor } from '../../source-definition.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
-import { openMeter } from '../runs/meter.ts'
-import { tellProgress } from '../runs/progress-lines.ts'
-import { openRejectedRows } from '../runs/rejected.ts'
-import { keepPlan } from '../runs/keep-plan.ts'
+import { openMeter } from '../runs/progress-meter.ts'
+import { logProgress } from '../runs/progress-meter.ts'
+import { openRejectedRows } from '../runs/rejected-rows.ts'
+import { keepPlan } from '../run-lifecycle/finish-run.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import { forgetStagedLoads } from '../runs/staged-loads.ts'
 import type { Report } from '../sources/source.ts'
@@ -19,48 +18,48 @@ import { type PlannedTable, type PlanOptions, type Warehouse, WarehouseProblem }
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
-import { variablesOf } from '../variables/stored.ts'
+import { variablesOf } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
-import { warehouseLanguage } from '../variables/warehouse-language.ts'
-import { ownTables } from './own-tables.ts'
+import { warehouseLanguage } from '../variables/sql-language.ts'
+import { assertTableOwnership } from './pipeline-to-load.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
-import { describeFile, type Hints, whatChanged, describeHints, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import { describeFile, type Hints, describeChange, describeDryRun } from './load-messages.ts'
 import { RunHints } from './run-hints.ts'
 import { restored, restorePipeline } from './restore-pipeline.ts'
-import { patience } from './silent-source.ts'
-import { sourceToRead } from './source-to-read.ts'
+import { sourceIdleTimeout } from './source-idle-timeout.ts'
+import { readSource } from './pipeline-to-load.ts'
 import {
   adoptStagedRun,
-  type Counts,
+  type RunCounts,
   isRebuild,
   isRetryPossible,
   keepStagedRun,
   readReadingState,
   type StagedRun,
 } from './staged-run.ts'
-import { tablesThere } from './tables-there.ts'
-import type { Attempt, Success, Work, WorkParts } from './work.ts'
+import { audienceOf, hasWarning, publishedTables, successOf } from './load-result.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
- * From the source into the client's warehouse, as far as a dry run goes, or back to what was there before. A run that an earlier attempt has published is answered
- * from the ledger. Throws what `loadFeeds` throws.
+ * Executes a load, a dry run or a restore. If an earlier attempt has published the run, the result comes from the warehouse's ledger.
+ * Throws the errors of `loadFeeds`.
  */
-async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
+async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   try {
     return await actions[attempt.claim.action](parts, attempt)
   } catch (error) {
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
     if (!isRefusedNow(pipeline)) throw error
-    // Earlier versions took such a text. It is refused when the pipeline is saved, so it is not a failure of this night.
+    // Earlier versions stored such a text. Saving a pipeline refuses it now, so the run ends with a warning instead of a failure.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Change the text of the pipeline and run it again.`
-    const tables = await tablesThere(await parts.warehouses.open(attempt.claim.client), [], pipeline)
+    const tables = await publishedTables(await parts.warehouses.open(attempt.claim.client), [], pipeline)
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
 
-/** Whether a text of a stored pipeline uses a variable in a place where none may be. */
+/** Whether a stored pipeline uses a variable at a place where saving refuses it now. */
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
     assertSourceVariablesPlaced(type, settings)
@@ -72,7 +71,7 @@ function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoa
   }
 }
 
-async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
+async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
   log.write(
@@ -82,7 +81,7 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   )
   const warehouse = await parts.warehouses.open(claim.client)
 
-  // Adopting waits for an earlier attempt that is publishing just now, so the ledger is read afterwards.
+  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
   const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
@@ -91,40 +90,40 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   }
   const { tables, ...outcome } = staged
     ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
-    : await loadAnew(parts, attempt, pipeline, warehouse)
-  await forgetReset(parts.db, pipeline)
+    : await loadFromSource(parts, attempt, pipeline, warehouse)
+  await clearReset(parts.db, pipeline)
   for (const table of tables) logChanges(log, table)
   const hints = new Map(outcome.hints)
   return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
 }
 
-async function loadAnew(
-  parts: WorkParts,
-  attempt: Attempt,
+async function loadFromSource(
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-): Promise<Loaded> {
+): Promise<LoadResult> {
   const { claim } = attempt
   if (claim.attempt > 1) {
     await forgetStagedLoads(parts.db, claim)
-    await warehouse.sweepStaging(() => othersUnderWay(parts.db, attempt))
+    await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
   }
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
 }
 
-function logChanges(log: Attempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
+function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
   for (const change of table.changes) {
     const isWarning = change.warning === true || ['COLUMN_EMPTIED', 'VIEWS_RECREATED'].includes(change.kind)
-    log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+    log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', describeChange(table, change))
   }
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
-/** Everything that a run does before it publishes. */
-async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
+/** Executes everything that a load does before it publishes. */
+async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
   assertUndo(pipeline.provider as Kind)
@@ -134,7 +133,7 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
     `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await parts.warehouses.open(claim.client)
-  if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, attempt))
+  if (claim.attempt > 1) await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
@@ -144,22 +143,22 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { rejected, merged } = await load(parts, attempt, pipeline, warehouse, planned)
   for (const table of tables) logChanges(log, table)
   return {
-    state: isWarning(
+    state: hasWarning(
       tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
       rejected,
       merged,
     )
       ? 'WARNING'
       : 'OK',
-    message: whatWouldChange(tables, rejected),
+    message: describeDryRun(tables, rejected),
     rowsWritten: 0,
     bytesWritten: 0,
     rowsRejected: rejected,
   }
 }
 
-/** What was asked for is done, unless it was asked for anew meanwhile. */
-async function forgetReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
+/** Clears a requested reset of the cursor, unless it was requested again during the load. */
+async function clearReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
   if (!reset) return
   await db
     .updateTable('data_pipelines')
@@ -169,18 +168,18 @@ async function forgetReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promi
     .execute()
 }
 
-/** What a run did to its tables. */
-interface Loaded extends Counts {
+/** The result of a load. */
+interface LoadResult extends RunCounts {
   tables: LoadedTable[]
 }
 
 async function publishStaged(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   { feeds, counts }: StagedRun,
-): Promise<Loaded> {
+): Promise<LoadResult> {
   const publication = await publicationOf(parts, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(parts.db, attempt, error)
   const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
@@ -198,48 +197,48 @@ function withHints(error: unknown, hints: Hints): unknown {
 }
 
 async function publicationOf(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<PublicationOfFeeds> {
-  const { claim, log, signal, stillOurs, behind } = attempt
+  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const atFailure = await settingOf(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
-    stillOurs,
+    stillOurs: isCurrentAttempt,
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
-    behind,
+    behind: onBackgroundWork,
     waiting: (why) => log.write('WARN', 'MEDIUM', why),
   }
 }
 
 async function load(
-  parts: WorkParts,
-  attempt: Attempt,
+  parts: RunContext,
+  attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   planned?: PlanOptions['planned'],
-): Promise<Loaded> {
+): Promise<LoadResult> {
   const { db, sources, sourceSilence } = parts
-  const { claim, log, signal: stopping, count } = attempt
+  const { claim, log, signal: stopping, reportProgress } = attempt
   const { uid: run, input } = claim
   await using rejected = await openRejectedRows(db, claim)
   const meter = openMeter()
-  count(meter)
-  using _telling = tellProgress(meter, log)
-  const silent = new AbortController()
-  const signal = AbortSignal.any([stopping, silent.signal])
-  const silence = patience(sourceSilence, (reason) => silent.abort(reason))
+  reportProgress(meter)
+  using _progressLog = logProgress(meter, log)
+  const idle = new AbortController()
+  const signal = AbortSignal.any([stopping, idle.signal])
+  const idleTimeout = sourceIdleTimeout(sourceSilence, (reason) => idle.abort(reason))
   let firstRejected: string | undefined
   let whole: string | undefined
   const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
   const report: Report = {
     progress(counts) {
-      silence.sign()
+      idleTimeout.recordActivity()
       meter.progress(counts)
     },
     reject(row) {
@@ -252,7 +251,7 @@ async function load(
       meter.rejected(rejected.count)
     },
     async startOver() {
-      silence.sign()
+      idleTimeout.recordActivity()
       meter.startOver()
       firstRejected = undefined
       hints.clear()
@@ -266,7 +265,7 @@ async function load(
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
   const definition = definitionOf(pipeline)
   const remembered = memoryFor(definition, last)
-  const source = await sourceToRead(parts, claim.client, pipeline)
+  const source = await readSource(parts, claim.client, pipeline)
   const transformation = await transformationOf(parts, claim.client, pipeline)
   const reading = {
     ...source,
@@ -280,7 +279,7 @@ async function load(
   let fed = 0
   let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
-  const counts = (): Counts => ({
+  const counts = (): RunCounts => ({
     rejected: rejected.count,
     fed,
     merged,
@@ -291,7 +290,7 @@ async function load(
   let isKept = false
   const loading = loadFeeds({
     ...publication,
-    feeds: ownTables(db, claim, pipeline, silence.watch(feeds)),
+    feeds: assertTableOwnership(db, claim, pipeline, idleTimeout.watch(feeds)),
     target,
     run,
     attempt: claim.attempt,
@@ -320,9 +319,9 @@ async function load(
   return { tables, ...counts() }
 }
 
-/** The statements with the values of variables. Throws `VariableProblem`. */
+/** Returns the statements with the values of their variables. Throws `VariableProblem`. */
 async function transformationOf(
-  { db, keyRing, redaction }: Pick<WorkParts, 'db' | 'keyRing' | 'redaction'>,
+  { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
   client: string,
   { sqlStatements, provider }: PipelineToLoad,
 ): Promise<PipelineToLoad['sqlStatements']> {
@@ -333,70 +332,22 @@ async function transformationOf(
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }
 
-/** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
-async function othersUnderWay(
+/** Returns the runs whose staging tables stay. Those of earlier attempts at this run are dropped before it loads again. */
+async function runsWithStaging(
   db: Kysely<DB>,
-  { claim, stillOurs }: Pick<Attempt, 'claim' | 'stillOurs'>,
+  { claim, isCurrentAttempt }: Pick<RunAttempt, 'claim' | 'isCurrentAttempt'>,
 ): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, claim.client)
   // The tables were listed before. A later attempt may have adopted them since, unless this one still has the run.
-  if (await stillOurs()) runs.delete(claim.uid)
+  if (await isCurrentAttempt()) runs.delete(claim.uid)
   return runs
 }
 
-/** Returns who reads the messages of a run. All public datasets are pipelines of one client, the catalogue. */
-const audienceOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
-
-/** Empty is what the source said, so it is loaded, but hardly what anybody meant, unless it was asked for what is new. */
-async function successOf(
-  warehouse: Warehouse,
-  tables: readonly LoadedTable[],
-  rejected: number,
-  {
-    fed,
-    merged,
-    own,
-    whole,
-    hints = new Map(),
-    isDataset = false,
-  }: {
-    fed?: number
-    merged?: boolean
-    own?: Pick<PipelineToLoad, 'schema' | 'table'>
-    whole?: string | undefined
-    hints?: Hints
-    isDataset?: boolean
-  } = {},
-): Promise<Success> {
-  const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
-  return {
-    state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
-    message: [whatWasLoaded(tables, { rejected, fed, merged, isDataset }), describeHints(hints, { isDataset }), whole]
-      .filter(Boolean)
-      .join(' '),
-    rowsWritten,
-    bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
-    rowsRejected: rejected,
-    tables: await tablesThere(warehouse, tables, own),
-  }
-}
-
-const isWarning = (
-  tables: readonly Pick<LoadedTable, 'rows' | 'changes'>[],
-  rejected: number,
-  merged: boolean | undefined,
-): boolean =>
-  rejected > 0 ||
-  (!merged && tables.every(({ rows }) => rows === 0)) ||
-  tables.some(({ changes }) => changes.some(({ warning }) => warning))
-
-/**
- * The ledger's answer: what the table holds is the truth. Throws `WarehouseProblem` when the warehouse cannot tell just now.
- */
-async function doneAlready(
-  { warehouses }: Pick<WorkParts, 'warehouses'>,
+/** Returns the result of a published run from the warehouse's ledger. Throws `WarehouseProblem` if the warehouse is unavailable. */
+async function recover(
+  { warehouses }: Pick<RunContext, 'warehouses'>,
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
-): Promise<Success | undefined> {
+): Promise<RunSuccess | undefined> {
   const warehouse = await warehouses.find(client)
   const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
     if (holdsNothing(error)) return undefined
@@ -408,4 +359,4 @@ async function doneAlready(
     : successOf(warehouse!, publication.tables, rowsRejected, audienceOf({ client }))
 }
 
-export const pipelineWork: Work = { run: loadPipeline, doneAlready }
+export const pipelineHandler: RunHandler = { run: loadPipeline, recover }

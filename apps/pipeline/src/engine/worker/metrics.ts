@@ -5,20 +5,20 @@ export type WorkerMetrics = ReturnType<typeof workerMetrics>
 export function workerMetrics(registry: Registry) {
   const registers = [registry]
   return {
-    /** By how the attempt ended. */
+    /** By outcome of the attempt. */
     attempts: new Counter({
       name: 'pipeline_run_attempts_total',
-      help: 'Attempts at runs, by how they ended.',
+      help: 'Attempts at runs, by outcome.',
       labelNames: ['outcome'],
       registers,
     }),
-    running: new Gauge({ name: 'pipeline_running_loads', help: 'Runs in the hands of this worker.', registers }),
+    running: new Gauge({ name: 'pipeline_running_loads', help: 'Runs that this worker executes.', registers }),
     rows: new Counter({ name: 'pipeline_published_rows_total', help: 'Rows that runs published.', registers }),
     bytes: new Counter({ name: 'pipeline_published_bytes_total', help: 'Bytes that runs published.', registers }),
-    rejected: new Counter({ name: 'pipeline_rejected_rows_total', help: 'Rows that runs set aside.', registers }),
+    rejected: new Counter({ name: 'pipeline_rejected_rows_total', help: 'Rows that runs rejected.', registers }),
     seconds: new Histogram({
       name: 'pipeline_run_seconds',
-      help: 'How long attempts took, by how they ended.',
+      help: 'Duration of attempts, by outcome.',
       labelNames: ['outcome'],
       buckets: [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200],
       registers,
@@ -31,7 +31,7 @@ export function workerMetrics(registry: Registry) {
     }),
     swept: new Counter({
       name: 'pipeline_janitor_removed_total',
-      help: 'What the janitor cleared away, by kind.',
+      help: 'Items that maintenance removed, by kind.',
       labelNames: ['kind'],
       registers,
     }),

@@ -2,8 +2,16 @@ import type { SchemaChanges } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
+import { isFilledByAnother, isTableTaken } from '../drops/pipeline-tables.ts'
+import { LoadProblem } from '../loads/load-feeds.ts'
+import type { Feed } from '../sources/source.ts'
+import { type SourceSecrets, openSource } from '../../source-secrets.ts'
+import { namesVariables } from '../variables/replace.ts'
+import { withValuesOf } from '../variables/source-values.ts'
+import { variablesOf } from '../variables/variables.ts'
+import type { RunContext } from './run-handler.ts'
 
-/** A data pipeline as its attempt found it. */
+/** A data pipeline when its attempt starts. */
 export interface PipelineToLoad {
   id: number
   uid: string
@@ -12,25 +20,25 @@ export interface PipelineToLoad {
   settings: unknown
   /** Sealed. */
   source_secrets: string | null
-  /** What runs on the staging table before it is published, in this order. */
-  sqlStatements: Sql[]
+  /** The transformation's statements in order. They run on the staging tables before the publication. */
+  sqlStatements: SqlStatement[]
   schema: string
-  /** Which kind of warehouse the schema is in. */
+  /** The kind of the schema's warehouse. */
   provider: string
   table: string
-  /** Set where somebody reset the cursor since the last load. */
+  /** Set if a user has reset the cursor since the last load. */
   reset: { from?: string } | null
   schemaChanges: SchemaChanges
-  /** The group of checks that the rows have to pass. */
+  /** The check group of the quality gate. */
   qualityGroupId: number | null
 }
 
-interface Sql {
+interface SqlStatement {
   description?: string
   statement: string
 }
 
-/** Throws `LostRun` when it was deleted meanwhile. */
+/** Throws `LostRun` if the pipeline was deleted. */
 export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
   const row = await db
     .selectFrom('data_pipelines as p')
@@ -54,4 +62,44 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     schemaChanges: schemaChanges as SchemaChanges,
     sqlStatements: (transformation as { sqlStatements?: Sql[] }).sqlStatements ?? [],
   }
+}
+
+/** Passes on the feeds. Throws `LoadProblem` for a feed whose table belongs to another pipeline or a view. */
+export async function* assertTableOwnership(
+  db: Kysely<DB>,
+  { client }: { client: string },
+  { id, schema, table }: PipelineToLoad,
+  feeds: AsyncIterable<Feed>,
+): AsyncGenerator<Feed, void, void> {
+  for await (const feed of feeds) {
+    const other = feed.table !== '' && feed.table !== table
+    const name = { client, schema, table: feed.table }
+    if (other && ((await isTableTaken(db, name, id)) || (await isFilledByAnother(db, name, table))))
+      throw new LoadProblem(
+        'TABLE_TAKEN',
+        `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
+      )
+    yield feed
+  }
+}
+
+/**
+ * Returns a pipeline's source with the values of variables in its settings and secrets, and adds the secrets to the redaction of
+ * logs. Throws `VariableProblem` if a variable does not exist, or if it changed the address that the secrets were entered for.
+ */
+export async function readSource(
+  { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
+  client: string,
+  pipeline: PipelineToLoad,
+): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
+  const { type, settings } = pipeline
+  const { secrets, givenFor } = openSource(pipeline, keyRing)
+  if (!namesVariables(settings, secrets)) {
+    redaction.add(...Object.values(secrets))
+    return { type, settings, secrets }
+  }
+  const variables = await variablesOf(db, client, keyRing)
+  const ready = withValuesOf({ type, settings, secrets, givenFor }, variables)
+  redaction.add(...variables.spellings, ...Object.values(ready.secrets))
+  return { type, ...ready }
 }

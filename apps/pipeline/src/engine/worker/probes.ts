@@ -3,7 +3,7 @@ import { alive, type Part, readiness } from '@sluice/http/health'
 import { listen, type Listening } from '@sluice/http/listen'
 import type { Registry } from '@sluice/process'
 
-interface Probes {
+interface ProbeOptions {
   port: number
   host: string
   registry: Registry
@@ -11,16 +11,16 @@ interface Probes {
   isStopping(): boolean
 }
 
-interface Said {
+interface ProbeResponse {
   status?: number
   headers?: Record<string, string>
   type: string
   body: string
 }
 
-/** What an orchestrator and Prometheus ask a worker: /health/live, /health/ready, /metrics. Nothing else answers. */
-export async function listenForProbes({ port, host, registry, parts, isStopping }: Probes): Promise<Listening> {
-  const answers: Readonly<Record<string, () => Promise<Said>>> = {
+/** Serves /health/live, /health/ready and /metrics for an orchestrator and Prometheus. */
+export async function listenForProbes({ port, host, registry, parts, isStopping }: ProbeOptions): Promise<Listening> {
+  const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => json(alive),
     async '/health/ready'() {
       const { body, ...how } = await readiness(parts, isStopping)
@@ -28,7 +28,7 @@ export async function listenForProbes({ port, host, registry, parts, isStopping 
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
-  // Three answers are no reason for a worker to hold a web framework in its memory.
+  // Three paths do not need a web framework in the worker's memory.
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')
@@ -46,8 +46,8 @@ export async function listenForProbes({ port, host, registry, parts, isStopping 
   )
 }
 
-const json = (body: object): Said => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) })
+const json = (body: object): ProbeResponse => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) })
 
-function send(response: ServerResponse, { status = 200, headers, type, body }: Said): void {
+function send(response: ServerResponse, { status = 200, headers, type, body }: ProbeResponse): void {
   response.writeHead(status, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
 }

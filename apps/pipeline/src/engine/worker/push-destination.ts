@@ -1,20 +1,20 @@
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { readDestination } from '../destinations/destination-to-push.ts'
-import { whatWasPushed } from '../destinations/sentences.ts'
-import { openMeter } from '../runs/meter.ts'
-import { tellProgress } from '../runs/progress-lines.ts'
-import { openRejectedRows } from '../runs/rejected.ts'
-import type { Attempt, Success, Work, WorkParts } from './work.ts'
+import { describePush } from '../destinations/push.ts'
+import { openMeter } from '../runs/progress-meter.ts'
+import { logProgress } from '../runs/progress-meter.ts'
+import { openRejectedRows } from '../runs/rejected-rows.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
-/** Rows in memory at once, besides those that are on their way. */
+/** Rows per page of the view. */
 const pageRows = 2_000
 
 /**
- * The rows of a view, pushed to where they are to go. An attempt after one that died begins anew: what was taken before is
- * taken again without harm. Throws `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
+ * Pushes the rows of a view to its target. An attempt after a crashed one sends all rows again, which is safe. Throws
+ * `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
  */
-async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Success> {
-  const { claim, log, signal, count, stillOurs } = attempt
+async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log, signal, reportProgress, isCurrentAttempt } = attempt
   const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
   const place = `${schema}.${view}`
   const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
@@ -32,8 +32,8 @@ async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Succ
 
   await using rejected = await openRejectedRows(parts.db, claim)
   const meter = openMeter()
-  count(meter)
-  using _telling = tellProgress(meter, log)
+  reportProgress(meter)
+  using _telling = logProgress(meter, log)
   const text = `select * from ${quoted(schema)}.${quoted(view)}`
   const pushed = await parts.destinations.push(
     { target, options, columns: found.columns, pages: warehouse.queryPages({ text }, pageRows, signal) },
@@ -45,14 +45,14 @@ async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Succ
     },
     signal,
   )
-  // The last counts are written, however short the push was.
-  await stillOurs()
+  // Writes the final counts.
+  await isCurrentAttempt()
   const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
   if (pushed.rejected > 0 && taken === 0)
-    throw new DestinationProblem('ALL_ROWS_REJECTED', whatWasPushed(place, pushed, options))
+    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(place, pushed, options))
   return {
     state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
-    message: whatWasPushed(place, pushed, options),
+    message: describePush(place, pushed, options),
     rowsWritten: options.dryRun ? 0 : taken,
     bytesWritten: pushed.bytes,
     rowsRejected: pushed.rejected,
@@ -61,4 +61,4 @@ async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Succ
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-export const destinationWork: Work = { run: pushDestination }
+export const destinationHandler: RunHandler = { run: pushDestination }

@@ -1,25 +1,25 @@
 import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
-import { ambiguousRefused, refusedByAny } from '../quality/ambiguous-refused.ts'
-import { checksOfGroup } from '../quality/checks-of-group.ts'
+import { ambiguousRefused, refusedByAny } from '../quality/check-refusals.ts'
+import { checksOfGroup } from '../quality/check-inputs.ts'
 import { forgetResults, keepResult } from '../quality/keep-results.ts'
-import { oldRowsRefused } from '../quality/old-rows-refused.ts'
+import { oldRowsRefused } from '../quality/check-refusals.ts'
 import { qualityFailed } from '../quality/record-group-run.ts'
 import { type CheckOutcome, runChecks } from '../quality/run-checks.ts'
-import { valuesFor } from '../quality/values.ts'
-import { verdictOn } from '../quality/verdict.ts'
+import { valuesFor } from '../quality/check-inputs.ts'
+import { verdictOn } from '../quality/record-group-run.ts'
 import type { PublishOptions, Warehouse } from '../warehouses/warehouse.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
-import { logOutcome, patience, queuedLimits } from './run-check-group.ts'
-import type { Attempt, WorkParts } from './work.ts'
+import { logOutcome, querySlotTimeout, queuedLimits } from './run-check-group.ts'
+import type { RunAttempt, RunContext } from './run-handler.ts'
 
 /**
- * Lets rows be published only if the pipeline's group of checks finds nothing in them. Undefined without a group. Throws
- * `LoadProblem` DATA_QUALITY_FAILED, which names the checks and what they found; their results are kept with the run.
+ * Returns a gate that allows a publication only if the pipeline's check group finds no violations. Undefined without a group. The
+ * gate throws `LoadProblem` DATA_QUALITY_FAILED with the failed checks; the results are stored with the run.
  */
 export function qualityGate(
-  { db, keyRing, redaction }: WorkParts,
-  { claim, log }: Attempt,
+  { db, keyRing, redaction }: RunContext,
+  { claim, log }: RunAttempt,
   { qualityGroupId: group, schema }: PipelineToLoad,
   warehouse: Warehouse,
 ): PublishOptions['gate'] {
@@ -28,11 +28,7 @@ export function qualityGate(
     await forgetResults(db, claim)
     const checks = await checksOfGroup(db, group)
     if (checks.length === 0) {
-      log.write(
-        'WARN',
-        'MEDIUM',
-        'The group of checks that the rows have to pass has no checks: they are not looked at.',
-      )
+      log.write('WARN', 'MEDIUM', 'The check group of the pipeline has no checks, so the rows are published unchecked.')
       return
     }
     const variables = await valuesFor(db, claim.client, keyRing)
@@ -47,7 +43,7 @@ export function qualityGate(
         variables,
         schemas: [rehearsal.schema, schema, ...others],
         limits: queuedLimits,
-        patience,
+        patience: querySlotTimeout,
         refusal: refusedByAny(oldRowsRefused(rehearsal, tables), ambiguousRefused(warehouse, 2)),
         signal,
       }

@@ -2,16 +2,16 @@ import { isToBeDropped } from '../drops/drops.ts'
 import { type Kind, assertUndo } from '../warehouses/kinds.ts'
 import { type Publication, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { readPipeline } from './pipeline-to-load.ts'
-import { whatChanged, whatWasRestored } from './sentences.ts'
-import { tablesThere } from './tables-there.ts'
-import type { Attempt, Success, WorkParts } from './work.ts'
+import { describeChange, describeRestore } from './load-messages.ts'
+import { publishedTables } from './load-result.ts'
+import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
  * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the
  * table is to be dropped.
  */
-export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
-  const { claim, log, signal, stillOurs, behind } = attempt
+export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
   assertUndo(provider as Kind)
   const warehouse = await parts.warehouses.open(claim.client)
@@ -26,20 +26,24 @@ export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promi
   const previous = await warehouse.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
-  const publication = await warehouse.restore(target, stillOurs, signal, { behind, waiting })
+  const publication = await warehouse.restore(target, isCurrentAttempt, signal, { behind: onBackgroundWork, waiting })
   for (const one of publication.tables)
-    for (const change of one.changes) log.write('INFO', 'HIGH', whatChanged(one, change))
+    for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
   return restored(warehouse, publication, previous?.publishedAt)
 }
 
-/** How a restoring ended. `publishedAt`: when its rows were published first, where that is known. */
-export async function restored(warehouse: Warehouse, publication: Publication, publishedAt?: Date): Promise<Success> {
+/** Returns the result of a restore. `publishedAt`: the first publication of the restored rows, if it is known. */
+export async function restored(
+  warehouse: Warehouse,
+  publication: Publication,
+  publishedAt?: Date,
+): Promise<RunSuccess> {
   return {
     state: 'OK',
-    message: whatWasRestored(publication.tables, publishedAt),
+    message: describeRestore(publication.tables, publishedAt),
     rowsWritten: publication.rows,
     bytesWritten: 0,
     rowsRejected: 0,
-    tables: await tablesThere(warehouse, publication.tables),
+    tables: await publishedTables(warehouse, publication.tables),
   }
 }

@@ -1,26 +1,26 @@
 import { LoadProblem } from '../loads/load-feeds.ts'
-import { ambiguousRefused } from '../quality/ambiguous-refused.ts'
-import { checksOfGroup } from '../quality/checks-of-group.ts'
+import { ambiguousRefused } from '../quality/check-refusals.ts'
+import { checksOfGroup } from '../quality/check-inputs.ts'
 import { forgetResults, keepResult } from '../quality/keep-results.ts'
 import { qualityFailed } from '../quality/record-group-run.ts'
 import { type CheckOutcome, runChecks } from '../quality/run-checks.ts'
-import { openInput } from '../quality/sealed-input.ts'
-import { valuesFor } from '../quality/values.ts'
-import { verdictOn } from '../quality/verdict.ts'
-import type { RunLog } from '../runs/log.ts'
-import type { Attempt, Success, Work, WorkParts } from './work.ts'
+import { openInput } from '../quality/check-inputs.ts'
+import { valuesFor } from '../quality/check-inputs.ts'
+import { verdictOn } from '../quality/record-group-run.ts'
+import type { RunLog } from '../runs/run-log.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
-/** Of each check, where nobody waits for it. */
+/** Limits of each check in a run. */
 export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
 
-/** Seconds that a check waits for its turn there, before the run is given back. */
-export const patience = 3_600
+/** Seconds that a check waits for a free query slot of the warehouse before the run is requeued. */
+export const querySlotTimeout = 3_600
 
-/** Runs the checks of a group one after the other. Violations end the run as FAILED, so that a workflow stops there. */
+/** Runs the checks of a group one after the other. Violations make the run FAILED, so that a workflow stops. */
 async function runCheckGroup(
-  { db, keyRing, redaction, warehouses }: WorkParts,
-  { claim, log, signal }: Attempt,
-): Promise<Success> {
+  { db, keyRing, redaction, warehouses }: RunContext,
+  { claim, log, signal }: RunAttempt,
+): Promise<RunSuccess> {
   const { client, subject } = claim
   await forgetResults(db, claim)
   const checks = await checksOfGroup(db, subject.id)
@@ -34,7 +34,7 @@ async function runCheckGroup(
     variables,
     schemas,
     limits: queuedLimits,
-    patience,
+    patience: querySlotTimeout,
     refusal: ambiguousRefused(warehouse),
     signal,
   })) {
@@ -59,4 +59,4 @@ export function logOutcome(log: RunLog, { check, status, toAll }: CheckOutcome):
   else log.write('WARN', 'HIGH', text)
 }
 
-export const checkGroupWork: Work = { run: runCheckGroup }
+export const checkGroupHandler: RunHandler = { run: runCheckGroup }

@@ -10,10 +10,10 @@ import type { FeedMemory } from '../warehouses/shape/feed-memory.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { failureOf, firstError } from './failure.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
-import type { Attempt } from './work.ts'
+import type { RunAttempt } from './run-handler.ts'
 
-/** What a run says about its rows, besides what the ledger has. */
-export interface Counts {
+/** Facts about a run's rows that the ledger does not have. */
+export interface RunCounts {
   rejected: number
   /** Rows of the feeds before a transformation. */
   fed: number
@@ -21,31 +21,31 @@ export interface Counts {
   merged: boolean
   /** Entries of `Hints`. */
   hints: [sentence: string, advice: Advice][]
-  /** Why everything was read although only what is new was requested. */
+  /** Why the source was read completely although an incremental load was requested. */
   whole?: string
 }
 
 /** A run whose rows are staged completely. */
 export interface StagedRun {
   feeds: StagedFeeds
-  counts: Counts
+  counts: RunCounts
 }
 
-/** The part that is stored. `loads` is the warehouse's. */
+/** The stored JSON. The warehouse defines `loads`. */
 interface StoredRun {
   loads: unknown
   feeds: Omit<StagedFeeds, 'loads'>
-  counts: Counts
+  counts: RunCounts
 }
 
-/** What the last load left for this one, and a digest of everything that decides which rows the source gives. */
+/** The state of the last load, and a digest of everything that determines which rows the source returns. */
 export interface ReadingState {
   cursor: unknown
   last: FeedMemory | undefined
   digest: string
 }
 
-/** Counted up with every change of `StoredRun` or of what warehouses store in it. */
+/** Increment it with every change of `StoredRun` or of what warehouses store in it. */
 const format = 1
 
 /** Call it before the values of variables are read: a value that changes in between changes the digest of the next attempt. */
@@ -69,10 +69,10 @@ export async function readReadingState(
 
 export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
 
-/** Keeps what a later attempt needs to publish the staged rows. False if it could not be kept; this attempt goes on without it. */
+/** Stores what a later attempt needs to publish the staged rows. Returns false if that fails; this attempt continues. */
 export async function keepStagedRun(
   db: Kysely<DB>,
-  { claim, signal }: Pick<Attempt, 'claim' | 'signal'>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   warehouse: Warehouse,
   digest: string,
   { feeds, counts }: StagedRun,
@@ -90,7 +90,7 @@ export async function keepStagedRun(
  */
 export async function adoptStagedRun(
   db: Kysely<DB>,
-  { claim, log, signal }: Pick<Attempt, 'claim' | 'log' | 'signal'>,
+  { claim, log, signal }: Pick<RunAttempt, 'claim' | 'log' | 'signal'>,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
 ): Promise<StagedRun | undefined> {
@@ -119,7 +119,7 @@ export async function adoptStagedRun(
 /** Whether another attempt may follow that publishes the staged rows: the error is not final, and the run is not over. */
 export async function isRetryPossible(
   db: Kysely<DB>,
-  { claim, signal }: Pick<Attempt, 'claim' | 'signal'>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   error: unknown,
 ): Promise<boolean> {
   const { expected, retryable } = failureOf(signal.aborted ? signal.reason : firstError(error), claim.uid)

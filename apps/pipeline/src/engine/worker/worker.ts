@@ -1,40 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@sluice/process'
 import type { Delivery, WorkerQueue } from '../queue/job-queue.ts'
-import { type Ended, executeRun, HandedBack } from './execute-run.ts'
+import { type EndedAttempt, executeRun, WorkerStopping } from './execute-run.ts'
 import type { WorkerMetrics } from './metrics.ts'
-import type { WorkParts } from './work.ts'
+import type { RunContext } from './run-handler.ts'
 
 export interface Worker {
-  /** Takes no more runs, hands those in hand back to the queue, and answers when they are. 16 seconds at most. */
+  /** Takes no more runs, and requeues the running ones. Resolves when that is done, after at most 16 seconds. */
   stop(): Promise<void>
 }
 
-interface Parts extends WorkParts {
+interface WorkerOptions extends RunContext {
   queue: WorkerQueue
   logger: Logger
   metrics: WorkerMetrics
 }
 
-/** Milliseconds that the loads in hand have to end after they were told to. */
-const patience = 14_000
+/** Time limit for running attempts to end after the worker was stopped. */
+const stopTimeoutMs = 14_000
 
-/** Begins to take runs from the queue and to execute them, as many at once as the queue gives. */
-export async function startWorker(parts: Parts): Promise<Worker> {
-  const { queue, logger, metrics } = parts
+/** Starts to execute runs from the queue, as many concurrently as the queue delivers. */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { queue, logger, metrics } = options
   const stopping = new AbortController()
-  const inHand = new Set<Promise<void>>()
+  const running = new Set<Promise<void>>()
 
-  async function work(delivery: Delivery): Promise<void> {
-    const began = performance.now()
+  async function execute(delivery: Delivery): Promise<void> {
+    const startedAt = performance.now()
     metrics.running.inc()
     try {
-      record(await executeRun(parts, delivery, stopping.signal), (performance.now() - began) / 1000)
+      record(await executeRun(options, delivery, stopping.signal), (performance.now() - startedAt) / 1000)
     } catch (error) {
       metrics.attempts.inc({ outcome: 'UNSETTLED' })
       logger.warn(
         { err: error, run: delivery.run },
-        'the end of an attempt could not be written; the queue tries again',
+        'the end of an attempt could not be written; the queue delivers the run again',
       )
       throw error
     } finally {
@@ -42,7 +42,7 @@ export async function startWorker(parts: Parts): Promise<Worker> {
     }
   }
 
-  function record({ ending, claim, success }: Ended, seconds: number): void {
+  function record({ ending, claim, success }: EndedAttempt, seconds: number): void {
     metrics.attempts.inc({ outcome: ending })
     if (!claim) return
     metrics.seconds.observe({ outcome: ending }, seconds)
@@ -61,24 +61,24 @@ export async function startWorker(parts: Parts): Promise<Worker> {
   }
 
   await queue.work((delivery) => {
-    const done = work(delivery)
-    inHand.add(done)
-    const forget = () => inHand.delete(done)
-    done.then(forget, forget)
+    const done = execute(delivery)
+    running.add(done)
+    const remove = () => running.delete(done)
+    done.then(remove, remove)
     return done
   })
 
   return {
     async stop() {
       await queue.stopTaking()
-      if (inHand.size > 0) logger.info({ runs: inHand.size }, 'handing runs back')
-      stopping.abort(new HandedBack('The worker was told to stop.'))
-      const late = new AbortController()
+      if (running.size > 0) logger.info({ runs: running.size }, 'handing runs back')
+      stopping.abort(new WorkerStopping('The worker stops.'))
+      const timer = new AbortController()
       await Promise.race([
-        Promise.allSettled(inHand),
-        sleep(patience, undefined, { signal: late.signal }).catch(() => {}),
+        Promise.allSettled(running),
+        sleep(stopTimeoutMs, undefined, { signal: timer.signal }).catch(() => {}),
       ])
-      late.abort()
+      timer.abort()
       await queue[Symbol.asyncDispose]()
     },
   }

@@ -1,31 +1,30 @@
-import { sql, type Selectable, type Transaction } from 'kysely'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
-import type { Importance, Level } from '../runs/log.ts'
-import { storable } from '../runs/storable.ts'
-import type { ErrorStrategy, JobState, RunJob } from './next.ts'
+import { type Importance, type Level, storable } from '../runs/run-log.ts'
+import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 
 /** The row of a workflow's run, locked. */
 export type WorkflowRun = Selectable<Runs>
 
-/** A job of a run as its row has it. */
+/** A stored job of a workflow's run. */
 export interface StoredJob extends RunJob {
   name: string
   kind: string
-  /** Null once what it runs was deleted. */
+  /** Null if the object was deleted. */
   runnableId: number | null
   dueAt: Date | null
 }
 
-/** As the workflow was when the run began. */
+/** The error strategy of the workflow when the run started. */
 export const strategyOf = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
-/** Whoever takes a workflow's run further holds its row: one after the other. */
+/** Locks the row of a workflow's run, so that one transaction at a time advances it. */
 export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** All jobs of a run, in their order. */
+/** Returns all jobs of a run in order. */
 export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
   const rows = await trx
     .selectFrom('workflow_run_jobs')
@@ -48,8 +47,8 @@ export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJ
   }))
 }
 
-/** A line of the workflow's log. In the transaction that it speaks of, so it is told once. */
-export async function tell(
+/** Writes a line to the workflow's log, in the transaction that changes the workflow, so that it is written once. */
+export async function writeWorkflowLog(
   trx: Transaction<DB>,
   { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,
   level: Level,
@@ -67,4 +66,13 @@ export async function tell(
       message: storable(message, 10_000),
     })
     .execute()
+}
+
+/** Returns the names of at most five workflows that run an object. An object with workflows cannot be deleted. */
+export async function usedByWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select name from workflows
+    where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})
+    order by name limit 5`.execute(db)
+  return rows.map(({ name }) => name)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { sweepStaging } from '../../../src/engine/worker/duties/sweep-staging.ts'
+import { sweepStaging } from '../../../src/engine/worker/maintenance/maintain-warehouses.ts'
 import { WarehouseProblem } from '../../../src/engine/warehouses/warehouse.ts'
 import { never } from '../../rows.ts'
 import type { Dice } from './dice.ts'

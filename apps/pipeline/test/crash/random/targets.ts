@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { cancelRun } from '../../../src/engine/runs/cancel-run.ts'
+import { cancelRun } from '../../../src/engine/run-lifecycle/cancel-run.ts'
 import { runTransaction } from '../../../src/engine/runs/run-transaction.ts'
 import type { Pipeline, Stack } from '../../engine/stack.ts'
 import type { Dice } from './dice.ts'

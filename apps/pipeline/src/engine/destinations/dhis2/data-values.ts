@@ -1,6 +1,5 @@
 import type { Cell, Rows } from '../../warehouses/warehouse.ts'
 import type { Field, FieldPlaces } from './columns.ts'
-import { plainNumber } from './plain-number.ts'
 
 /** One value as it is sent. All but the two flags are text, as DHIS2 reads them. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
@@ -45,4 +44,17 @@ function written(field: Field, dataType: Rows['columns'][number]['dataType']): (
 function textOf(cell: Exclude<Cell, null>): string {
   if (typeof cell === 'number') return plainNumber(cell)
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
+}
+
+/** A number in digits alone: DHIS2 reads no exponents. */
+function plainNumber(value: number): string {
+  const text = String(value)
+  const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
+  if (exponent === undefined) return text
+  const digits = first + rest
+  const point = 1 + Number(exponent)
+  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`
+  return (
+    sign + (point >= digits.length ? digits.padEnd(point, '0') : `${digits.slice(0, point)}.${digits.slice(point)}`)
+  )
 }

@@ -1,66 +1,70 @@
 import type { Rows } from '../../warehouses/warehouse.ts'
-import { again, type Patience, patience as usual } from '../again.ts'
-import { type ChunkLimits, chunksOf, type Item } from '../chunks.ts'
+import { defaultRetryPolicy, retry, type RetryPolicy } from '../retry.ts'
+import { type ChunkLimits, chunksOf, type ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
-import type { Pushed, PushReport } from '../push.ts'
+import type { PushResult, PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2 } from './ask.ts'
+import type { Dhis2 } from './dhis2-client.ts'
 import { fieldPlaces } from './columns.ts'
-import { judged } from './conflicts.ts'
-import { type DataSetOf, dataSetsOf, oneDataSetFrom } from './data-sets.ts'
+import { judged } from './import-summary.ts'
+import { type DataSetOf, dataSetsOf, oneDataSetFrom } from './metadata.ts'
 import { dataValues } from './data-values.ts'
 import type { ImportSummary } from './import-summary.ts'
 import { type DataSet, sendChunk } from './send-chunk.ts'
-import { mayImport, systemOf } from './system.ts'
+import { mayImport, systemOf } from './metadata.ts'
 
-/** Requests of 10,000 values are what DHIS2 was made for; 4 MB are what most proxies let through. */
+/** DHIS2 is designed for requests of 10,000 values, and most proxies accept 4 MB. */
 const limitsAtFirst: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
 
 interface Pushing {
   dhis2: Dhis2
   options: ImportOptions
-  /** Of the view, and its rows page by page. */
+  /** The columns of the view, and its rows in pages. */
   columns: Rows['columns']
   pages: AsyncIterable<Rows>
   report: PushReport
   signal: AbortSignal
   limits?: ChunkLimits
-  patience?: Patience
+  policy?: RetryPolicy
 }
 
-interface Value extends Item {
+interface Value extends ValueItem {
   dataSet: DataSet | undefined
 }
 
 /**
- * Sends the rows of a view as data values. What was sent before is sent again without harm. Holds one page and one
- * chunk. Throws `DestinationProblem`, what the pages throw, or the signal's reason.
+ * Sends the rows of a view as data values. Safe to repeat. Keeps one page and one chunk in memory. Throws `DestinationProblem`, the
+ * errors of the pages, or the signal's reason.
  */
-export async function pushValues(pushing: Pushing): Promise<Pushed> {
-  const { dhis2, options, columns, pages, report, signal, patience = usual } = pushing
+export async function pushValues(pushing: Pushing): Promise<PushResult> {
+  const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing
   const places = fieldPlaces(columns)
   const limits = { ...(pushing.limits ?? limitsAtFirst) }
   const { log } = report
-  const asking = {
-    patience,
+  const retrying = {
+    policy,
     signal,
     waits: ({ message, code }: DestinationProblem, seconds: number) =>
       log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`),
   }
-  const system = await again(() => systemOf(dhis2, signal), asking)
+  const system = await retry(() => systemOf(dhis2, signal), retrying)
   if (!mayImport(system))
     throw new DestinationProblem(
       'PERMISSION_DENIED',
       `The user "${system.username}" of DHIS2 lacks the authority to import data values (F_DATAVALUE_ADD).`,
     )
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
-  // What the view says of data sets is not asked for.
+  // If the view has a column for data sets, its values are used.
   const grouped = system.release >= oneDataSetFrom && !places.places.has('dataSet')
-  const dataSetOf = grouped ? await again(() => dataSetsOf(dhis2, options, signal), asking) : undefined
+  const dataSetOf = grouped ? await retry(() => dataSetsOf(dhis2, options, signal), retrying) : undefined
   if (places.left.length > 0)
-    log('INFO', 'LOW', `Columns that mean nothing to DHIS2 are left out: ${places.left.slice(0, 20).join(', ')}.`)
+    log(
+      'INFO',
+      'LOW',
+      `These columns are not sent, because DHIS2 has no such fields: ${places.left.slice(0, 20).join(', ')}.`,
+    )
 
-  const pushed: Pushed = {
+  const pushed: PushResult = {
     rows: 0,
     sent: 0,
     bytes: 0,
@@ -77,12 +81,12 @@ export async function pushValues(pushing: Pushing): Promise<Pushed> {
     pushed.firstRejected ??= `row ${row.line}: ${row.reason}`
     report.reject(row)
   }
-  const tell = () => {
+  const reportTotals = () => {
     report.rejected(pushed.rejected)
     report.progress({ rowsRead: pushed.rows, bytesRead: pushed.bytes })
   }
 
-  const sent = (items: readonly Item[], summary: ImportSummary, bytes: number) => {
+  const sent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
     const { rows, rejected } = judged(summary, items, dhis2.words)
     for (const row of rows) reject(row)
     pushed.sent += items.length
@@ -90,12 +94,12 @@ export async function pushValues(pushing: Pushing): Promise<Pushed> {
     pushed.rejected += rejected
     for (const count of ['imported', 'updated', 'ignored', 'deleted'] as const) pushed[count] += summary[count]
     if (summary.status !== 'SUCCESS' && rows.length === 0)
-      pushed.warning ??= dhis2.words(summary.description ?? 'DHIS2 warns without saying of what.')
-    tell()
+      pushed.warning ??= dhis2.words(summary.description ?? 'DHIS2 gives a warning without a description.')
+    reportTotals()
   }
-  const sending = { dhis2, options, patience, limits, signal, log, sent }
+  const sending = { dhis2, options, policy, limits, signal, log, sent }
   const valueOf = reader(dataValues(places, columns), dataSetOf)
-  for await (const chunk of chunksOf(valuesOf(pages, { valueOf, pushed, reject, tell }), () => limits)) {
+  for await (const chunk of chunksOf(valuesOf(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
     signal.throwIfAborted()
     for (const items of Map.groupBy(chunk, ({ dataSet }) => dataSet?.id).values())
       await sendChunk(sending, items, items[0]!.dataSet)
@@ -103,16 +107,16 @@ export async function pushValues(pushing: Pushing): Promise<Pushed> {
   return pushed
 }
 
-interface Reading {
+interface ValueReader {
   valueOf: ReturnType<typeof reader>
-  pushed: Pushed
+  pushed: PushResult
   reject: PushReport['reject']
-  tell(): void
+  reportTotals(): void
 }
 
 async function* valuesOf(
   pages: AsyncIterable<Rows>,
-  { valueOf, pushed, reject, tell }: Reading,
+  { valueOf, pushed, reject, reportTotals }: ValueReader,
 ): AsyncGenerator<Value> {
   for await (const { rows } of pages) {
     for (const row of rows) {
@@ -125,7 +129,7 @@ async function* valuesOf(
         reject(value)
       }
     }
-    tell()
+    reportTotals()
   }
 }
 

@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { expressionOf } from '../expression.ts'
 import { nextRun } from '../next-run.ts'
 import type { Schedule } from '../schedule.ts'
-import { ticksDue } from '../ticks-due.ts'
+import { ticksDue } from '../next-run.ts'
 import { wallAt } from '../wall-clock.ts'
-import { nextRunInNewZone } from '../zone-change.ts'
+import { nextRunInNewZone } from '../follow-zones.ts'
 import { anyMoment, anyZone, minute } from './model.ts'
 
 const schedule = (changes: Partial<Schedule> = {}): Schedule => ({

@@ -1,4 +1,4 @@
-import { wholeWords } from '../../words-without.ts'
+import { wholeWords } from '../../redact-secrets.ts'
 import { SourceProblem } from '../source.ts'
 import type { DatabaseConfig } from './database-config.ts'
 import type { Engine, Explained, ProblemCode } from './session.ts'

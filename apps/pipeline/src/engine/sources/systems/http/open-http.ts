@@ -17,7 +17,7 @@ import {
   type Refusal,
   type Scene,
 } from './refusals.ts'
-import { wordsWithout } from '../../../words-without.ts'
+import { wordsWithout } from '../../../redact-secrets.ts'
 
 export interface HttpParts {
   fetch: Pick<GuardedFetch, 'fetch'>

@@ -9,7 +9,7 @@ import { exported } from '../fhir/export.ts'
 import { baseOf, type Connection } from '../http/connection.ts'
 import { openHttp } from '../http/open-http.ts'
 import { retryAfter } from '../http/patience.ts'
-import { wordsWithout } from '../../../words-without.ts'
+import { wordsWithout } from '../../../redact-secrets.ts'
 import { saidIn } from '../http/words.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-http-'))

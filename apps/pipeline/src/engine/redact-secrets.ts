@@ -1,0 +1,34 @@
+/**
+ * Returns a function that makes a server's text one line of at most 500 characters without the secrets, because servers repeat
+ * what they receive. It replaces whole words only: a replaced part of another word would reveal the secret.
+ */
+export function wordsWithout(secrets: readonly string[]): (text: string) => string {
+  const spellings = [...new Set(secrets.filter((secret) => secret.length > 2).flatMap(spellingsOf))]
+  spellings.sort((one, other) => other.length - one.length)
+  const pattern = spellings.length > 0 ? new RegExp(spellings.map((one) => wholeWords(one)).join('|'), 'gu') : undefined
+  return (text) =>
+    (pattern ? text.replace(pattern, '[redacted]') : text)
+      .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+      .trim()
+      .slice(0, 500)
+}
+
+/** Returns a pattern that matches a text only if no letter or digit precedes or follows it. */
+export function wholeWords(text: string): string {
+  const isWord = (sign: string | undefined) => sign !== undefined && /[\p{L}\p{N}_]/u.test(sign)
+  const [first, last] = [[...text][0], [...text].at(-1)]
+  return `${isWord(first) ? '(?<![\\p{L}\\p{N}_])' : ''}${RegExp.escape(text)}${isWord(last) ? '(?![\\p{L}\\p{N}_])' : ''}`
+}
+
+const spellingsOf = (secret: string): string[] => [
+  secret,
+  encodeURIComponent(secret),
+  new URLSearchParams({ a: secret }).toString().slice(2),
+  JSON.stringify(secret).slice(1, -1),
+  Buffer.from(secret).toString('base64'),
+]
+
+/** Returns the name and message of an error's cause without `secrets`; an empty object if it has no cause. */
+export function causeOf({ cause }: Error, secrets: readonly string[]): { cause?: string } {
+  return cause instanceof Error ? { cause: wordsWithout(secrets)(`${cause.name}: ${cause.message}`) } : {}
+}

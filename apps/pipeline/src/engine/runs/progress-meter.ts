@@ -1,0 +1,146 @@
+import type { Totals } from './heartbeat.ts'
+import type { RunLog } from './run-log.ts'
+
+/** Measures the progress of a load. Its `Totals` are computed when they are read. */
+export interface ProgressMeter extends Readonly<Totals> {
+  /** Sets the totals since this reading of the source started. */
+  progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
+  rejected(rows: number): void
+  /** Resets the counts because the source is read again. The percentage stays until it is exceeded. */
+  startOver(): void
+}
+
+/** Rates are those of the last ten seconds, sampled four times a second. In milliseconds. */
+const span = 10_000
+const step = 250
+/** Milliseconds of reading before the remaining time is estimated. */
+const leastSpan = 2_000
+
+/** Publication follows after everything is read, so a running load never shows 100 %. */
+const maxPercentageWhileRunning = 99.9
+
+interface Sample {
+  at: number
+  bytes: number
+  rows: number
+}
+
+/** `now` is a monotonic clock in milliseconds. */
+export function openMeter(now: () => number = () => performance.now()): ProgressMeter {
+  let counts = { bytesRead: 0, bytesTotal: null as number | null, rowsRead: 0, rowsRejected: 0 }
+  let samples: Sample[] = [{ at: now(), bytes: 0, rows: 0 }]
+  let highest: number | null = null
+
+  function sample(): void {
+    const at = now()
+    if (at - samples.at(-1)!.at < step) return
+    samples.push({ at, bytes: counts.bytesRead, rows: counts.rowsRead })
+    // Keep one older sample to compute the rate.
+    while (samples.length > 2 && samples[1]!.at <= at - span) samples.shift()
+  }
+
+  /** Per second. */
+  function rate(amount: 'bytes' | 'rows', current: number): number {
+    const { at, [amount]: before } = samples[0]!
+    const passed = now() - at
+    return passed < step ? 0 : ((current - before) / passed) * 1000
+  }
+
+  function percentage(): number | null {
+    const { bytesRead, bytesTotal } = counts
+    if (bytesTotal === null) return highest
+    const read = bytesTotal === 0 ? maxPercentageWhileRunning : Math.round((bytesRead / bytesTotal) * 1000) / 10
+    highest = Math.max(highest ?? 0, Math.min(maxPercentageWhileRunning, read))
+    return highest
+  }
+
+  return {
+    progress(totals) {
+      counts = { ...counts, ...totals }
+      sample()
+    },
+    rejected: (rows) => void (counts.rowsRejected = rows),
+    startOver() {
+      percentage()
+      counts = { ...counts, bytesRead: 0, rowsRead: 0, rowsRejected: 0 }
+      samples = [{ at: now(), bytes: 0, rows: 0 }]
+    },
+    get bytesRead() {
+      return counts.bytesRead
+    },
+    get bytesTotal() {
+      return counts.bytesTotal
+    },
+    get rowsRead() {
+      return counts.rowsRead
+    },
+    get rowsRejected() {
+      return counts.rowsRejected
+    },
+    get percentage() {
+      return percentage()
+    },
+    get rowsPerSecond() {
+      return rate('rows', counts.rowsRead)
+    },
+    get bytesPerSecond() {
+      return rate('bytes', counts.bytesRead)
+    },
+    get secondsLeft() {
+      const left = (counts.bytesTotal ?? 0) - counts.bytesRead
+      const perSecond = rate('bytes', counts.bytesRead)
+      const known = left > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
+      return known ? left / perSecond : null
+    },
+  }
+}
+
+/** Milliseconds between two progress lines. */
+const logIntervalMs = 10_000
+
+/**
+ * Logs the progress of a load every ten seconds. After ten minutes the interval grows with the duration, so that a day makes some
+ * hundred lines. Disposing it stops the timer.
+ */
+export function logProgress(
+  totals: Readonly<Totals>,
+  log: Pick<RunLog, 'write'>,
+  every: number = logIntervalMs,
+): Disposable {
+  const startedAt = performance.now()
+  let timer: NodeJS.Timeout
+  const schedule = (): void => {
+    timer = setTimeout(writeLine, Math.max(every, (performance.now() - startedAt) / 60))
+  }
+  const writeLine = (): void => {
+    log.write('INFO', 'LOW', describeProgress(totals))
+    schedule()
+  }
+  schedule()
+  return { [Symbol.dispose]: () => clearTimeout(timer) }
+}
+
+/** `Read 512 MB of 1,024 MB (50 %), 3,800,000 rows: 128 MB/s, 950,000 rows/s, 4 seconds to go.` */
+export function describeProgress(totals: Readonly<Totals>): string {
+  const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
+    totals
+  const of = bytesTotal === null ? '' : ` of ${megabytes(bytesTotal)}`
+  const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
+  const aside = rowsRejected === 0 ? '' : `, ${count(rowsRejected)} of them rejected`
+  const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} to go`
+  const rates = `${megabytes(bytesPerSecond)}/s, ${count(rowsPerSecond)} rows/s`
+  return `Read ${megabytes(bytesRead)}${of}${share}, ${count(rowsRead)} rows${aside}: ${rates}${left}.`
+}
+
+const count = (amount: number): string => Math.round(amount).toLocaleString('en')
+
+function megabytes(bytes: number): string {
+  const amount = bytes / 1_000_000
+  return `${amount.toLocaleString('en', { maximumFractionDigits: amount < 10 ? 1 : 0 })} MB`
+}
+
+function duration(seconds: number): string {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} seconds`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 90 ? `${minutes} minutes` : `${(minutes / 60).toFixed(1)} hours`
+}

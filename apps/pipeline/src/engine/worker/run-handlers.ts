@@ -1,0 +1,49 @@
+import type { RunAction, RunnableKind } from '../runs/runnable.ts'
+import { pipelineHandler } from './load-pipeline.ts'
+import { destinationHandler } from './push-destination.ts'
+import { checkGroupHandler } from './run-check-group.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
+import type { Claim } from '../runs/claim.ts'
+import { finishRun } from '../run-lifecycle/finish-run.ts'
+import { refreshView } from '../views/refresh.ts'
+
+/** Refreshes a materialised view, or reads a plain one to check it. Safe to repeat. */
+async function refresh({ db, warehouses }: RunContext, { claim, log, signal }: RunAttempt): Promise<RunSuccess> {
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to refresh "${claim.subject.name}".`)
+  const warehouse = await warehouses.open(claim.client)
+  const say = (line: string) => log.write('WARN', 'MEDIUM', line)
+  const { message, pending, rows, bytes } = await refreshView(db, warehouse, claim.subject.id, { signal, say })
+  return { state: pending ? 'WARNING' : 'OK', message, rowsWritten: rows, bytesWritten: bytes, rowsRejected: 0 }
+}
+
+const viewHandler: RunHandler = { run: refresh }
+
+/** The handler of each kind of object. Workflows have none: their runs continue when the runs of their jobs end. */
+export const runHandlers: Partial<Record<RunnableKind, RunHandler>> = {
+  DATA_PIPELINE: pipelineHandler,
+  DATA_QUALITY_CHECK_GROUP: checkGroupHandler,
+  DESTINATION: destinationHandler,
+  VIEW: viewHandler,
+}
+
+type RecoveryContext = Pick<RunContext, 'db' | 'queue' | 'warehouses'>
+
+export function recoverPublishedRun(context: RecoveryContext, claim: Claim): Promise<RunSuccess | undefined> {
+  return runHandlers[claim.subject.kind]?.recover?.(context, claim) ?? Promise.resolve(undefined)
+}
+
+/** Finishes a run that was cancelled while a worker was committing its rows: the warehouse's ledger decides. */
+export async function recoverCancelledRun(context: RecoveryContext, uid: string): Promise<void> {
+  const run = await context.db
+    .selectFrom('runs as r')
+    .innerJoin('runnables as s', 's.id', 'r.runnable_id')
+    .select(['r.id', 'r.uid', 'r.client', 'r.attempt', 'r.action', 'r.rows_rejected as rowsRejected', 's.kind'])
+    .where('r.uid', '=', uid)
+    .where('r.state', '=', 'CANCELLED')
+    .where('r.attempt', '>', 0)
+    .executeTakeFirst()
+  const success =
+    run &&
+    (await runHandlers[run.kind as RunnableKind]?.recover?.(context, { ...run, action: run.action as RunAction }))
+  if (success) await finishRun(context, run, success)
+}
