@@ -60,7 +60,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     ...pipeline,
     reset: reset as PipelineToLoad['reset'],
     schemaChanges: schemaChanges as SchemaChanges,
-    sqlStatements: (transformation as { sqlStatements?: Sql[] }).sqlStatements ?? [],
+    sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
   }
 }
 
