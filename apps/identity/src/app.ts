@@ -1,5 +1,5 @@
-import { Router, type Express } from 'express'
-import { sql, type Kysely } from 'kysely'
+import { type Express, Router } from 'express'
+import { type Kysely, sql } from 'kysely'
 import { authenticator, door, guardedFetch, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
@@ -13,12 +13,12 @@ import { pageRoutes } from './page-routes/routes.ts'
 import { federatedProblemPages } from './api/auth/federated-problem-pages.ts'
 import { translate } from './problems.ts'
 import { publicAddress } from './public-address.ts'
-import { publishedKeys } from './published-keys.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
-import { signingKeys } from './sign-in/keys.ts'
-import { signingInTogether } from './sign-in/together.ts'
-import { demandStill } from './sign-in/still.ts'
+import { type SigningKeys, signingKeys } from './sign-in/keys.ts'
+import { signingInTogether } from './sign-in/open-at-once.ts'
+import { demandStill } from './sign-in/standing.ts'
 import { standingOf } from './sign-in/standing.ts'
+import { storedKeys } from './sign-in/keys.ts'
 
 interface Parts {
   db: Kysely<DB>
@@ -66,4 +66,19 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     }),
     run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, more, work),
   })
+}
+
+/**
+ * `/.well-known/jwks.json`: what anybody checks our tokens with. Read anew each time, so that a key that was withdrawn is
+ * not handed out again; what is remembered is the answer only while the database is down.
+ */
+function publishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
+  const routes = Router()
+  routes.get('/.well-known/jwks.json', async (_request, response) => {
+    const remembered = await keys.published()
+    const now = await storedKeys(db).catch(() => [])
+    const set = now.length > 0 ? { keys: now.map(({ public_jwk }) => public_jwk) } : remembered
+    response.set('Cache-Control', 'public, max-age=300').json(set)
+  })
+  return routes
 }

@@ -6,7 +6,7 @@ import type { DB } from '../src/database.ts'
 import { createFirstAdmin, hasUsers, readablePassword } from '../src/first-admin.ts'
 import { keepHouseOnce } from '../src/housekeeping.ts'
 import { demandMigrated, migrationsFolder } from '../src/migrations.ts'
-import { isCommonPassword } from '../src/sign-in/common-passwords.ts'
+import { isCommonPassword } from '../src/sign-in/password.ts'
 import { signingKeys } from '../src/sign-in/keys.ts'
 
 let database: TestDatabase

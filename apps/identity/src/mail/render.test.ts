@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { mentionable } from './mentionable.ts'
+import { mentionable } from './texts.ts'
 import { isMailable, mailableAddress, render, sender, smtpUrl } from '@sluice/mail'
 
 describe('a letter', () => {

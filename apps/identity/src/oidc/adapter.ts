@@ -1,13 +1,11 @@
-import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Adapter, type AdapterPayload, Provider, errors } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { goesOn } from '../sign-in/sessions.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
 import { inTurns } from './in-turns.ts'
-import { payloadOf, storedPayload } from './payloads.ts'
-import { noteUsed } from './used.ts'
 import { secretHash } from '../secret-hash.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
@@ -101,4 +99,43 @@ function sessionOf(model: string, { accountId, sessionUid, uid, session }: Adapt
   if (accountId !== undefined && model !== 'Interaction' && !isUid(found ?? ''))
     throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
   return found && isUid(found) ? found : undefined
+}
+
+/** Whose code or token it was that a request showed again. By the request: oidc-provider forgets it before it says so. */
+const users = new WeakMap<object, string>()
+
+function noteUsed(user: string | undefined): void {
+  const { ctx } = Provider
+  if (ctx && user !== undefined) users.set(ctx, user)
+}
+
+export const userOfUsed = (ctx: object): string | undefined => users.get(ctx)
+
+/** JSON of a payload, without what could be used by whoever reads the database: the id itself, and the browser's session. */
+function storedPayload(model: string, id: string, payload: AdapterPayload): string {
+  const { jti: _jti, ...rest } = payload
+  const stored: Record<string, unknown> = model === 'Interaction' ? withoutIds(rest, id) : rest
+  const text = JSON.stringify(stored)
+  if (text.includes(String.raw`\u0000`) || !text.isWellFormed())
+    throw new errors.InvalidRequest('a parameter holds a NUL character')
+  return text
+}
+
+/** A stored payload as it was. */
+function payloadOf(model: string, id: string, stored: AdapterPayload): AdapterPayload {
+  const payload = { ...stored, ...(id && { jti: id }) }
+  return model === 'Interaction' ? { ...payload, returnTo: `${stored.returnTo}${id}` } : payload
+}
+
+function withoutIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
+  const { cookie: _cookie, ...about } = (session ?? {}) as { cookie?: string }
+  return { ...rest, returnTo: returnTo?.slice(0, -id.length), ...(session && { session: about }) }
+}
+
+/** Does somebody sign in to an application on the page of this name just now? */
+export async function isOpenInteraction(db: Kysely<DB>, interaction: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from oidc_models
+    where model = 'Interaction' and id_hash = ${secretHash(interaction)} and expires_at > now()`.execute(db)
+  return rows.length > 0
 }

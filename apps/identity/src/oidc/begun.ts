@@ -1,6 +1,11 @@
 import type { RequestHandler } from 'express'
 import { problems } from '@sluice/http'
 import { prefixOf } from '../sign-in/addresses.ts'
+import { html } from '../pages/html.ts'
+import { languageOf, textsIn } from '../pages/language.ts'
+import { messagePage } from '../pages/message-page.ts'
+import { sendPage } from '../pages/send-page.ts'
+import { refusalIn } from './refusals.ts'
 
 interface Limit {
   /** Sign-ins that a network may begin and not end within the time. */
@@ -58,3 +63,45 @@ export function begunSignIns({ most = 300, within = 600_000 }: Limit = {}): Requ
     next()
   }
 }
+
+/** Bytes. The provider's own limit is 56 KiB; anybody may send a form here. */
+const mostBytes = 16_384
+
+/**
+ * Refuses a form that is compressed, longer than 16 KiB, or of unknown length, before it is read. Answers as RFC 6749 has it: the
+ * address is one of OAuth.
+ */
+export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
+  const refuse = (status: number, error_description: string) =>
+    response.status(status).set('Cache-Control', 'no-store').json({ error: 'invalid_request', error_description })
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') return refuse(415, 'the body must not be compressed')
+  if (headers['transfer-encoding'] !== undefined) return refuse(411, 'the body needs a Content-Length')
+  if (Number(headers['content-length'] ?? 0) > mostBytes)
+    return refuse(413, `the body has more than ${mostBytes} bytes`)
+  next()
+}
+
+/** Bytes: what comes in `state` and the like is kept with a sign-in, and nobody needs to be known to begin one. */
+const mostEach = 2048
+/** An ID token is signed by us, and holds names of any length that we let people have. */
+const mostOf = new Map([['id_token_hint', 4096]])
+const mostTogether = 8192
+
+/** Refuses, with a page, requests whose parameters are longer than any application has use for. */
+export const shortParameters =
+  (prefix: string): RequestHandler =>
+  (request, response, next) => {
+    const [, query = ''] = request.originalUrl.split(/\?(.*)/s)
+    const tooLong = query.length > mostTogether ? 'the query' : longOne(new URLSearchParams(query))
+    if (tooLong === undefined) return next()
+    const language = languageOf(request)
+    const texts = textsIn(language)
+    const technical = `invalid_request: ${tooLong} is too long`
+    const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
+    const words = refusalIn(texts, 'invalid_request')
+    sendPage(response, 400, messagePage({ prefix, language, ...words, note, status: 'problem' }))
+  }
+
+const longOne = (parameters: URLSearchParams): string | undefined =>
+  [...parameters].find(([name, value]) => Buffer.byteLength(value) > (mostOf.get(name) ?? mostEach))?.[0].slice(0, 50)

@@ -1,15 +1,14 @@
 import { createHmac } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
-import { interactionPolicy, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Client, type Configuration, type KoaContextWithOIDC, interactionPolicy } from 'oidc-provider'
 import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import { claims, findAccount } from './accounts.ts'
 import { oidcAdapter } from './adapter.ts'
-import { addresses } from './addresses.ts'
-import { extraMetadata, type ExtraMetadata } from './clients.ts'
+import { type ExtraMetadata, extraMetadata } from './clients.ts'
 import { loadExistingGrant } from './consents.ts'
 import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
 import { ourApiAsResource } from './our-api.ts'
@@ -131,3 +130,26 @@ function policy(): interactionPolicy.DefaultPolicy {
     )
   return prompts
 }
+
+/** Where the OpenID Provider answers: paths below the public address. */
+export const addresses = {
+  authorization: '/oidc/auth',
+  token: '/oidc/token',
+  userinfo: '/oidc/me',
+  revocation: '/oidc/token/revocation',
+  introspection: '/oidc/token/introspection',
+  end_session: '/oidc/session/end',
+} as const
+
+/**
+ * All of them, spelled as they are. oidc-provider also answers in other cases and with a slash at the end, where what stands
+ * before it by the address, limits above all, would not be asked.
+ */
+export const answered = [
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  ...Object.values(addresses),
+  `${addresses.authorization}/:uid`,
+  `${addresses.end_session}/confirm`,
+  `${addresses.end_session}/success`,
+]

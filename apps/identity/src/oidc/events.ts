@@ -6,7 +6,7 @@ import type { AuditTally } from './audit-tally.ts'
 import type { ProviderParts } from './configuration.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { unsupported } from './introspect-jwt.ts'
-import { userOfUsed } from './used.ts'
+import { userOfUsed } from './adapter.ts'
 
 interface Parts extends Pick<ProviderParts, 'db'> {
   logger: Logger

@@ -1,4 +1,4 @@
-import { Router, type Request, type RequestHandler, type Response } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
 import type Provider from 'oidc-provider'
@@ -8,14 +8,14 @@ import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
-import { addresses, answered } from './addresses.ts'
-import { auditTally, type AuditTally } from './audit-tally.ts'
-import { begunSignIns } from './begun.ts'
+import { addresses, answered } from './configuration.ts'
+import { type AuditTally, auditTally } from './audit-tally.ts'
+import { begunSignIns, limitFormBody, shortParameters } from './begun.ts'
 import { interactionRoutes } from './interactions.ts'
-import { limitFormBody } from './limit-form-body.ts'
 import { makeProvider, refusalOf } from './provider.ts'
-import { asPublished } from './request.ts'
-import { shortParameters } from './short-parameters.ts'
+import { problems } from '@sluice/http'
+import { formDeadline } from '../pages/forms.ts'
+import { pagePolicy } from '../pages/send-page.ts'
 
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
@@ -66,3 +66,21 @@ const knowing =
     response.locals.prefix = prefix
     next()
   }
+
+/**
+ * Makes a request look as it does at our public address. oidc-provider writes addresses into its answers from Host and
+ * X-Forwarded headers; whatever a peer says there, or by which name another service calls us, it must be the one.
+ */
+function asPublished(publicUrl: string): RequestHandler {
+  const { host, protocol } = new URL(publicUrl)
+  const inTime = formDeadline()
+  return (request, response, next) => {
+    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address holds a NUL character.')
+    delete request.headers['x-forwarded-host']
+    request.headers.host = host
+    request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    // To `script-src`, oidc-provider adds the hash of the one script that it has where a form is to send itself.
+    response.set('Content-Security-Policy', `${pagePolicy()}; script-src 'self'`)
+    inTime(request, response, next)
+  }
+}

@@ -3,11 +3,11 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { html } from '../pages/html.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
-import { signedOutPage, signOutPage } from '../pages/sign-out-pages.ts'
+import { signOutPage, signedOutPage } from '../pages/sign-out-pages.ts'
 import { publicAddress } from '../public-address.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { refusalIn } from './refusals.ts'
-import { showPage } from './show-page.ts'
+import { pageHeaders } from '../pages/send-page.ts'
 
 /** For whom a page is, and in whose name: that of the application's client, once it is known. */
 function factsOf({ req, oidc }: KoaContextWithOIDC) {
@@ -61,4 +61,14 @@ export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<
   const [uri] = client?.redirectUris ?? []
   const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
   showPage(ctx, signedOutPage({ ...factsOf(ctx), ...(application && { application }) }))
+}
+
+/**
+ * Shows a page of ours where oidc-provider answers: as `sendPage` does, but through its context, because cookies follow.
+ * `formAction`: the origins that a form's answer may lead on to.
+ */
+function showPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
+  ctx.set(pageHeaders(formAction))
+  ctx.type = 'html'
+  ctx.body = page
 }

@@ -1,6 +1,7 @@
 import type { Context, Next } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { isUnavailable } from '@sluice/database'
+import { problems } from '@sluice/http'
 
 const code = 'temporarily_unavailable'
 const text = 'a part of this service is down or busy: try again soon'
@@ -36,3 +37,32 @@ function ledBack(location: string): string {
   url.searchParams.set('error_description', text)
   return url.href
 }
+
+/** Sees to what oidc-provider leaves open: where it is mounted, and what it has no answer to. */
+export const unknownAddresses = (base: string) =>
+  async function answer(ctx: Context, next: Next): Promise<void> {
+    ctx['mountPath'] = base
+    await next()
+    if (ctx.status !== 404 || ctx.body) return
+    const requestId = ctx.response.get('x-request-id')
+    ctx.body = JSON.stringify(problems.notFound('address').document(ctx.path.slice(0, 2000), requestId))
+    ctx.status = 404
+    ctx.type = 'application/problem+json'
+  }
+
+/**
+ * Leaves the query as the one way back to an application. The others that oidc-provider has would answer its own page with
+ * a script in it (form_post), or are for flows that end with tokens in the address (fragment).
+ */
+export function answerByQuery(provider: Provider): void {
+  provider.use(async (ctx: Context, next: Next) => {
+    const { response_mode: mode } = ctx.query
+    // oidc-provider knows none by this name, says so to the application, and answers by query.
+    if (mode !== undefined && mode !== 'query') ctx.query = { ...ctx.query, response_mode: 'unsupported' }
+    await next()
+    if (isDiscovery(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }
+  })
+}
+
+const isDiscovery = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && 'response_modes_supported' in body

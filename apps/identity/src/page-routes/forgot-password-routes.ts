@@ -1,5 +1,5 @@
 import { Router, type Request, type Response } from 'express'
-import { forgotPassword } from '../api/auth/forgot-password.ts'
+import { forgotPassword } from '../api/auth/link-operations.ts'
 import { forgotPasswordPage } from '../pages/forgot-password-page.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf, textsIn } from '../pages/language.ts'

@@ -1,15 +1,20 @@
-import { Router, type Request, type Response } from 'express'
-import type { LinkContext } from '../api/auth/link-context.ts'
+import { type Request, type Response, Router } from 'express'
+import type { LinkContext } from '../api/auth/link-operations.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
-import { linkOf, refusedField, sendLinkEnded } from '../pages/links.ts'
-import type { NewPasswordFacts } from '../pages/new-password-page.ts'
-import { wrongWith, type WrongPassword } from '../pages/new-password.ts'
-import { rememberOrganisation } from '../pages/organisation-cookie.ts'
+import { type NewPasswordFacts, type WrongPassword, newPasswordPage, wrongWith } from '../pages/new-password-page.ts'
+import { rememberOrganisation, rememberedOrganisation } from '../pages/organisation-cookie.ts'
 import { sendPage } from '../pages/send-page.ts'
-import type { FoundLink, LinkPurpose } from '../sign-in/links.ts'
+import { type FoundLink, type LinkPurpose, findLink } from '../sign-in/links.ts'
 import { weaknessOf } from '../sign-in/password.ts'
 import type { Pages } from './routes.ts'
+import { Problem } from '@sluice/http'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { messagePage } from '../pages/message-page.ts'
+import { resetPassword } from '../api/auth/link-operations.ts'
+import { acceptInvitation } from '../api/auth/link-operations.ts'
+import { joinPage } from '../pages/join-page.ts'
 
 type User = FoundLink['user']
 
@@ -85,3 +90,66 @@ export function linkRoutes(
 }
 
 type Shown = FoundLink & { token: string }
+
+/** Whom the token of a request is for. Looking does not use it up: mail programs look at links before people do. */
+async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
+  if (typeof token !== 'string' || !/^[\w-]{20,200}$/.test(token)) return undefined
+  return findLink(db, token, purpose)
+}
+
+/** One page for links that were used, have expired, or never were: which of them, nobody is told. */
+function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
+  const language = languageOf(request)
+  const words = textsIn(language).link
+  const facts = {
+    prefix,
+    language,
+    organisation: rememberedOrganisation(request),
+    title: words.title,
+    status: 'problem',
+  } as const
+  const page =
+    purpose === 'INVITATION'
+      ? messagePage({ ...facts, text: words.invitation })
+      : messagePage({
+          ...facts,
+          text: words.reset,
+          link: { href: `${prefix}/account/forgot-password`, label: words.again },
+        })
+  sendPage(response, 404, page)
+}
+
+/** Which field a rule refused, if it is that. */
+function refusedField(error: unknown): string | undefined {
+  return error instanceof Problem && error.status === 422 ? error.errors?.[0]?.pointer.slice(1) : undefined
+}
+
+/** GET shows the form for a new password to whoever has a link, POST changes it. */
+export const passwordRoutes = (pages: Pages): Router =>
+  linkRoutes(
+    {
+      purpose: 'PASSWORD_RESET',
+      action: '/account/password',
+      operation: 'auth.resetPassword',
+      asksPassword: () => true,
+      page: (facts) => newPasswordPage({ ...facts, purpose: 'reset' }),
+      use: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
+      done: () => '/account/password-changed',
+    },
+    pages,
+  )
+
+/** GET shows an invitation, POST accepts it: with a password, or with nothing but a click where sign-in is elsewhere. */
+export const invitationRoutes = (pages: Pages): Router =>
+  linkRoutes(
+    {
+      purpose: 'INVITATION',
+      action: '/account/invitation',
+      operation: 'auth.acceptInvitation',
+      asksPassword: ({ ssoAuth }) => !ssoAuth,
+      page: (facts, { ssoAuth }) => (ssoAuth ? joinPage(facts) : newPasswordPage({ ...facts, purpose: 'invitation' })),
+      use: acceptInvitation,
+      done: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
+    },
+    pages,
+  )

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { hashing } from './hashing-queue.ts'
-import { inCompany } from './in-company.ts'
 
 /** So many passwords that wait to be checked are no crowd yet. */
 const calm = 3
@@ -20,3 +19,54 @@ export const inCrowd = <Asked, Answer>(
     // An error of the statement: it was undone. What ends a connection (57P; a pooler says 08) or is no answer leaves that open.
     refused: (error) => error instanceof pg.DatabaseError && !/^(57P|08)/.test(error.code ?? ''),
   })
+
+/**
+ * Asks one question for several who come while there is no hurry, and for one alone otherwise. A group whose question is
+ * refused as a whole, so that nothing of it happened, is asked one by one: what is wrong with one of them fails no other.
+ */
+export function inCompany<Asked, Answer>({
+  most,
+  patience,
+  hurried,
+  ask,
+  refused,
+}: {
+  /** How many share a question at most. */
+  most: number
+  /** Milliseconds that the first of a group waits for the others. */
+  patience: number
+  /** Is nobody to wait for company? Asked when somebody comes; those who wait go along with them. */
+  hurried(): boolean
+  /** Answers in the order of those who ask. */
+  ask(all: readonly Asked[]): Promise<readonly Answer[]> | readonly Answer[]
+  /** Says an error that nothing of the question happened? */
+  refused(error: unknown): boolean
+}): (asked: Asked) => Promise<Answer> {
+  type Waiting = { asked: Asked } & PromiseWithResolvers<Answer>
+  let group: Waiting[] = []
+  let timer: NodeJS.Timeout | undefined
+
+  const go = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    const all = group
+    group = []
+    void answer(all)
+  }
+  const answer = async (all: readonly Waiting[]): Promise<void> => {
+    try {
+      const answers = await ask(all.map(({ asked }) => asked))
+      for (const [at, { resolve }] of all.entries()) resolve(answers[at]!)
+    } catch (error) {
+      if (all.length > 1 && refused(error)) for (const one of all) void answer([one])
+      else for (const { reject } of all) reject(error)
+    }
+  }
+  return (asked) => {
+    const waiting = { asked, ...Promise.withResolvers<Answer>() }
+    group.push(waiting)
+    if (group.length >= most || hurried()) go()
+    else timer ??= setTimeout(go, patience)
+    return waiting.promise
+  }
+}

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { addKey, changingKeys, storedKeys, type StoredKey } from './stored-keys.ts'
+import { addKey, changingKeys, storedKeys, type StoredKey } from './keys.ts'
 
 export interface KeyRotation {
   ring: KeyRing

@@ -1,12 +1,13 @@
-import { sql, type Kysely } from 'kysely'
-import { auditingEach, prepared, type AuditFacts } from '@sluice/database'
+import { type Kysely, sql } from 'kysely'
+import { type AuditFacts, auditingEach, prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { secretHash } from '../secret-hash.ts'
 import { prefixOf } from './addresses.ts'
 import { inCrowd } from './in-crowd.ts'
 import { refreshTokensKept } from './refresh-tokens.ts'
 import type { SessionLives } from './sessions.ts'
-import { triesForgiven, type Attempt } from './throttle.ts'
+import { type Attempt, triesForgiven } from './throttle.ts'
+import { countingTries } from './admit.ts'
 
 /** A sign-in whose password was right. */
 interface Opening {
@@ -88,3 +89,11 @@ async function openAll(
   const byToken = new Map(rows.map(({ token_hash, ...opened }) => [token_hash.toString('base64url'), opened]))
   return hashes.map((hash) => byToken.get(hash.toString('base64url')))
 }
+
+/** What sign-ins that come in a crowd do in statements that they share. */
+export type Together = ReturnType<typeof signingInTogether>
+
+export const signingInTogether = (db: Kysely<DB>, lives: SessionLives) => ({
+  count: countingTries(db),
+  open: openingAtOnce(db, lives),
+})

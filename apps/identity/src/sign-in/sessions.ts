@@ -1,6 +1,6 @@
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import { type Kysely, type RawBuilder, type SqlBool, type Transaction, sql } from 'kysely'
 import type { Role } from '@sluice/contracts'
-import { prepared } from '@sluice/database'
+import { prepared, recordAudit } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { inBatches } from '../housekeeping/in-batches.ts'
@@ -141,4 +141,33 @@ async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReaso
   const { numAffectedRows } = await sql`
     update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)
+}
+
+interface Unused {
+  session: { uid: string }
+  user: { uid: string; client: string }
+}
+
+/** What an audit row says of the request that a sign-in failed in. */
+export interface EndFacts {
+  requestId: string
+  address: string
+}
+
+/** Ends a session that was opened at a sign-in that led nowhere. The audit says why. */
+export async function endUnused(
+  trx: Transaction<DB>,
+  { session, user }: Unused,
+  outcome: string,
+  facts: EndFacts,
+): Promise<void> {
+  await endSession(trx, session.uid, 'SIGNED_OUT')
+  await recordAudit(trx, {
+    operation: 'oidc.endSession',
+    actor: user.uid,
+    client: user.client,
+    object: session.uid,
+    details: { outcome },
+    ...facts,
+  })
 }

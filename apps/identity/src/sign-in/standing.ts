@@ -1,9 +1,149 @@
-import type { Kysely } from 'kysely'
-import type { Credential, Standing } from '@sluice/contracts'
+import { type Kysely, type Transaction, sql } from 'kysely'
+import {
+  type Client,
+  type Credential,
+  type GrantType,
+  type Role,
+  type Standing,
+  type UserStatus,
+  roleScopes,
+  rolesWithin,
+} from '@sluice/contracts'
 import type { DB } from '../database.ts'
-import { apiTokenStanding } from './standing/api-token.ts'
-import { applicationStanding } from './standing/application.ts'
-import { sessionStanding } from './standing/session.ts'
+import { effectiveRoles } from '../access.ts'
+import { prepared } from '@sluice/database'
+import { goesOn } from './sessions.ts'
+import { isUid } from '../uid.ts'
+import { apiTokenIsUsable, storedHash } from './api-tokens.ts'
+import { type Caller, isStill, problems } from '@sluice/http'
+
+interface Row {
+  uid: string
+  sso_client_id: string
+  client_name: string
+  scopes: string[]
+  grant_types: GrantType[]
+  token_valid_after: Date
+  client: string
+  client_code: string
+  organisation: string
+  disabled: boolean
+  domain: Client['domain']
+  manager_enabled: boolean
+  routes_enabled: boolean
+  pipelines_enabled: boolean
+  time_zone: string | null
+}
+
+/** An application that acts for itself: with the roles among its scopes, in its own client. */
+async function applicationStanding(db: Kysely<DB>, { id }: Credential): Promise<Standing | undefined> {
+  const { rows } = await sql<Row>`
+    ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
+      c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
+      c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
+    from sso_client_configs a join clients c on c.uid = a.client
+    where a.sso_client_id = ${id}`.execute(db)
+  const row = rows[0]
+  return (
+    row && {
+      kind: 'application',
+      id: row.uid,
+      username: row.sso_client_id,
+      name: row.client_name,
+      status: 'ACTIVE',
+      tokenValidAfter: row.token_valid_after.toISOString(),
+      open: row.grant_types.includes('client_credentials'),
+      ...effectiveRoles(roleScopes(row.scopes), row),
+      userGroups: [],
+      client: {
+        id: row.client,
+        code: row.client_code,
+        name: row.organisation,
+        disabled: row.disabled,
+        domain: row.domain,
+        pipelinesEnabled: row.pipelines_enabled,
+        timeZone: row.time_zone ?? 'UTC',
+      },
+    }
+  )
+}
+
+interface TokenStanding extends UserStanding {
+  key: number
+  token_roles: Role[]
+  note_use: boolean
+}
+
+/** A user's API token: for the user's own client, with those of its roles that the user still holds. */
+async function apiTokenStanding(db: Kysely<DB>, { id: hash }: Credential): Promise<Standing | undefined> {
+  const { rows } = await sql<TokenStanding>`
+    select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
+      t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as note_use
+    from api_tokens t
+    join users u on u.id = t.user_id
+    join clients own on own.uid = u.client
+    join clients c on c.uid = u.client
+    where t.token_hash = ${storedHash(hash)}`.execute(db)
+  const row = rows[0]
+  if (!row) return undefined
+  if (row.open && row.note_use) await noteUse(db, row.key)
+  return standingOfUser('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
+}
+
+/** Once a minute, however often it is used and by how many processes at once. */
+async function noteUse(db: Kysely<DB>, key: number): Promise<void> {
+  await sql`
+    update api_tokens set last_used_at = now()
+    where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
+}
+
+/** A user and one of their sessions. They act for the session's client. */
+async function sessionStanding(
+  db: Kysely<DB>,
+  { id: user, session = '', application }: Credential,
+): Promise<Standing | undefined> {
+  if (!isUid(user) || !isUid(session)) return undefined
+  if (application !== undefined) return standingInApplication(db, { user, session, application })
+  const { rows } = await sql<UserStanding>`
+    ${prepared('session-standing')} select ${userColumns}, coalesce(${goesOn}, false) as open
+    from users u
+    join clients own on own.uid = u.client
+    left join sessions s on s.user_id = u.id and s.uid = ${session}
+    join clients c on c.uid = coalesce(s.client, u.client)
+    where u.uid = ${user}`.execute(db)
+  return rows[0] && standingOfUser('session', rows[0])
+}
+
+interface ApplicationRow extends UserStanding {
+  /** What the application may have now and its user said yes to. */
+  scopes: Role[]
+}
+
+/**
+ * The same in an application of the user's client, as long as the application exists and its user consents. It always acts
+ * for the user's own client: only the session itself follows a switch of the client.
+ */
+async function standingInApplication(
+  db: Kysely<DB>,
+  { user, session, application }: { user: string; session: string; application: string },
+): Promise<Standing | undefined> {
+  const { rows } = await sql<ApplicationRow>`
+    ${prepared('session-standing-in-application')} select ${userColumns},
+      coalesce(${goesOn} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
+      array(select unnest(a.scopes) intersect select unnest(k.scopes)) as scopes
+    from users u
+    join clients own on own.uid = u.client
+    left join sessions s on s.user_id = u.id and s.uid = ${session}
+    join clients c on c.uid = u.client
+    left join sso_client_configs a on a.sso_client_id = ${application} and a.client = u.client
+    left join application_consents k on k.user_id = u.id and k.sso_client_config_id = a.id
+    where u.uid = ${user}`.execute(db)
+  const [row] = rows
+  if (!row) return undefined
+  const { roles, dormantRoles = [], ...standing } = standingOfUser('session', row)
+  const within = (held: Role[]) => rolesWithin(held, row.scopes.join(' '))
+  return { ...standing, roles: within(roles), dormantRoles: within(dormantRoles) }
+}
 
 type Found = (db: Kysely<DB>, credential: Credential) => Promise<Standing | undefined>
 
@@ -16,3 +156,66 @@ const byKind: Record<Credential['kind'], Found> = {
 
 /** Who comes with a credential, and what is known of them at this moment. Undefined: there is none such. */
 export const standingOf: Found = (db, credential) => byKind[credential.kind](db, credential)
+
+export interface UserStanding {
+  id: string
+  username: string
+  name: string
+  status: UserStatus
+  token_valid_after: Date
+  open: boolean
+  roles: Role[]
+  user_groups: string[]
+  client: string
+  client_code: string
+  client_name: string
+  disabled: boolean
+  domain: Client['domain']
+  manager_enabled: boolean
+  routes_enabled: boolean
+  pipelines_enabled: boolean
+  time_zone: string | null
+}
+
+/** What is asked of a user `u` of the client `own` who acts for the client `c`; `open` comes from what they come with. */
+export const userColumns = sql`
+  u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
+  array(
+    select g.uid from user_group_members m join user_groups g on g.id = m.user_group_id
+    where m.user_id = u.id order by g.id limit 1000
+  )::text[] as user_groups,
+  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
+  c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
+
+export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Standing => ({
+  kind,
+  id: row.id,
+  username: row.username,
+  name: row.name,
+  status: row.status,
+  tokenValidAfter: row.token_valid_after.toISOString(),
+  open: row.open,
+  ...effectiveRoles(row.roles, row),
+  userGroups: row.user_groups,
+  client: {
+    id: row.client,
+    code: row.client_code,
+    name: row.client_name,
+    disabled: row.disabled,
+    domain: row.domain,
+    pipelinesEnabled: row.pipelines_enabled,
+    timeZone: row.time_zone ?? 'UTC',
+  },
+})
+
+/**
+ * Locks the caller's user, or their application, until the transaction ends, and looks again who they are: whoever was shut
+ * out, demoted or signed out since the request came writes nothing more, and what would do that to them now waits. 401.
+ */
+export async function demandStill(trx: Transaction<DB>, caller: Caller): Promise<void> {
+  if (!caller.given) return
+  const table = sql.table(caller.kind === 'application' ? 'sso_client_configs' : 'users')
+  await sql`select from ${table} where uid = ${caller.uid} for no key update`.execute(trx)
+  if (!isStill(caller, await standingOf(trx, caller.given.credential)))
+    throw problems.unauthenticated('You were signed out, or may do less than a moment ago: sign in again.')
+}

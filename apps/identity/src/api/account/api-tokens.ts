@@ -6,7 +6,7 @@ import { isUid } from '../../uid.ts'
 import type { Asked } from '../operation.ts'
 import { demandGrantable } from '../roles-lacked.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { proveOrFresh } from './prove-or-fresh.ts'
+import { proveOrFresh } from './proof.ts'
 
 const day = 86_400_000
 const longest = 365

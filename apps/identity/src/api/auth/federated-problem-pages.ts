@@ -2,7 +2,7 @@ import type { ErrorRequestHandler } from 'express'
 import { identityOperations } from '@sluice/contracts'
 import { prefersPage, Problem } from '@sluice/http'
 import type { Logger } from '@sluice/process'
-import { unknownSignIn } from '../../sign-in/federated/sign-in-problems.ts'
+import { unknownSignIn } from '../../sign-in/federated/provider-problem.ts'
 import { brokenPages, problemPages } from '../../pages/problem-pages.ts'
 
 const { startSso, finishSso } = identityOperations.auth

@@ -1,24 +1,31 @@
 import type { Transaction } from 'kysely'
-import type { SsoCallbackQuery, Tokens } from '@sluice/contracts'
-import { Answer, Page, prefersPage, Problem, Redirect, RefusedElsewhere } from '@sluice/http'
+import type { SsoCallbackQuery, SsoStartQuery, Tokens } from '@sluice/contracts'
+import { Answer, Page, Problem, Redirect, RefusedElsewhere, prefersPage } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { languageForLocales } from '../../pages/language.ts'
-import { pageHeaders } from '../../pages/page-policy.ts'
+import { pageHeaders } from '../../pages/send-page.ts'
 import { signedInPage } from '../../pages/signed-in-page.ts'
 import { publicAddress } from '../../public-address.ts'
-import { admit, type Admitted } from '../../sign-in/federated/admit.ts'
+import { type Admitted, admit, admitWayBack, wayBackSucceeded } from '../../sign-in/federated/admit.ts'
 import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
-import { personOf, type Person } from '../../sign-in/federated/exchange.ts'
-import { callbackUrl, findProviderConfig, type ProviderConfig } from '../../sign-in/federated/provider-config.ts'
-import { providerProblem, type ProviderProblem } from '../../sign-in/federated/provider-problem.ts'
-import { notAdmitted, providerFailed, unknownSignIn } from '../../sign-in/federated/sign-in-problems.ts'
+import { type Person, authorizationUrl, personOf } from '../../sign-in/federated/exchange.ts'
+import { type ProviderConfig, callbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'
+import {
+  type ProviderProblem,
+  noSingleSignOn,
+  notAdmitted,
+  providerFailed,
+  providerProblem,
+  unknownSignIn,
+} from '../../sign-in/federated/provider-problem.ts'
 import { issueHandover } from '../../sign-in/federated/handovers.ts'
-import { admitWayBack, wayBackSucceeded } from '../../sign-in/federated/throttle.ts'
-import { isBrowserOf, recall, useOnce, type UnderWay } from '../../sign-in/federated/under-way.ts'
+import { type UnderWay, begin, isBrowserOf, recall, useOnce } from '../../sign-in/federated/under-way.ts'
 import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
 import { openSession } from '../../sign-in/sessions.ts'
 import type { Asked } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
+import { isOpenInteraction } from '../../oidc/adapter.ts'
+import { csrfGuard } from '../../csrf.ts'
 
 /**
  * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header prefers HTML. A
@@ -156,4 +163,34 @@ async function open(
   return interaction === undefined
     ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
     : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
+}
+
+/** Leads a browser to its client's provider. Writes nothing: what has to be remembered goes along, sealed. */
+export async function startSso(
+  clientCode: string,
+  { interaction, mark = '' }: SsoStartQuery,
+  input: Asked,
+): Promise<Redirect> {
+  if (interaction && !(await isPageHere(interaction, mark, input))) throw unknownSignIn()
+  const { db, config, federation } = input
+  const provider = await findProviderConfig(db, config, { clientCode })
+  if (!provider) throw noSingleSignOn()
+  const about = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
+  const { underWay, secret, state } = begin(config.SECRET_KEYS, about)
+  try {
+    const cookies = browserCookies(new URL(callbackUrl(config)))
+    const url = await authorizationUrl(provider, federation, { state, secret })
+    return new Redirect(url, { 'Set-Cookie': cookies.set(underWay.browser, secret) })
+  } catch (error) {
+    const problem = providerProblem(error)
+    throw problem ? providerFailed(problem) : error
+  }
+}
+
+/**
+ * Is the page open, and did this very browser follow its link? Anybody else's link would open a session for whoever follows
+ * it that nobody can use.
+ */
+async function isPageHere(interaction: string, mark: string, { db, config, request }: Asked): Promise<boolean> {
+  return csrfGuard(config).isMarked(request.stream, interaction, mark) && (await isOpenInteraction(db, interaction))
 }

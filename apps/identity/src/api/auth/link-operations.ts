@@ -1,8 +1,106 @@
-import { identityOperations } from '@sluice/contracts'
+import {
+  type AcceptInvitationBody,
+  type ForgotPasswordBody,
+  type ResetPasswordBody,
+  identityOperations,
+} from '@sluice/contracts'
 import { operation } from '../operation.ts'
-import { acceptInvitation } from './accept-invitation.ts'
-import { forgotPassword } from './forgot-password.ts'
-import { resetPassword } from './reset-password.ts'
+import { type Kysely, sql } from 'kysely'
+import { type Actor, problems } from '@sluice/http'
+import type { Write } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import type { MailConfig } from '../../mail/outbox.ts'
+import { type FoundLink, consumeLink, endLinks, findLink, linkEnded } from '../../sign-in/links.ts'
+import { checkPassword, hashPassword } from '../../sign-in/password.ts'
+import { mailPasswordChanged } from '../../mail/notices.ts'
+import { endSessionsOfUser } from '../../sign-in/sessions.ts'
+import { admitForgotten, noteForgotten } from '../../sign-in/forgotten.ts'
+
+/** What asking for a new password needs: what an operation has, and what a page can make. */
+type ForgottenContext = Omit<LinkContext, 'config'> & {
+  request: LinkContext['request'] & { id: string; address: string }
+}
+
+/**
+ * Takes note that somebody forgot their password: the same, and as fast, whoever it is and whether there is one. The mail is
+ * made a moment later, by `answerForgotten`. Too many tries are 429.
+ */
+export async function forgotPassword({ username }: ForgotPasswordBody, context: ForgottenContext): Promise<void> {
+  const { db, write, request } = context
+  await admitForgotten(db, username, request.address)
+  await write(async (trx) => {
+    await noteForgotten(trx, username, request)
+    // What was typed may be a password in the wrong field.
+    request.audit(null, { outcome: 'noted' })
+  })
+}
+
+/**
+ * Gives whom a link is for the password that they choose, ends whatever they had open, and tells them by mail. 422 at
+ * `/token` for a link that does not work, at `/password` for a password that will not do.
+ */
+export async function resetPassword(
+  { token, password }: ResetPasswordBody,
+  { db, write, config, request }: LinkContext,
+): Promise<void> {
+  const found = await findLink(db, token, 'PASSWORD_RESET')
+  if (!found) throw linkEnded()
+  checkPassword(password, found.user)
+  const hash = await hashPassword(password)
+
+  await write(async (trx) => {
+    const user = await consumeLink(trx, token, 'PASSWORD_RESET')
+    if (user === undefined) throw linkEnded()
+    await sql`
+      update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user}`.execute(trx)
+    await endSessionsOfUser(trx, user)
+    await endLinks(trx, user)
+    await mailPasswordChanged(trx, config, { id: user })
+    const { uid, client } = found.user
+    request.audit(uid, { outcome: 'password chosen by link' }, { user: uid, client })
+  })
+}
+
+/**
+ * Makes whom an invitation is for ACTIVE, with the password that they choose; with single sign-on, without one. They then
+ * sign in as everybody does. 422 at `/token` for a link that does not work, at `/password` for a password that will not do.
+ */
+export async function acceptInvitation(
+  { token, password }: AcceptInvitationBody,
+  { db, write, request }: LinkContext,
+): Promise<void> {
+  const found = await findLink(db, token, 'INVITATION')
+  if (!found) throw linkEnded()
+  const hash = await chosen(password, found.user)
+
+  await write(async (trx) => {
+    const user = await consumeLink(trx, token, 'INVITATION')
+    if (user === undefined) throw linkEnded()
+    // With the way of signing in that was found, in case it changed meanwhile.
+    const { rows } = await sql`
+      update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
+    if (rows.length === 0) throw linkEnded()
+    request.audit(found.user.uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, by(found.user))
+  })
+}
+
+/** The hash of the password. Null: single sign-on needs none. */
+async function chosen(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
+  if (user.ssoAuth) {
+    if (password === undefined) return null
+    throw problems.refused(
+      '/password',
+      'You sign in the way your organisation does elsewhere, without a password here.',
+    )
+  }
+  if (password === undefined) throw problems.refused('/password', 'Choose a password.')
+  checkPassword(password, user)
+  return hashPassword(password)
+}
+
+const by = ({ uid, client }: { uid: string; client: string }) => ({ user: uid, client })
 
 const { auth } = identityOperations
 const nothing = () => undefined
@@ -12,4 +110,12 @@ export const authLinkOperations = {
   acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(nothing)),
   forgotPassword: operation(auth.forgotPassword, (input) => forgotPassword(input.body, input).then(nothing)),
   resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(nothing)),
+}
+
+/** What using a link needs: what an operation has, and what a page can make. */
+export interface LinkContext {
+  db: Kysely<DB>
+  write: Write<DB>
+  config: MailConfig
+  request: { audit(object: string | null, details?: object, by?: Actor): void }
 }

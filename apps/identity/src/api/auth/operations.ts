@@ -3,8 +3,8 @@ import { endSession } from '../../sign-in/sessions.ts'
 import { operation } from '../operation.ts'
 import { finishSso } from './finish-sso.ts'
 import { login, loginWithCode } from './login.ts'
-import { refresh } from './refresh.ts'
-import { startSso } from './start-sso.ts'
+import { refresh } from './tokens.ts'
+import { startSso } from './finish-sso.ts'
 
 export const authOperations = {
   login: operation(identityOperations.auth.login, (input) => login(input.body, input)),

@@ -1,9 +1,9 @@
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
-import { holds, type Client } from '@sluice/contracts'
-import type { Caller } from '@sluice/http'
+import { type Kysely, type RawBuilder, type SqlBool, type Transaction, sql } from 'kysely'
+import { type Client, holds } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http'
 import type { Property } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { clientOf, type ClientRow } from './records.ts'
+import { type ClientRow, clientOf } from './records.ts'
 
 /** The rows of one's own client; a super admin crosses clients. For tables with a column `client`. */
 export const ofOwnClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
@@ -36,4 +36,18 @@ export async function clientsOf(
 ): Promise<ReadonlyMap<string, Client>> {
   const found = await clientRowsOf(db, rows)
   return new Map([...found].map(([uid, row]) => [uid, clientOf(row, locales)]))
+}
+
+/**
+ * The client that something new belongs to: one's own, or for a super admin any that there is. Of others, nobody learns
+ * whether they exist.
+ */
+export async function clientFor(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
+  const client = wanted.toLowerCase()
+  if (client === caller.client) return client
+  const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
+    ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
+    : { rows: [] }
+  if (rows.length === 0) throw problems.refused('/client/id', 'There is no such client.')
+  return client
 }

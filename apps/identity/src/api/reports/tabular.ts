@@ -1,4 +1,6 @@
-import type { Header, TabularResult } from '@sluice/contracts'
+import { type Header, type TabularResult, holds } from '@sluice/contracts'
+import { sql } from 'kysely'
+import type { Asked } from '../operation.ts'
 
 /** A column of a report, and where its cells come from. */
 export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
@@ -60,3 +62,10 @@ const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: Pager) => ({
   ...(total !== undefined && { total, pageCount: Math.max(1, Math.ceil(total / pageSize)) }),
   ...(totalIsAtLeast && { totalIsAtLeast }),
 })
+
+/** Whose rows a report tells of, in words. */
+export async function scopeName({ db, caller }: Asked): Promise<string> {
+  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
+  const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)
+  return rows[0]?.name ?? ''
+}

@@ -5,7 +5,7 @@ import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { userRecords, usersWhere } from '../users/records.ts'
-import { scopeName } from './scope-name.ts'
+import { scopeName } from './tabular.ts'
 import { tabular, type Pager, type ReportColumn } from './tabular.ts'
 
 interface Extra {

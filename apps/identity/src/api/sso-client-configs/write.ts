@@ -1,13 +1,14 @@
 import { sql } from 'kysely'
-import { roleScopes, type SsoClientConfigBody } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { type SsoClientConfigBody, roleScopes } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http'
 import { applicationMetadata } from '../../oidc/clients.ts'
-import { clientFor } from '../clients/client-for.ts'
+import { clientFor } from '../clients/of-client.ts'
 import type { Asked } from '../operation.ts'
 import { demandGrantable, rolesLacked } from '../roles-lacked.ts'
-import { secretAfter, ssoClientConfigColumns, takesBack } from './columns.ts'
-import { auditedOf, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
+import { type SsoClientConfigRow, auditedOf, ssoClientConfigRecords } from './records.ts'
 import { demandSound } from './rules.ts'
+import { secretHash } from '../../secret-hash.ts'
+import { skeletonOf } from '../../sign-in/username.ts'
 
 export async function createSsoClientConfig(body: SsoClientConfigBody, input: Asked): Promise<SsoClientConfigRow> {
   const { write, caller, request } = input
@@ -82,4 +83,26 @@ function demandPowerOver(caller: Caller, { scopes }: SsoClientConfigRow): void {
 
 function demandOf(client: string, row: SsoClientConfigRow): void {
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
+}
+
+/** The secret's hash after a body: absent keeps what is stored, null (an empty text on the wire) clears it. */
+function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
+  if (clientSecret === undefined) return current
+  return clientSecret === null ? null : secretHash(clientSecret)
+}
+
+/** What a body says of an application, its client and secret aside. */
+const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
+  sso_client_id: body.ssoClientId,
+  sso_client_id_skeleton: skeletonOf(body.ssoClientId),
+  client_name: body.clientName,
+  redirect_uris: body.redirectUris,
+  scopes: body.scopes,
+  grant_types: body.grantTypes.map(({ value }) => value),
+})
+
+/** Does a change end what the application was issued for itself? A new secret means that the old one may be known to others. */
+function takesBack(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
+  const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
+  return !same || !after.grant_types.includes('client_credentials')
 }

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
-import type { SsoProviderConfigBody } from '@sluice/contracts'
-import { OutgoingProblem, problems } from '@sluice/http'
+import { type Transaction, sql } from 'kysely'
+import { type Role, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials, roles } from '@sluice/contracts'
+import { Answer, type Caller, OutgoingProblem, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { issuerOf } from '../../sign-in/federated/issuer.ts'
-import { sealedSecret } from '../../sign-in/federated/provider-config.ts'
+import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions.ts'
-import { clientFor } from '../clients/client-for.ts'
+import { clientFor } from '../clients/of-client.ts'
 import type { Asked } from '../operation.ts'
-import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
-import { demandPowerOverUsers, rulesOverUsers } from './rules.ts'
+import { type SsoProviderConfigRow, auditedOf, ssoProviderConfigRecords } from './records.ts'
+import { rolesLacked } from '../roles-lacked.ts'
 
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,
@@ -114,4 +113,48 @@ async function demandReachable(
     if (!(error instanceof OutgoingProblem)) throw error
     if (error.refused) throw problems.refused('/clientDomain', error.message)
   }
+}
+
+type Columns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
+
+/** Does a change say who signs in as whom? */
+const rulesOverUsers = (before: SsoProviderConfigRow, after: Columns): boolean =>
+  (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
+
+/**
+ * Who chooses the provider of a client can be everybody who signs in there. So nobody does who lacks a role that one of them
+ * holds.
+ */
+async function demandPowerOverUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
+  const lacked = rolesLacked(caller, roles)
+  if (lacked.length === 0) return
+  // One user is enough: whoever looks at all of a large client holds its lock for seconds.
+  const { rows } = await sql<{ roles: Role[] }>`
+    select roles from users where client = ${client} and sso_auth and roles && ${lacked} limit 1`.execute(trx)
+  const [found] = rows
+  if (found)
+    throw problems.forbidden(
+      `Users who sign in through this provider hold what you do not: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. Somebody who holds it can do this.`,
+    )
+}
+
+/** The same as an update, for a client that is named, and with the credentials in the answer. */
+export async function updateForClient(
+  { clientId, uid }: { clientId: string; uid: string },
+  body: SsoProviderConfigBody,
+  input: Asked,
+): Promise<Answer<SsoProviderConfigWithCredentials>> {
+  const { client } = await ssoProviderConfigRecords.read(input.db, input.caller, uid)
+  if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.kind.noun)
+  const row = await updateSsoProviderConfig(uid, body, input)
+  const answer = await ssoProviderConfigRecords.answer(row, input)
+  const clientSecret = secretOf(row, input.config.SECRET_KEYS)
+  return new Answer(
+    {
+      ...answer.body,
+      ...(row.client_id !== null && { clientId: row.client_id }),
+      ...(clientSecret !== undefined && { clientSecret }),
+    },
+    answer.headers,
+  )
 }

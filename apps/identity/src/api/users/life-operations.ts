@@ -1,8 +1,108 @@
-import { identityOperations } from '@sluice/contracts'
-import { operation } from '../operation.ts'
-import { copyUser } from './copy-user.ts'
-import { inviteUser, resendInvitation } from './invite-user.ts'
-import { startPasswordReset } from './start-password-reset.ts'
+import { type InvitedUser, type UserBody, identityOperations } from '@sluice/contracts'
+import { type Asked, operation } from '../operation.ts'
+import { type Answer, problems } from '@sluice/http'
+import { assertMailAllowed } from '../../mail/allowance.ts'
+import { mailInvitation, mailPasswordReset } from '../../mail/notices.ts'
+import { addLink } from '../../sign-in/links.ts'
+import { userRecords } from './records.ts'
+import type { UserRow } from './row.ts'
+import { demandPasswordAllowed, demandPowerOver } from './rules.ts'
+import { type Transaction, sql } from 'kysely'
+import { assertUnchanged } from '@sluice/records'
+import { demandGrantable } from '../roles-lacked.ts'
+import { auditedOf } from './columns.ts'
+import { hashOf, insertUser } from './create-user.ts'
+import { auditedGroups } from './groups.ts'
+import type { DB } from '../../database.ts'
+
+/**
+ * A user and, where there is no mail server to bring it to them, the link of their invitation. Whoever has a link has the
+ * account, so it goes to people in person only, like the mail that is kept of it.
+ */
+interface Invited {
+  user: UserRow
+  link: string | undefined
+}
+
+/** Makes a user who is invited by mail: INVITATION until they accept. They choose their password themself. */
+async function inviteUser(body: UserBody, input: Asked): Promise<Answer<InvitedUser>> {
+  const { write, caller, request } = input
+  demandGrantable(caller, body.auths ?? [])
+  if (body.password !== undefined)
+    throw problems.refused('/password', 'Whoever is invited chooses their own password: leave it out.')
+  const { user, link } = await write(async (trx) => {
+    const { user, groups } = await insertUser(trx, body, null, input, 'INVITATION')
+    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
+    return invite(trx, user, input)
+  })
+  return withLink(await userRecords.created(user, input), link)
+}
+
+/** Sends an invited user a new link; so it does somebody whom an update left without any way to sign in. */
+async function resendInvitation(uid: string, input: Asked): Promise<Answer<InvitedUser>> {
+  const { write, caller, request } = input
+  const { user, link } = await write(async (trx) => {
+    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    demandPowerOver(caller, before)
+    demandInvitable(before)
+    const after =
+      before.status === 'INVITATION' ? before : await userRecords.update(trx, caller, before, { status: 'INVITATION' })
+    request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
+    return invite(trx, after, input)
+  })
+  return withLink(await userRecords.answer(user, input), link)
+}
+
+/** Makes the link of an invitation and mails it, in the transaction of the change. */
+async function invite(
+  trx: Transaction<DB>,
+  user: UserRow,
+  { config, caller }: Pick<Asked, 'config' | 'caller'>,
+): Promise<Invited> {
+  await assertClientEnabled(trx, user)
+  await assertMailAllowed(trx, 'INVITATION', user)
+  const link = await addLink(trx, user, 'INVITATION', config)
+  await mailInvitation(trx, config, user, link)
+  return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
+}
+
+/** Nobody could accept the invitation. Locked, so that the client is not disabled meanwhile. */
+async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
+  const { rows } = await sql<{ disabled: boolean }>`
+    select disabled from clients where uid = ${client} for share`.execute(trx)
+  if (rows[0]?.disabled)
+    throw problems.conflict('/client', 'This client is disabled, so nobody can accept: enable it before you invite.')
+}
+
+function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer<InvitedUser> {
+  if (link !== undefined) answer.body.invitationLink = link
+  return answer
+}
+
+function demandInvitable({ status, password_hash, sso_auth }: UserRow): void {
+  if (status !== 'INVITATION' && (password_hash !== null || sso_auth))
+    throw problems.conflict('/status', 'This user can sign in already: there is nothing to accept.')
+}
+
+/** Mails a user a link to choose a new password. Their old one, and what they have open, goes on until they use it. */
+async function startPasswordReset(uid: string, { write, caller, config, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    demandPowerOver(caller, user)
+    demandResettable(user, caller.uid)
+    await assertMailAllowed(trx, 'PASSWORD_RESET', user)
+    await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))
+    request.audit(user.uid, { outcome: 'mailed' })
+  })
+}
+
+function demandResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
+  // Where there is no mail server, it would be a password change without the password.
+  if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
+  if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
+  if (status === 'INVITATION') throw problems.refused('/', 'This user was invited: send the invitation again.')
+  if (status === 'INACTIVE') throw problems.refused('/', 'This user is shut out: let them in first.')
+}
 
 const { users } = identityOperations
 
@@ -18,4 +118,43 @@ export const userLifeOperations = {
     await startPasswordReset(input.params.uid, input)
     return undefined
   }),
+}
+
+/**
+ * Makes a user with the roles, the groups and the client of another, and the rest from the body; invites them where they have
+ * no other way in. Whoever copies holds every role that is copied. Answers the original and the copy.
+ */
+async function copyUser(uid: string, body: UserBody, input: Asked): Promise<InvitedUser[]> {
+  const { db, write, caller, config, request } = input
+  const seen = await userRecords.read(db, caller, uid)
+  demandGrantable(caller, seen.roles)
+  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  const hash = await hashOf(body, seen.client, input)
+
+  const { original, copy, link } = await write(async (trx) => {
+    const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    demandGrantable(caller, original.roles)
+    const { rows: userGroups } = await sql<{ id: string }>`
+      select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
+      where m.user_id = ${original.id} order by g.id`.execute(trx)
+    assertUnchanged(body.lastUpdated, original.updated_at, closedFields(body, original, userGroups))
+    const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
+    const { user: copy, groups } = await insertUser(trx, like, hash, input)
+    request.audit(copy.uid, { copyOf: original.uid, after: auditedOf(copy), ...auditedGroups(groups) })
+    const { link } = copy.status === 'INVITATION' && !copy.sso_auth ? await invite(trx, copy, input) : {}
+    return { original, copy, link }
+  })
+  const [first, second] = await userRecords.kind.present([original, copy], input)
+  return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
+}
+
+/** A copy has these of the original: a body that says otherwise is refused. */
+function closedFields({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
+  const instead = 'A copy has it of the original: leave it out, and change the copy afterwards.'
+  const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
+  return [
+    { pointer: '/auths', given: auths, stored: original.roles, instead },
+    { pointer: '/client', given: client?.id.toLowerCase(), stored: original.client, instead },
+    { pointer: '/userGroups', given: idsOf(userGroups), stored: idsOf(groups), instead },
+  ]
 }

@@ -1,10 +1,16 @@
-import { identityOperations, searchOf } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { type UserStatusBody, identityOperations, searchOf } from '@sluice/contracts'
+import { type Asked, operation } from '../operation.ts'
 import { createUser } from './create-user.ts'
-import { deleteUser } from './delete-user.ts'
 import { userRecords, usersWhere } from './records.ts'
-import { setUserStatus } from './set-user-status.ts'
 import { updateUser } from './update-user.ts'
+import { problems } from '@sluice/http'
+import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
+import { endSessionsOfUser } from '../../sign-in/sessions.ts'
+import { canAdminister, keepingASuperAdmin } from './super-admins.ts'
+import { auditedOf } from './columns.ts'
+import type { UserRow } from './row.ts'
+import { demandPowerOver, demandSomebodyElse } from './rules.ts'
+import { auditedGroups, groupsOf } from './groups.ts'
 
 const { users } = identityOperations
 
@@ -40,4 +46,48 @@ export const userOperations = {
     await deleteUser(input.params.uid, input)
     return undefined
   }),
+}
+
+/** Shuts a user out, with whatever they have open, or lets them in again: whoever has a way to sign in. */
+async function setUserStatus(
+  uid: string,
+  { status }: UserStatusBody,
+  { write, caller, request }: Asked,
+): Promise<UserRow> {
+  return write(async (trx) => {
+    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    demandPowerOver(caller, before)
+    if (status === 'ACTIVE') demandWayIn(before)
+    else demandSomebodyElse(caller, before, '/status', 'deactivate')
+    const change = () => userRecords.update(trx, caller, before, { status })
+    const losesPower = status === 'INACTIVE' && canAdminister(before)
+    const after = losesPower ? await keepingASuperAdmin(trx, '/status', change) : await change()
+    if (status === 'INACTIVE') {
+      await endSessionsOfUser(trx, before.id)
+      await removeApiTokensOfUser(trx, before.id)
+    }
+    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
+    return after
+  })
+}
+
+function demandWayIn({ password_hash, sso_auth }: UserRow): void {
+  if (password_hash === null && !sso_auth)
+    throw problems.refused(
+      '/status',
+      'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.',
+    )
+}
+
+/** Removes a user with whatever they have open. What they made stays, without their name. */
+async function deleteUser(uid: string, { write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    demandPowerOver(caller, before)
+    demandSomebodyElse(caller, before, '/', 'delete')
+    const left = await groupsOf(trx, before)
+    const change = () => userRecords.remove(trx, before)
+    await (canAdminister(before) ? keepingASuperAdmin(trx, '/', change) : change())
+    request.audit(before.uid, { before: auditedOf(before), ...auditedGroups({ joined: [], left }) })
+  })
 }

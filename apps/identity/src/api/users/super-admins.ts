@@ -1,7 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { type Transaction, sql } from 'kysely'
 import { problems } from '@sluice/http'
 import type { UserRow } from './row.ts'
 import type { DB } from '../../database.ts'
+import { type Role, holds } from '@sluice/contracts'
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_511
@@ -31,4 +32,22 @@ export async function keepingASuperAdmin<T>(
       'Nobody would be left who can administer the whole system: this is the last active super admin.',
     )
   return changed
+}
+
+const managing: Role = 'ROLE_MANAGE_USER'
+
+/**
+ * Of themself, nobody takes the role to manage users away when nobody else at their client has it: they could not give it
+ * back. Looks at what was changed already. Two who do so at once are not told apart; a super admin can mend that.
+ */
+export async function demandManagerLeft(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
+  if (!before.roles.includes(managing) || holds(after.roles, managing)) return
+  const { rows } = await sql`
+    select from users where client = ${after.client} and status = 'ACTIVE' and uid <> ${after.uid}
+      and roles && ${[managing, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)
+  if (rows.length === 0)
+    throw problems.refused(
+      '/auths',
+      `Nobody at your organisation would be left who manages users: give somebody else ${managing} first.`,
+    )
 }

@@ -1,13 +1,16 @@
 import { textsIn } from '../../pages/language.ts'
 import { rememberOrganisation } from '../../pages/organisation-cookie.ts'
 import { sendPage } from '../../pages/send-page.ts'
-import { signInPage, type SignInFacts } from '../../pages/sign-in-page.ts'
+import { type SignInFacts, signInPage } from '../../pages/sign-in-page.ts'
 import { publicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signIn } from '../../sign-in/sign-in.ts'
-import type { Step } from './step.ts'
-import { providersOf } from './providers.ts'
-import { enter } from './finish.ts'
+import { type Step, factsOf } from './step.ts'
+import { enter } from './step.ts'
 import { keepTicket } from './second-factor.ts'
+import { sql } from 'kysely'
+import { transaction } from '@sluice/database'
+import { endUnused } from '../../sign-in/sessions.ts'
+import { takeHandover } from '../../sign-in/federated/handovers.ts'
 
 /** Asks for username and password, or leads to where the organisation signs in its people. */
 export const askPassword = (step: Step): Promise<void> => showPassword(step, 200, {})
@@ -62,3 +65,39 @@ export async function takePassword(step: Step): Promise<void> {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
+
+/** Where else people of the application's organisation sign in, as links that come back to this interaction. */
+async function providersOf({
+  db,
+  application,
+  interaction: { uid: interaction },
+  csrf,
+  prefix,
+  request,
+  response,
+}: Step): Promise<{ href: string; label: string }[]> {
+  const { rows } = await sql<{ code: string; domain: string }>`
+    select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
+    where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
+  const query = new URLSearchParams({ interaction, mark: csrf.mark(request, response, interaction) })
+  return rows.map(({ code, domain }) => ({
+    href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
+    label: URL.canParse(domain) ? new URL(domain).host : domain,
+  }))
+}
+
+/** Whoever comes back from there brings a ticket for the session that was opened for them, or nothing that helps. */
+export async function takeFederated(step: Step): Promise<void> {
+  const { db, request, interaction, application, language } = step
+  const { ticket } = request.query
+  const entered =
+    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, factsOf(step)) : undefined
+  if (entered?.user.client === application.tenant) return enter(step, entered)
+  if (entered)
+    await transaction(db, (trx) => endUnused(trx, entered, 'the application is of another organisation', factsOf(step)))
+  // What it is exactly is in the audit. Nothing that stands in an address is shown.
+  const texts = textsIn(language)
+  const broughtProblem = !entered && request.query['problem'] !== undefined
+  const message = broughtProblem ? texts.application.federated : texts.signIn.refused
+  await showPassword(step, 401, { message })
+}

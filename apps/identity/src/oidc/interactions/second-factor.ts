@@ -7,7 +7,7 @@ import { publicAddress } from '../../public-address.ts'
 import { isNotSignedIn, type SecondFactorWanted } from '../../sign-in/sign-in.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
 import type { Step } from './step.ts'
-import { enter } from './finish.ts'
+import { enter } from './step.ts'
 
 const cookie = 'sluice-second-factor'
 

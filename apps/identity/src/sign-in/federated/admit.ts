@@ -1,7 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import type { Person } from './exchange.ts'
+import { prefixOf } from '../addresses.ts'
+import { type Limit, counted, demandNoWait } from '../throttle.ts'
 
 export interface Admitted {
   id: number
@@ -76,4 +78,22 @@ async function isPerson(
     trx,
   )
   return rows.length === 1
+}
+
+/** Whoever comes back makes us ask a provider, so a network that never succeeds is slowed down. */
+const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
+
+/** Counts a way back as a failure before the provider is asked; answers what takes it back. Throws 429. */
+export async function admitWayBack(db: Kysely<DB>, address: string): Promise<string> {
+  const key = `sso:${prefixOf(address)}`
+  const { rows } = await sql<{
+    key: string
+    seconds: number
+  }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  demandNoWait(rows)
+  return key
+}
+
+export async function wayBackSucceeded(trx: Kysely<DB>, key: string): Promise<void> {
+  await sql`update sign_in_attempts set failures = greatest(failures - 1, 0) where key = ${key}`.execute(trx)
 }
