@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import { Gauge, type Logger, type Registry } from '@sluice/process'
 import type { DB } from './database.ts'
-import { dutiesOf, type Duty } from './housekeeping/duties.ts'
+import { dutiesOf, type Duty } from './housekeeping/maintenance-jobs.ts'
 
 const hour = 3_600_000
 /** Any number that no other advisory lock of this service uses. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { hashing } from '../src/sign-in/hashing-queue.ts'
-import { openingAtOnce } from '../src/sign-in/open-at-once.ts'
+import { openingAtOnce } from '../src/sign-in/batched-sign-in.ts'
 import { newRefreshToken } from '../src/sign-in/refresh-tokens.ts'
 import { admitTry } from '../src/sign-in/throttle.ts'
 import { goodPassword, startService } from './app-under-test.ts'

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { Registry } from '@sluice/process'
 import { keepHouse, keepHouseOnce } from '../src/housekeeping.ts'
-import { dutiesOf, type Duty } from '../src/housekeeping/duties.ts'
+import { dutiesOf, type Duty } from '../src/housekeeping/maintenance-jobs.ts'
 import { rotationOf } from '../src/sign-in/key-rotation.ts'
 import { auditOf, startService, type Service } from './app-under-test.ts'
 

@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import type { OpenIdProvider } from '../oidc/openid-provider.ts'
 import type { Federation } from '../sign-in/federated/federation.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
-import type { Together } from '../sign-in/open-at-once.ts'
+import type { Together } from '../sign-in/batched-sign-in.ts'
 
 /** What every handler of this service is given besides its request. */
 export interface IdentityContext extends DatabaseContext<DB> {

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import type { NewLink } from '../sign-in/links.ts'
+import type { NewLink } from '../sign-in/one-time-links.ts'
 import { queueMail, type MailConfig } from './outbox.ts'
 import { letters } from './texts.ts'
 

@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import { goesOn } from '../sign-in/sessions.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
-import { inTurns } from './in-turns.ts'
+import { inTurns } from './coalesce.ts'
 import { secretHash } from '../secret-hash.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */

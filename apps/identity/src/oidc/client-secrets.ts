@@ -5,9 +5,9 @@ import { errors, Provider } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import { secretHash } from '../secret-hash.ts'
 import type { DB } from '../database.ts'
-import { prefixOf } from '../sign-in/addresses.ts'
+import { prefixOf } from '../sign-in/network-prefix.ts'
 import { counted, type Limit } from '../sign-in/throttle.ts'
-import { inTurns } from './in-turns.ts'
+import { inTurns } from './coalesce.ts'
 
 /** For an application in one network: programs that were given a wrong secret go on trying, and are set right meanwhile. */
 const perNetwork: Limit = { free: 20, first: 5, longest: 300, forget: 3600 }

@@ -11,7 +11,7 @@ import { oidcAdapter } from './adapter.ts'
 import { type ExtraMetadata, extraMetadata } from './clients.ts'
 import { loadExistingGrant } from './consents.ts'
 import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
-import { ourApiAsResource } from './our-api.ts'
+import { ourApiAsResource } from './resource-server.ts'
 
 export interface ProviderParts {
   db: Kysely<DB>

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
 import { roleScopes, userScopes } from '@sluice/contracts'
 import type { DB } from '../database.ts'
-import { ourApi } from './our-api.ts'
+import { ourApi } from './resource-server.ts'
 
 interface Parties {
   user: string

@@ -5,7 +5,7 @@ import { callerOf, tokenVerifier, type Presented } from '@sluice/http'
 import { firstParty } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
-import { standingOf } from '../sign-in/standing.ts'
+import { standingOf } from '../sign-in/principal.ts'
 import type { ExtraMetadata } from './clients.ts'
 
 /** The error of oidc-provider for every JWT. */

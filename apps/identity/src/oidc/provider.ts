@@ -6,14 +6,11 @@ import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import { clientSecrets } from './client-secrets.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
-import { answerByQuery } from './unavailable.ts'
+import { answerByQuery, answerUnavailable, unknownAddresses } from './provider-middleware.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
-import { nothingToEnd } from './sign-out.ts'
-import { signOut } from './sign-out.ts'
-import { answerUnavailable } from './unavailable.ts'
-import { unknownAddresses } from './unavailable.ts'
+import { nothingToEnd, signOut } from './sign-out.ts'
 
 /** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
 export function makeProvider(

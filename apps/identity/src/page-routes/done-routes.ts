@@ -2,7 +2,7 @@ import { Router } from 'express'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 import { sendPage } from '../pages/send-page.ts'
 import type { Texts } from '../pages/texts/en.ts'
 
@@ -29,7 +29,7 @@ const pages: Record<string, (texts: Texts) => Done> = {
   '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
 }
 
-export function doneRoutes({ prefix, home }: Pages): Router {
+export function doneRoutes({ prefix, home }: PageRouteContext): Router {
   const routes = Router()
   for (const [path, wordsOf] of Object.entries(pages)) {
     routes.get(path, (request, response) => {

@@ -4,7 +4,7 @@ import { forgotPasswordPage } from '../pages/forgot-password-page.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 import { sendPage } from '../pages/send-page.ts'
 
 const action = '/account/forgot-password'
@@ -12,7 +12,7 @@ const action = '/account/forgot-password'
 const longest = 254
 
 /** GET shows the form, POST takes note. Whether there is such a user, nobody is told. */
-export function forgotPasswordRoutes({ csrf, audited, prefix }: Pages): Router {
+export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: { username: string }) => {
     const language = languageOf(request)
     const organisation = rememberedOrganisation(request)

@@ -1,19 +1,17 @@
 import { type Request, type Response, Router } from 'express'
-import type { LinkContext } from '../api/auth/link-operations.ts'
+import { type LinkContext, resetPassword, acceptInvitation } from '../api/auth/link-operations.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { type NewPasswordFacts, type WrongPassword, newPasswordPage, wrongWith } from '../pages/new-password-page.ts'
 import { rememberOrganisation, rememberedOrganisation } from '../pages/organisation-cookie.ts'
 import { sendPage } from '../pages/send-page.ts'
-import { type FoundLink, type LinkPurpose, findLink } from '../sign-in/links.ts'
+import { type FoundLink, type LinkPurpose, findLink } from '../sign-in/one-time-links.ts'
 import { weaknessOf } from '../sign-in/password.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 import { Problem } from '@sluice/http'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { messagePage } from '../pages/message-page.ts'
-import { resetPassword } from '../api/auth/link-operations.ts'
-import { acceptInvitation } from '../api/auth/link-operations.ts'
 import { joinPage } from '../pages/join-page.ts'
 
 type User = FoundLink['user']
@@ -37,7 +35,7 @@ export interface LinkUse {
 /** GET shows what a link is for, which does not use it up; POST uses it. */
 export function linkRoutes(
   { purpose, action, operation, asksPassword, page, use, done }: LinkUse,
-  { db, csrf, secure, prefix, audited }: Pages,
+  { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
   const show = (request: Request, response: Response, { user, token }: Shown, wrong?: WrongPassword) => {
     const facts = {
@@ -125,7 +123,7 @@ function refusedField(error: unknown): string | undefined {
 }
 
 /** GET shows the form for a new password to whoever has a link, POST changes it. */
-export const passwordRoutes = (pages: Pages): Router =>
+export const passwordRoutes = (pages: PageRouteContext): Router =>
   linkRoutes(
     {
       purpose: 'PASSWORD_RESET',
@@ -140,7 +138,7 @@ export const passwordRoutes = (pages: Pages): Router =>
   )
 
 /** GET shows an invitation, POST accepts it: with a password, or with nothing but a click where sign-in is elsewhere. */
-export const invitationRoutes = (pages: Pages): Router =>
+export const invitationRoutes = (pages: PageRouteContext): Router =>
   linkRoutes(
     {
       purpose: 'INVITATION',

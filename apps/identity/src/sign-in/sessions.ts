@@ -4,7 +4,7 @@ import { prepared, recordAudit } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { inBatches } from '../housekeeping/in-batches.ts'
-import { prefixOf } from './addresses.ts'
+import { prefixOf } from './network-prefix.ts'
 import { endTicketsOfUser } from './second-factor/tickets.ts'
 
 export type EndReason =

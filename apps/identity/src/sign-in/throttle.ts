@@ -3,7 +3,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { prepared } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
 import type { DB } from '../database.ts'
-import { prefixOf } from './addresses.ts'
+import { prefixOf } from './network-prefix.ts'
 import { skeletonOf } from './username.ts'
 
 /** Seconds. After `free` failures each further one doubles the wait, from `first` up to `longest`: never for good. */

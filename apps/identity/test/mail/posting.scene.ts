@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { smtp, type SmtpServer } from '@sluice/mail'
 import { startSmtp } from '@sluice/testing/smtp'
-import { postOnce } from '../../src/mail/post.ts'
-import { answerForgotten } from '../../src/sign-in/forgotten.ts'
+import { postOnce } from '../../src/mail/send-queued-mails.ts'
+import { answerForgotten } from '../../src/sign-in/password-reset-requests.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 
 export const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }

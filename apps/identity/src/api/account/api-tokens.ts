@@ -4,7 +4,7 @@ import { effectiveRoles } from '../../access.ts'
 import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../roles-lacked.ts'
+import { demandGrantable } from '../assert-grantable.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
 import { proveOrFresh } from './proof.ts'
 

@@ -1,7 +1,7 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { mailSecondFactorChanged } from '../../mail/notices.ts'
-import { noteThrottled } from '../../sign-in/note-throttled.ts'
+import { noteThrottled } from '../../sign-in/audit-throttled.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
 import {
   beginEnrolment,

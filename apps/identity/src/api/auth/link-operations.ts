@@ -10,11 +10,11 @@ import { type Actor, problems } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { MailConfig } from '../../mail/outbox.ts'
-import { type FoundLink, consumeLink, endLinks, findLink, linkEnded } from '../../sign-in/links.ts'
+import { type FoundLink, consumeLink, endLinks, findLink, linkEnded } from '../../sign-in/one-time-links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { mailPasswordChanged } from '../../mail/notices.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { admitForgotten, noteForgotten } from '../../sign-in/forgotten.ts'
+import { admitForgotten, noteForgotten } from '../../sign-in/password-reset-requests.ts'
 
 /** What asking for a new password needs: what an operation has, and what a page can make. */
 type ForgottenContext = Omit<LinkContext, 'config'> & {

@@ -1,10 +1,9 @@
 import { identityOperations } from '@sluice/contracts'
 import { endSession } from '../../sign-in/sessions.ts'
 import { operation } from '../operation.ts'
-import { finishSso } from './finish-sso.ts'
+import { finishSso, startSso } from './sso-sign-in.ts'
 import { login, loginWithCode } from './login.ts'
 import { refresh } from './tokens.ts'
-import { startSso } from './finish-sso.ts'
 
 export const authOperations = {
   login: operation(identityOperations.auth.login, (input) => login(input.body, input)),

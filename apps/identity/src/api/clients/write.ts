@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { endSessionsOfClient } from '../../sign-in/sessions.ts'
-import { keepingASuperAdmin } from '../users/super-admins.ts'
+import { keepingASuperAdmin } from '../users/assert-administrators-remain.ts'
 import type { Asked } from '../operation.ts'
 import { type ClientRow, clientColumns, clientOf, clientRecords } from './records.ts'
 

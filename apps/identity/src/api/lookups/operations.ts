@@ -7,7 +7,7 @@ import {
   type UserSummary,
 } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { standingOf } from '../../sign-in/standing.ts'
+import { standingOf } from '../../sign-in/principal.ts'
 import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations

@@ -1,9 +1,8 @@
-import { sql } from 'kysely'
-import type { Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { Mails } from '../../database.ts'
-import { ofOwnClient } from '../clients/of-client.ts'
+import { ofOwnClient } from '../clients/client-scope.ts'
 import type { Asked } from '../operation.ts'
 
 type Stored = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>

@@ -5,8 +5,7 @@ import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { userRecords, usersWhere } from '../users/records.ts'
-import { scopeName } from './tabular.ts'
-import { tabular, type Pager, type ReportColumn } from './tabular.ts'
+import { scopeName, tabular, type Pager, type ReportColumn } from './tabular.ts'
 
 interface Extra {
   lastSignIn: Date | null

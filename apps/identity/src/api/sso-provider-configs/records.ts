@@ -2,7 +2,7 @@ import { sql, type Selectable } from 'kysely'
 import { ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ofOwnClient } from '../clients/of-client.ts'
+import { clientProperties, clientsOf, ofOwnClient } from '../clients/client-scope.ts'
 import type { Asked } from '../operation.ts'
 
 export type SsoProviderConfigRow = Refined<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>

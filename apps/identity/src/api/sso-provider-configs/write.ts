@@ -5,10 +5,10 @@ import { Answer, type Caller, OutgoingProblem, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions.ts'
-import { clientFor } from '../clients/of-client.ts'
+import { clientFor } from '../clients/client-scope.ts'
 import type { Asked } from '../operation.ts'
 import { type SsoProviderConfigRow, auditedOf, ssoProviderConfigRecords } from './records.ts'
-import { rolesLacked } from '../roles-lacked.ts'
+import { rolesLacked } from '../assert-grantable.ts'
 
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,

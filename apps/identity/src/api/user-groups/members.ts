@@ -1,6 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { ListQuery, User } from '@sluice/contracts'
-import { searchOf } from '@sluice/contracts'
+import { type ListQuery, type User, searchOf } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'

@@ -6,7 +6,7 @@ import { userGroupRecords } from './records.ts'
 import { type Transaction, sql } from 'kysely'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { clientFor } from '../clients/of-client.ts'
+import { clientFor } from '../clients/client-scope.ts'
 import type { UserGroupRow } from './row.ts'
 
 /** How a body becomes a row: see `recordOperations`. Deleting a group takes its memberships with it. */

@@ -1,6 +1,6 @@
 import type { UserGroup } from '@sluice/contracts'
 import { matchesLineOf, records } from '@sluice/records'
-import { clientProperties, ofOwnClient } from '../clients/of-client.ts'
+import { clientProperties, ofOwnClient } from '../clients/client-scope.ts'
 import type { Asked } from '../operation.ts'
 import { presentUserGroups } from './present.ts'
 import type { UserGroupRow } from './row.ts'

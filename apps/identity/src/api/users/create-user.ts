@@ -4,15 +4,14 @@ import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { PasswordOwner } from '../../sign-in/context-words.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
-import { clientFor } from '../clients/of-client.ts'
+import { clientFor } from '../clients/client-scope.ts'
 import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../roles-lacked.ts'
+import { demandGrantable } from '../assert-grantable.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { auditedGroups, replaceGroups, type GroupChange } from './groups.ts'
-import { assertProviderTrusted } from './rules.ts'
+import { assertProviderTrusted, demandPasswordAllowed } from './rules.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandPasswordAllowed } from './rules.ts'
 
 /**
  * Makes a user: ACTIVE with a password. With single sign-on the user is INVITATION until the first sign-in. Where administrators

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type Role, type User } from '@sluice/contracts'
 import { matchesLineOf, records, type Only, type Properties, type Property } from '@sluice/records'
-import { clientProperties, ofOwnClient } from '../clients/of-client.ts'
+import { clientProperties, ofOwnClient } from '../clients/client-scope.ts'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'

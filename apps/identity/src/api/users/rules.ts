@@ -1,6 +1,6 @@
 import { type Role, type UserBody, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
-import { rolesLacked } from '../roles-lacked.ts'
+import { rolesLacked } from '../assert-grantable.ts'
 import type { UserRow } from './row.ts'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'

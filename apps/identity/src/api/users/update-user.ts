@@ -5,20 +5,24 @@ import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
 import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
-import { endLinks } from '../../sign-in/links.ts'
+import { endLinks } from '../../sign-in/one-time-links.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { canAdminister, keepingASuperAdmin } from './super-admins.ts'
+import { canAdminister, keepingASuperAdmin, demandManagerLeft } from './assert-administrators-remain.ts'
 import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../roles-lacked.ts'
+import { demandGrantable } from '../assert-grantable.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
 import { auditedGroups, replaceGroups } from './groups.ts'
-import { demandManagerLeft } from './super-admins.ts'
-import { assertProviderTrusted } from './rules.ts'
+import {
+  assertProviderTrusted,
+  demandNotOwnPassword,
+  demandOwnWaysInKept,
+  demandPasswordAllowed,
+  demandPowerOver,
+} from './rules.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandNotOwnPassword, demandOwnWaysInKept, demandPasswordAllowed, demandPowerOver } from './rules.ts'
 
 /** Replaces a user. The answer says which roles there were before. */
 export async function updateUser(uid: string, body: UserBody, input: Asked): Promise<Answer<User>> {

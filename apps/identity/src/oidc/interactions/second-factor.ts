@@ -6,8 +6,7 @@ import { sendPage } from '../../pages/send-page.ts'
 import { publicAddress } from '../../public-address.ts'
 import { isNotSignedIn, type SecondFactorWanted } from '../../sign-in/sign-in.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
-import type { Step } from './step.ts'
-import { enter } from './step.ts'
+import { type Step, enter } from './step.ts'
 
 const cookie = 'sluice-second-factor'
 

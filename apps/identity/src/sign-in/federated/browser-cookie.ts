@@ -1,5 +1,5 @@
 import { cookieIn } from '../../cookies.ts'
-import { patience } from './under-way.ts'
+import { patience } from './pending-sign-in.ts'
 
 /**
  * One cookie for each sign-in under way, so that two tabs do not disturb each other. Lax, because the way back comes from

@@ -10,7 +10,7 @@ import type { Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
 import { configuration } from './relying-party.ts'
-import { proofsOf } from './under-way.ts'
+import { proofsOf } from './pending-sign-in.ts'
 
 /** Who somebody is to their provider. */
 export interface Person {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { inTurns } from './in-turns.ts'
+import { inTurns } from './coalesce.ts'
 
 /** A question that is answered by hand. */
 function asked() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import { inCrowd } from '../src/sign-in/in-crowd.ts'
+import { inCrowd } from '../src/sign-in/micro-batcher.ts'
 import { whileChecking } from './crowd.ts'
 
 /** An error as PostgreSQL, or a pooler before it, sends it. */

@@ -2,7 +2,7 @@ import { type Kysely, type Transaction, sql } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import type { Person } from './exchange.ts'
-import { prefixOf } from '../addresses.ts'
+import { prefixOf } from '../network-prefix.ts'
 import { type Limit, counted, demandNoWait } from '../throttle.ts'
 
 export interface Admitted {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { inCompany } from './in-crowd.ts'
+import { inCompany } from './micro-batcher.ts'
 
 const most = 3
 const patience = 50

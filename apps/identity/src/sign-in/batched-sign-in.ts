@@ -2,12 +2,12 @@ import { type Kysely, sql } from 'kysely'
 import { type AuditFacts, auditingEach, prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { secretHash } from '../secret-hash.ts'
-import { prefixOf } from './addresses.ts'
-import { inCrowd } from './in-crowd.ts'
+import { prefixOf } from './network-prefix.ts'
+import { inCrowd } from './micro-batcher.ts'
 import { refreshTokensKept } from './refresh-tokens.ts'
 import type { SessionLives } from './sessions.ts'
 import { type Attempt, triesForgiven } from './throttle.ts'
-import { countingTries } from './admit.ts'
+import { countingTries } from './count-attempt.ts'
 
 /** A sign-in whose password was right. */
 interface Opening {

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { inCrowd } from './in-crowd.ts'
+import { inCrowd } from './micro-batcher.ts'
 import { tried, triedColumns, triesCounted, tryCounted, type TryCounted } from './throttle.ts'
 
 /** Whose username it is, as they were when the try was counted. */

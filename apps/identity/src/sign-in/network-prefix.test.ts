@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { prefixOf } from './addresses.ts'
+import { prefixOf } from './network-prefix.ts'
 
 it.each([
   ['203.0.113.77', '203.0.113.0/24'],

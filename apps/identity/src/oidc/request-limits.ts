@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { problems } from '@sluice/http'
-import { prefixOf } from '../sign-in/addresses.ts'
+import { prefixOf } from '../sign-in/network-prefix.ts'
 import { html } from '../pages/html.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
