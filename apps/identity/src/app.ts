@@ -15,10 +15,10 @@ import { translate } from './problems.ts'
 import { publicAddress } from './public-address.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
 import { type SigningKeys, signingKeys, storedKeys } from './sign-in/keys.ts'
-import { signingInTogether } from './sign-in/batched-sign-in.ts'
-import { demandStill, standingOf } from './sign-in/principal.ts'
+import { signInBatchers } from './sign-in/batched-sign-in.ts'
+import { assertPrincipalUnchanged, findPrincipal } from './sign-in/principal.ts'
 
-interface Parts {
+interface IdentityAppOptions {
   db: Kysely<DB>
   /** Connections for lists and reports; the same as `db` when absent. */
   searches?: Kysely<DB>
@@ -31,13 +31,13 @@ interface Parts {
 }
 
 /** The whole identity service, ready to listen. */
-export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: Parts): Express {
+export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
   const { config, logger, metrics, tally } = parts
   const keys = signingKeys(db, config.SECRET_KEYS)
   const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
-  const inTransaction = auditedWrites(db, { demandStill, searches })
-  const more = { config, keys, oidc, federation: providers, together: signingInTogether(db, config) }
+  const inTransaction = auditedWrites(db, { demandStill: assertPrincipalUnchanged, searches })
+  const more = { config, keys, oidc, federation: providers, signInBatchers: signInBatchers(db, config) }
   return door({
     operations,
     info,
@@ -59,7 +59,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.whole }),
       // Asked every time: one indexed look-up, so whatever changes here bites here at once.
-      standing: (credential) => standingOf(db, credential),
+      standing: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
     run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, more, work),

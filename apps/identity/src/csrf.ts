@@ -4,17 +4,17 @@ import { problems } from '@sluice/http'
 import { cookieIn } from './cookies.ts'
 
 /** See docs/decisions/0018. */
-export interface Csrf {
+export interface CsrfGuard {
   /** A token for the forms of a page; sets the browser's cookie where it has none. */
   issue(request: Request, response: Response): string
   /** What shows that a link to `what` is one that this browser was given; sets the browser's cookie where it has none. */
   mark(request: Request, response: Response, what: string): string
   isMarked(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a page of ours in this browser. */
-  demand(request: Request): void
+  assertValid(request: Request): void
 }
 
-interface Settings {
+interface CsrfSettings {
   IDENTITY_PUBLIC_URL: string
   SERVICE_SECRET: string
 }
@@ -22,7 +22,7 @@ interface Settings {
 /** What the hidden field is called. */
 export const csrfField = 'csrf'
 
-export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Csrf {
+export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings): CsrfGuard {
   const { origin, protocol } = new URL(IDENTITY_PUBLIC_URL)
   const secure = protocol === 'https:'
   // A name with this prefix can be set by nobody but this very host: no neighbour under the same domain.
@@ -49,7 +49,7 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Cs
       const nonce = randomBytes(12).toString('base64url')
       return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
     },
-    demand(request) {
+    assertValid(request) {
       if (isForeign(request, origin)) throw problems.forbidden('The form was sent from another site.')
       const browser = cookieOf(request, cookie)
       const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import { inCrowd } from '../src/sign-in/micro-batcher.ts'
+import { batchUnderLoad } from '../src/sign-in/micro-batcher.ts'
 import { whileChecking } from './crowd.ts'
 
 /** An error as PostgreSQL, or a pooler before it, sends it. */
@@ -9,7 +9,7 @@ const errorOf = (code: string) => Object.assign(new pg.DatabaseError('it went wr
 /** What three who ask together come to, when their statement ends so, and how many asked in each statement. */
 async function together(ending: Error) {
   const asked: number[] = []
-  const answer = inCrowd<number, number>({
+  const answer = batchUnderLoad<number, number>({
     patience: 5,
     ask: async (all) => {
       asked.push(all.length)

@@ -5,11 +5,11 @@ import { problems, type Caller } from '@sluice/http'
  * Which of these roles a caller does not hold. What their client switched off is still held: an administrator there must be
  * able to edit colleagues who hold it too.
  */
-export const rolesLacked = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
+export const missingRoles = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !holds([...awake, ...dormantRoles], role))
 
 /** Nobody grants a role that they do not hold. */
-export function demandGrantable(caller: Caller, roles: readonly Role[]): void {
-  const lacked = rolesLacked(caller, roles)
+export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
+  const lacked = missingRoles(caller, roles)
   if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)
 }

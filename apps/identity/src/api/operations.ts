@@ -13,7 +13,7 @@ import { ssoClientConfigOperations } from './sso-client-configs/operations.ts'
 import { ssoProviderConfigOperations } from './sso-provider-configs/operations.ts'
 import { userGroupOperations } from './user-groups/operations.ts'
 import { userAccessOperations } from './users/user-access.ts'
-import { userLifeOperations } from './users/invitation-operations.ts'
+import { userInvitationOperations } from './users/invitation-operations.ts'
 import { userOperations } from './users/operations.ts'
 
 /** Everything the service can be asked. */
@@ -23,7 +23,7 @@ export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(accountOperations),
   ...Object.values(allowedApplicationOperations),
   ...Object.values(userOperations),
-  ...Object.values(userLifeOperations),
+  ...Object.values(userInvitationOperations),
   ...Object.values(userAccessOperations),
   ...Object.values(userGroupOperations),
   ...Object.values(sessionOperations),

@@ -4,8 +4,8 @@ import type { DB } from '../database.ts'
 import { failOverdueMails } from '../mail/outbox.ts'
 import { sweepOidcModels } from '../oidc/sweep.ts'
 import { expiredApiTokens } from '../sign-in/api-tokens.ts'
-import { forgetForgotten } from '../sign-in/password-reset-requests.ts'
-import { type KeyRotation, tendKeys } from '../sign-in/key-rotation.ts'
+import { removeOldPasswordResets } from '../sign-in/password-reset-requests.ts'
+import { type KeyRotation, rotateDueKeys } from '../sign-in/key-rotation.ts'
 import { endIdleSessions } from '../sign-in/sessions.ts'
 import { inBatches, removeInBatches } from './in-batches.ts'
 
@@ -15,11 +15,11 @@ const sessionsKept = 30
 const size = 200
 
 /** Removes sessions that ended long ago. Answers how many. */
-const forgetSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
-  inBatches((most) => transaction(db, (trx) => forgetSome(trx, most)), { signal, size })
+const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
+  inBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
 
 /** Users before sessions, as everywhere; who ended a session once has seen the introduction. */
-async function forgetSome(trx: Kysely<DB>, most: number): Promise<number> {
+async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
     order by coalesce(ended_at, expires_at) limit ${most}`.execute(trx)
@@ -37,30 +37,33 @@ async function forgetSome(trx: Kysely<DB>, most: number): Promise<number> {
 }
 
 /** One thing to look after. Safe to repeat, to break off between its batches, and to do in two processes at once. */
-export interface Duty {
+export interface MaintenanceJob {
   name: string
   run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
 }
 
 /** Made first: without them nothing could be written, or nobody would trust what is signed. */
-const months: Duty = { name: 'audit-months', run: (db) => addAuditMonths(db, new Date()) }
-const keysTended = (keys: KeyRotation): Duty => ({ name: 'signing-keys', run: (db) => tendKeys(db, keys) })
+const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditMonths(db, new Date()) }
+const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
+  name: 'signing-keys',
+  run: (db) => rotateDueKeys(db, keys),
+})
 
-const removal = (name: string, table: keyof DB, condition: string): Duty => ({
+const removal = (name: string, table: keyof DB, condition: string): MaintenanceJob => ({
   name,
   run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
 })
 
 /** In this order: what hangs from sessions goes before them, so that few rows go with each. */
-const clearing: readonly Duty[] = [
+const removalJobs: readonly MaintenanceJob[] = [
   removal('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
   { name: 'idle-sessions', run: endIdleSessions },
   // A second use after a day is refused all the same: it is unknown then.
   removal('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
   { name: 'oidc-models', run: (db) => sweepOidcModels(db) },
-  { name: 'sessions', run: forgetSessions },
+  { name: 'sessions', run: removeOldSessions },
   removal('links', 'links', 'expires_at < now()'),
-  { name: 'forgotten-passwords', run: (db) => forgetForgotten(db) },
+  { name: 'forgotten-passwords', run: (db) => removeOldPasswordResets(db) },
   removal('mails', 'mails', `created_at < now() - interval '30 days'`),
   { name: 'overdue-mails', run: (db, signal) => inBatches((size) => failOverdueMails(db, size), { signal }) },
   removal('tickets', 'second_factor_tickets', 'expires_at < now()'),
@@ -70,8 +73,8 @@ const clearing: readonly Duty[] = [
 ]
 
 /** All that is to be done, in order. Without keys, what needs no key ring. */
-export const dutiesOf = (keys?: KeyRotation): readonly Duty[] => [
-  months,
-  ...(keys ? [keysTended(keys)] : []),
-  ...clearing,
+export const maintenanceJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
+  auditMonthsJob,
+  ...(keys ? [keyRotationJob(keys)] : []),
+  ...removalJobs,
 ]

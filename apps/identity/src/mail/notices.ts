@@ -4,7 +4,7 @@ import type { NewLink } from '../sign-in/one-time-links.ts'
 import { queueMail, type MailConfig } from './outbox.ts'
 import { letters } from './texts.ts'
 
-interface Recipient {
+interface MailRecipientRow {
   id: number
   client: string
   clientName: string
@@ -14,8 +14,8 @@ interface Recipient {
   ssoAuth: boolean
 }
 
-async function recipient(trx: Kysely<DB>, user: number): Promise<Recipient> {
-  const { rows } = await sql<Recipient>`
+async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipientRow> {
+  const { rows } = await sql<MailRecipientRow>`
     select u.id, u.client, c.name as "clientName", u.name, u.username, u.email, u.sso_auth as "ssoAuth"
     from users u join clients c on c.uid = u.client where u.id = ${user}`.execute(trx)
   return rows[0]!
@@ -28,7 +28,7 @@ export async function mailInvitation(
   { id }: { id: number },
   link: NewLink,
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   await queueMail(trx, config, { kind: 'INVITATION', to, letter: letters.invitation(to, link), expires: link.expires })
 }
 
@@ -39,14 +39,14 @@ export async function mailPasswordReset(
   { id }: { id: number },
   link: NewLink,
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   const letter = letters.passwordReset(to, link)
   await queueMail(trx, config, { kind: 'PASSWORD_RESET', to, letter, expires: link.expires })
 }
 
 /** Tells a user that their password is another one now, however that came about. */
 export async function mailPasswordChanged(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   await queueMail(trx, config, { kind: 'PASSWORD_CHANGED', to, letter: letters.passwordChanged(to, new Date()) })
 }
 
@@ -56,7 +56,7 @@ export async function mailEmailChanged(
   config: MailConfig,
   { id, email }: { id: number; email: string },
 ): Promise<void> {
-  const to = { ...(await recipient(trx, id)), email }
+  const to = { ...(await readRecipient(trx, id)), email }
   await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, letter: letters.emailChanged(to, new Date()) })
 }
 
@@ -67,7 +67,7 @@ export async function mailSecondFactorChanged(
   { id }: { id: number },
   change: 'set up' | 'removed',
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   const letter = letters.secondFactorChanged(to, change, new Date())
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }
@@ -78,7 +78,7 @@ export async function mailRecoveryCodeUsed(
   config: MailConfig,
   { id, left }: { id: number; left: number },
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   const letter = letters.recoveryCodeUsed(to, left, new Date())
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }

@@ -27,7 +27,7 @@ export async function queueMail(
   { SECRET_KEYS, SMTP_URL }: MailConfig,
   { kind, to, letter, expires }: NewMail,
 ): Promise<void> {
-  if (letter.link) await giveUpOlder(trx, to.id, kind)
+  if (letter.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
   const body = SECRET_KEYS.seal(JSON.stringify(render(letter)), purpose(uid))
   await sql`
@@ -36,7 +36,7 @@ export async function queueMail(
       least(${expires ?? null}::timestamptz, now() + interval '24 hours'))`.execute(trx)
 }
 
-async function giveUpOlder(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
+async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
   await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(), reason = 'A newer one took its place.'
     where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)

@@ -4,7 +4,7 @@ import type { DB } from '../database.ts'
 import { type MailConfig, openBody } from './outbox.ts'
 import { MailRefused, type SendMail } from '@sluice/mail'
 
-interface Parts {
+interface MailSenderOptions {
   db: Kysely<DB>
   config: MailConfig
   logger: Logger
@@ -16,45 +16,52 @@ interface Parts {
 }
 
 /** Milliseconds between looks at what is due: one question of an index that is nearly always empty. */
-const rest = 1_000
-const afterTrouble = 5_000
-const atOnce = 5
+const pollIntervalMs = 1_000
+const pollAfterFailureMs = 5_000
+const batchSize = 5
 /** A whole try may take this long, in milliseconds: far less than another process waits before it takes the mail over. */
-const longestTry = 60_000
+const sendTimeoutMs = 60_000
 /** What is under way when the process stops may take this long. */
-const farewell = 10_000
+const shutdownTimeoutMs = 10_000
 
 /** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
-export const keepPosting = (parts: Parts): { stop(): Promise<void> } =>
-  keepRounds((signal) => postOnce(parts, signal), {
-    rest,
-    afterTrouble,
-    farewell,
+export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
+  keepRounds((signal) => sendQueuedMails(parts, signal), {
+    rest: pollIntervalMs,
+    afterTrouble: pollAfterFailureMs,
+    farewell: shutdownTimeoutMs,
     failed: (err) => parts.logger.warn({ err }, 'mails could not be looked after; it is tried again'),
   })
 
 /** One look at what is due. Answers whether there was anything. */
-export async function postOnce(parts: Parts, signal: AbortSignal = new AbortController().signal): Promise<boolean> {
+export async function sendQueuedMails(
+  parts: MailSenderOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<boolean> {
   const answered = await parts.answer()
   if (!parts.send) return answered
-  const claimed = await claimMails(parts.db, atOnce)
-  await eachToItsEnd(claimed.map((mail) => post(parts, mail, signal)))
+  const claimed = await claimMails(parts.db, batchSize)
+  await eachToItsEnd(claimed.map((mail) => sendMail(parts, mail, signal)))
   return answered || claimed.length > 0
 }
 
-async function post({ db, config, logger, send, metrics }: Parts, mail: Claimed, stop: AbortSignal): Promise<void> {
+async function sendMail(
+  { db, config, logger, send, metrics }: MailSenderOptions,
+  mail: ClaimedMail,
+  stop: AbortSignal,
+): Promise<void> {
   const about = { mail: mail.uid, attempts: mail.attempts }
   if (mail.overdue) {
     metrics?.tries.inc({ outcome: 'failed' })
     return markFailed(db, mail, undefined)
   }
-  const late = AbortSignal.timeout(longestTry)
+  const late = AbortSignal.timeout(sendTimeoutMs)
   try {
     const { uid, recipient, subject, created_at: created } = mail
     const outgoing = { ...openBody(config, uid, mail.body), uid, recipient, subject, created }
     await send!(outgoing, AbortSignal.any([stop, late]))
   } catch (error) {
-    if (stop.aborted) return giveBack(db, mail)
+    if (stop.aborted) return requeueMail(db, mail)
     const reason = late.aborted ? 'The server took longer than a minute.' : (error as Error).message
     const permanent = error instanceof MailRefused && error.permanent
     logger.warn(
@@ -85,7 +92,7 @@ export const mailMetrics = (registry: Registry): MailMetrics => ({
 })
 
 /** A mail that this process is to send now. */
-interface Claimed {
+interface ClaimedMail {
   id: number
   uid: string
   recipient: string
@@ -98,15 +105,15 @@ interface Claimed {
 }
 
 /** Minutes after which a mail that another process took is taken for lost with that process. Longer than any try. */
-const lease = 5
+const leaseMinutes = 5
 
 /**
  * Takes up to `most` mails that are due, for nobody else to take meanwhile. Where the process ends before it says how it
  * went, they come up again: a mail may be sent twice, and is never forgotten.
  */
-export async function claimMails(db: Kysely<DB>, most: number): Promise<Claimed[]> {
-  const { rows } = await sql<Claimed>`
-    update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${lease})
+export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {
+  const { rows } = await sql<ClaimedMail>`
+    update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
     where id in (
       select id from mails where state = 'QUEUED' and next_try_at <= now()
       order by next_try_at, id limit ${most} for update skip locked
@@ -116,21 +123,21 @@ export async function claimMails(db: Kysely<DB>, most: number): Promise<Claimed[
 }
 
 /** It was handed over. What it said is not needed any more. */
-async function markSent(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+async function markSent(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set state = 'SENT', body = null, reason = null, finished_at = now()
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
 /** It is never tried again. */
-async function markFailed(db: Kysely<DB>, { id }: Claimed, reason: string | undefined): Promise<void> {
+async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | undefined): Promise<void> {
   await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Given up. At the last try: ' || reason, 'Given up: it could not be tried in time.')
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
 /** It is tried again after 30 seconds, then twice as long each time, up to an hour; some earlier than others. */
-async function markDelayed(db: Kysely<DB>, { id, attempts }: Claimed, reason: string): Promise<void> {
+async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason: string): Promise<void> {
   const seconds = Math.min(3600, 30 * 2 ** (attempts - 1)) * (0.75 + Math.random() / 4)
   await sql`
     update mails set next_try_at = now() + make_interval(secs => ${seconds}), reason = ${reason}
@@ -138,7 +145,7 @@ async function markDelayed(db: Kysely<DB>, { id, attempts }: Claimed, reason: st
 }
 
 /** This process stops before it could send it: another may at once, and it was no try. */
-async function giveBack(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+async function requeueMail(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set next_try_at = now(), attempts = attempts - 1 where id = ${id} and state = 'QUEUED'`.execute(db)
 }

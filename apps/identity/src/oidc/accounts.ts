@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import { isUid } from '../uid.ts'
 import type { ExtraMetadata } from './clients.ts'
 
-interface Row {
+interface AccountRow {
   uid: string
   name: string
   username: string
@@ -34,7 +34,7 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
     const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<AccountRow>`
       ${prepared('find-account')} select u.id, u.uid, u.name, u.username, u.email, u.updated_at, u.client,
         c.code as client_code, c.name as client_name
       from users u join clients c on c.uid = u.client
@@ -51,14 +51,14 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
   }
 
 /** The codes of the user's groups, at most a thousand, by code. */
-async function groupsOf(db: Kysely<DB>, { id }: Row): Promise<string[]> {
+async function groupsOf(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
     ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = ${id} order by g.code limit 1000`.execute(db)
   return rows.map(({ code }) => code)
 }
 
-const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: Row) => ({
+const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: AccountRow) => ({
   sub: uid,
   name,
   preferred_username: username,

@@ -2,29 +2,29 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type Adapter, type AdapterPayload, Provider, errors } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { goesOn } from '../sign-in/sessions.ts'
+import { isOpenSession } from '../sign-in/sessions.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
-import { inTurns } from './coalesce.ts'
+import { coalesce } from './coalesce.ts'
 import { secretHash } from '../secret-hash.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
-const grace = 10
+const reuseGraceSeconds = 10
 /** Seconds, for what names no end of its own. */
-const longest = 366 * 24 * 3600
+const maxLifetimeSeconds = 366 * 24 * 3600
 
 /** `m` hangs from no sign-in, or from one that may go on. */
 const live = sql`m.expires_at > now() and (
   m.session_id is null or (
-    ${goesOn} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
+    ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
 /** Where oidc-provider keeps what it makes. One of these for every kind of thing. */
 export const oidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
-    const application = inTurns((id) => findApplication(db, id))
-    const one = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
+    const application = coalesce((id) => findApplication(db, id))
+    const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
 
     async function find(
       by: 'id' | 'session',
@@ -32,16 +32,16 @@ export const oidcAdapter =
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? grace : -1}), false) as used
+      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
-      if (row?.used) noteUsed(row.payload.accountId)
+      if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
       return row && { ...payloadOf(model, id, row.payload), ...(row.used && { consumed: true }) }
     }
 
     return {
-      async upsert(id, payload, expiresIn = longest) {
+      async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
         const session = sessionOf(model, payload)
         const { rows } = await sql`
         ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
@@ -69,7 +69,7 @@ export const oidcAdapter =
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (
-          update oidc_models set consumed_at = now() where ${one(id)} and consumed_at is null returning session_id
+          update oidc_models set consumed_at = now() where ${modelWithId(id)} and consumed_at is null returning session_id
         ), seen as (
           update sessions set last_used_at = now() where id in (select session_id from used)
         )
@@ -78,7 +78,7 @@ export const oidcAdapter =
       },
 
       async destroy(id) {
-        await sql`delete from oidc_models where ${one(id)}`.execute(db)
+        await sql`delete from oidc_models where ${modelWithId(id)}`.execute(db)
       },
 
       /** Of every kind at once: oidc-provider asks only the kinds that the application may have now. */
@@ -102,14 +102,14 @@ function sessionOf(model: string, { accountId, sessionUid, uid, session }: Adapt
 }
 
 /** Whose code or token it was that a request showed again. By the request: oidc-provider forgets it before it says so. */
-const users = new WeakMap<object, string>()
+const replayedTokenUsers = new WeakMap<object, string>()
 
-function noteUsed(user: string | undefined): void {
+function rememberReplayedTokenUser(user: string | undefined): void {
   const { ctx } = Provider
-  if (ctx && user !== undefined) users.set(ctx, user)
+  if (ctx && user !== undefined) replayedTokenUsers.set(ctx, user)
 }
 
-export const userOfUsed = (ctx: object): string | undefined => users.get(ctx)
+export const replayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
 
 /** JSON of a payload, without what could be used by whoever reads the database: the id itself, and the browser's session. */
 function storedPayload(model: string, id: string, payload: AdapterPayload): string {

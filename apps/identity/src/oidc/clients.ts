@@ -5,7 +5,7 @@ import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 
 /** What oidc-provider needs to know of an application. */
-export interface Application {
+export interface RegisteredApplication {
   sso_client_id: string
   client_name: string
   secret_hash: Buffer | null
@@ -27,7 +27,7 @@ export interface ExtraMetadata {
 }
 
 /** An application as oidc-provider knows clients. Of the secret it sees the hash only. */
-export function applicationMetadata(application: Application): AllClientMetadata & ExtraMetadata {
+export function applicationMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
   const { redirect_uris, scopes, grant_types, secret_hash } = application
   const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
   return {
@@ -52,7 +52,7 @@ export function applicationMetadata(application: Application): AllClientMetadata
 /** The application of that id, unless its client is disabled. Asked at every request, so that a change bites at once. */
 export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
-  const { rows } = await sql<Application>`
+  const { rows } = await sql<RegisteredApplication>`
     ${prepared('find-application')}
     select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
     from sso_client_configs a join clients c on c.uid = a.client

@@ -2,7 +2,7 @@
  * Asks for one key at a time. Whoever asks while an answer is under way shares the next question with all who wait: it
  * begins after they asked, so nobody is answered with what was true before. Failures are shared as answers are.
  */
-export function inTurns<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+export function coalesce<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const running = new Map<string, Promise<unknown>>()
   const waiting = new Map<string, Promise<T>>()
 

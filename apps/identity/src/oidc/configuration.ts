@@ -11,9 +11,9 @@ import { oidcAdapter } from './adapter.ts'
 import { type ExtraMetadata, extraMetadata } from './clients.ts'
 import { loadExistingGrant } from './consents.ts'
 import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
-import { ourApiAsResource } from './resource-server.ts'
+import { sluiceResourceServer } from './resource-server.ts'
 
-export interface ProviderParts {
+export interface ProviderDependencies {
   db: Kysely<DB>
   config: Config
   /** The one that signs first. */
@@ -27,7 +27,7 @@ const minutes = 60
 const extra = (client: unknown) => client as ExtraMetadata
 
 /** How oidc-provider is set up: every choice it leaves is made here, so that it warns of nothing. */
-export function providerConfiguration({ db, config, keys }: ProviderParts): Configuration {
+export function providerConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
   const { prefix, secure } = publicAddress(IDENTITY_PUBLIC_URL)
   const longest = SESSION_DAYS * day
@@ -56,7 +56,7 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
     // Which pages of other sites may read answers is for CORS_ORIGINS to say.
     clientBasedCORS: () => false,
     clockTolerance: 5,
-    routes: { ...addresses, jwks: '/.well-known/jwks.json' },
+    routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },
     interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: policy() },
     cookies: {
       keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
@@ -99,7 +99,7 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       userinfo: { enabled: true },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
-      resourceIndicators: ourApiAsResource(ACCESS_TOKEN_SECONDS),
+      resourceIndicators: sluiceResourceServer(ACCESS_TOKEN_SECONDS),
     },
   }
 }
@@ -132,7 +132,7 @@ function policy(): interactionPolicy.DefaultPolicy {
 }
 
 /** Where the OpenID Provider answers: paths below the public address. */
-export const addresses = {
+export const oidcPaths = {
   authorization: '/oidc/auth',
   token: '/oidc/token',
   userinfo: '/oidc/me',
@@ -145,11 +145,11 @@ export const addresses = {
  * All of them, spelled as they are. oidc-provider also answers in other cases and with a slash at the end, where what stands
  * before it by the address, limits above all, would not be asked.
  */
-export const answered = [
+export const allOidcPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
-  ...Object.values(addresses),
-  `${addresses.authorization}/:uid`,
-  `${addresses.end_session}/confirm`,
-  `${addresses.end_session}/success`,
+  ...Object.values(oidcPaths),
+  `${oidcPaths.authorization}/:uid`,
+  `${oidcPaths.end_session}/confirm`,
+  `${oidcPaths.end_session}/success`,
 ]

@@ -3,24 +3,24 @@ import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { recordAudit } from '@sluice/database'
 import type { Logger } from '@sluice/process'
 import type { AuditTally } from './audit-tally.ts'
-import type { ProviderParts } from './configuration.ts'
+import type { ProviderDependencies } from './configuration.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { unsupported } from './introspect-jwt.ts'
-import { userOfUsed } from './adapter.ts'
+import { replayedTokenUser } from './adapter.ts'
 
-interface Parts extends Pick<ProviderParts, 'db'> {
+interface EventSinks extends Pick<ProviderDependencies, 'db'> {
   logger: Logger
   tally: AuditTally
 }
 
-type Failure = errors.OIDCProviderError
+type ProviderFailure = errors.OIDCProviderError
 
 /**
  * Logs what fails on our side, and leaves in the audit what applications are given, are refused and give back: a row each
  * where a user signed in or something was withdrawn, and a count by the minute of what programs do all the time. Plain
  * refreshes are neither: their sign-in is there already.
  */
-export function recordEvents(provider: Provider, { db, logger, tally }: Parts): void {
+export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
   const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
     const { client } = ctx.oidc
     if (!client) return
@@ -34,7 +34,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: Parts): 
       details,
     }).catch((error: unknown) => logger.error({ err: error, operation }, 'this could not be noted in the audit'))
   }
-  const refused = (ctx: KoaContextWithOIDC, { error }: Failure) => {
+  const refused = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({
       operation,
@@ -78,7 +78,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: Parts): 
     const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode
     if (route === 'revocation') note(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
     if (route === 'token')
-      note(ctx, 'oidc.reuse', token?.accountId ?? userOfUsed(ctx), { grantType: params['grant_type'] })
+      note(ctx, 'oidc.reuse', token?.accountId ?? replayedTokenUser(ctx), { grantType: params['grant_type'] })
   })
 }
 

@@ -8,9 +8,9 @@ import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
-import { addresses, answered } from './configuration.ts'
+import { oidcPaths, allOidcPaths } from './configuration.ts'
 import { type AuditTally, auditTally } from './audit-tally.ts'
-import { begunSignIns, limitFormBody, shortParameters } from './request-limits.ts'
+import { limitPendingLogins, limitFormBody, limitParameterLength } from './request-limits.ts'
 import { interactionRoutes } from './interactions.ts'
 import { makeProvider, refusalOf } from './provider.ts'
 import { problems } from '@sluice/http'
@@ -24,7 +24,7 @@ export interface OpenIdProvider {
   refusalOf(metadata: object): Promise<string | undefined>
 }
 
-interface Parts {
+interface OpenIdProviderOptions {
   db: Kysely<DB>
   config: Config
   keys: SigningKeys
@@ -34,7 +34,13 @@ interface Parts {
 }
 
 /** The OpenID Provider. Keys that change are taken up by a new instance behind the same routes; requests under way finish with the old one. */
-export function openIdProvider({ db, config, keys, logger, tally = auditTally(db, logger) }: Parts): OpenIdProvider {
+export function openIdProvider({
+  db,
+  config,
+  keys,
+  logger,
+  tally = auditTally(db, logger),
+}: OpenIdProviderOptions): OpenIdProvider {
   let made: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
 
   const current = async () => {
@@ -46,12 +52,12 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
     return made!
   }
 
-  const publish = asPublished(config.IDENTITY_PUBLIC_URL)
+  const publish = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
-  routes.use(addresses.authorization, knowing(prefix), begunSignIns(), problemPages)
-  routes.get([addresses.authorization, addresses.end_session], shortParameters(prefix))
-  routes.all(answered, limitFormBody, publish, async (request: Request, response: Response) => {
+  routes.use(oidcPaths.authorization, setPagePrefix(prefix), limitPendingLogins(), problemPages)
+  routes.get([oidcPaths.authorization, oidcPaths.end_session], limitParameterLength(prefix))
+  routes.all(allOidcPaths, limitFormBody, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)
   })
@@ -60,7 +66,7 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
 }
 
 /** Tells the pages of problems where they are. */
-const knowing =
+const setPagePrefix =
   (prefix: string): RequestHandler =>
   (_request, response, next) => {
     response.locals.prefix = prefix
@@ -71,7 +77,7 @@ const knowing =
  * Makes a request look as it does at our public address. oidc-provider writes addresses into its answers from Host and
  * X-Forwarded headers; whatever a peer says there, or by which name another service calls us, it must be the one.
  */
-function asPublished(publicUrl: string): RequestHandler {
+function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
   const inTime = formDeadline()
   return (request, response, next) => {

@@ -10,7 +10,7 @@ const text = 'a part of this service is down or busy: try again soon'
  * Answers 503 with the code that OAuth has for it where oidc-provider says that it failed, and all that it was is that the
  * database could not be asked.
  */
-export function answerUnavailable(provider: Provider): void {
+export function answerTemporarilyUnavailable(provider: Provider): void {
   const down = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
     if (isUnavailable(error)) down.add(ctx)
@@ -19,7 +19,7 @@ export function answerUnavailable(provider: Provider): void {
     await next()
     if (!down.has(ctx)) return
     const location = ctx.response.get('Location')
-    if (location) return ctx.set('Location', ledBack(location))
+    if (location) return ctx.set('Location', withUnavailableError(location))
     ctx.status = 503
     ctx.set('Retry-After', '5')
     if (isAnswer(ctx.body)) ctx.body = { ...ctx.body, error: code, error_description: text }
@@ -30,7 +30,7 @@ const isAnswer = (body: unknown): body is { error: string } =>
   typeof body === 'object' && body !== null && 'error' in body && body.error === 'server_error'
 
 /** Where the application is told, it is told the same. */
-function ledBack(location: string): string {
+function withUnavailableError(location: string): string {
   const url = new URL(location)
   if (url.searchParams.get('error') !== 'server_error') return location
   url.searchParams.set('error', code)
@@ -39,7 +39,7 @@ function ledBack(location: string): string {
 }
 
 /** Sees to what oidc-provider leaves open: where it is mounted, and what it has no answer to. */
-export const unknownAddresses = (base: string) =>
+export const answerUnknownPaths = (base: string) =>
   async function answer(ctx: Context, next: Next): Promise<void> {
     ctx['mountPath'] = base
     await next()
@@ -54,7 +54,7 @@ export const unknownAddresses = (base: string) =>
  * Leaves the query as the one way back to an application. The others that oidc-provider has would answer its own page with
  * a script in it (form_post), or are for flows that end with tokens in the address (fragment).
  */
-export function answerByQuery(provider: Provider): void {
+export function allowOnlyQueryResponseMode(provider: Provider): void {
   provider.use(async (ctx: Context, next: Next) => {
     const { response_mode: mode } = ctx.query
     // oidc-provider knows none by this name, says so to the application, and answers by query.

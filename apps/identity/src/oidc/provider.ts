@@ -4,26 +4,26 @@ import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
-import { clientSecrets } from './client-secrets.ts'
-import { providerConfiguration, type ProviderParts } from './configuration.ts'
-import { answerByQuery, answerUnavailable, unknownAddresses } from './provider-middleware.ts'
+import { clientSecretVerifier } from './client-secrets.ts'
+import { providerConfiguration, type ProviderDependencies } from './configuration.ts'
+import { allowOnlyQueryResponseMode, answerTemporarilyUnavailable, answerUnknownPaths } from './provider-middleware.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
-import { nothingToEnd, signOut } from './sign-out.ts'
+import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
 /** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
 export function makeProvider(
-  parts: ProviderParts & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
+  parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
   // The request it is given names our public address by then.
   provider.proxy = true
-  provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
-  provider.use(nothingToEnd)
+  provider.use(answerUnknownPaths(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(skipLogoutPrompt)
   provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
-  answerByQuery(provider)
-  answerUnavailable(provider)
+  allowOnlyQueryResponseMode(provider)
+  answerTemporarilyUnavailable(provider)
   tieSessions(provider, parts.db)
   tieClients(provider, parts.db)
   recordEvents(provider, parts)
@@ -55,7 +55,7 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
     loginAccount.call(this as never, details)
   }
   prototype.destroy = async function end(this: SessionLike) {
-    if (this.accountId) await signOut(db, this.uid, Provider.ctx)
+    if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)
     await destroy.call(this as never)
   }
 }
@@ -63,7 +63,7 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
 /** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
 function tieClients(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
-  const isSecretOf = clientSecrets(db)
+  const isSecretOf = clientSecretVerifier(db)
   Object.assign(prototype, {
     compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
       return isSecretOf(this, given)

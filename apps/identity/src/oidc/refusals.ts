@@ -1,4 +1,4 @@
-import type { Texts } from '../pages/texts/en.ts'
+import type { PageTexts } from '../pages/texts/en.ts'
 
 /** What pages say of requests that applications made wrong, by OAuth's error code. */
 const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'broken' | 'ended'>([
@@ -14,5 +14,5 @@ const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'bro
 ])
 
 /** The sentences for one of OAuth's error codes; `session_not_found` is ours. */
-export const refusalIn = ({ application }: Texts, code: string): { title: string; text: string } =>
+export const refusalIn = ({ application }: PageTexts, code: string): { title: string; text: string } =>
   application[kinds.get(code) ?? 'other']

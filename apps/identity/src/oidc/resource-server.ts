@@ -3,23 +3,23 @@ import { accessTokenAudience } from '@sluice/contracts'
 import type { ExtraMetadata } from './clients.ts'
 
 /** Our own services as a resource that tokens can be asked for (RFC 8707). */
-export const ourApi = 'urn:sluice:api'
+export const sluiceApi = 'urn:sluice:api'
 
-type Features = NonNullable<Configuration['features']>
+type ProviderFeatures = NonNullable<Configuration['features']>
 
 /**
  * Our own services are the one resource that tokens can be asked for (RFC 8707), by asking for a role. Without one there is
  * no such token: it would show its user's account to an application that never asked for anything.
  */
-export const ourApiAsResource = (tokenSeconds: number): NonNullable<Features['resourceIndicators']> => ({
+export const sluiceResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,
   defaultResource: async (ctx, client) => defaultResource(ctx, rolesOf(client)) as string,
   useGrantedResource: async ({ oidc }, model) =>
-    asksForRole(oidc.params?.['scope'] ?? model.scope, rolesOf(oidc.client)),
+    requestsRole(oidc.params?.['scope'] ?? model.scope, rolesOf(oidc.client)),
   getResourceServerInfo: async (ctx, resource, client) => {
     const roles = rolesOf(client)
-    if (resource !== ourApi) throw new errors.InvalidTarget()
-    demandRoles(ctx, roles)
+    if (resource !== sluiceApi) throw new errors.InvalidTarget()
+    assertRolesRequested(ctx, roles)
     return {
       scope: roles.join(' '),
       audience: accessTokenAudience,
@@ -35,7 +35,7 @@ const rolesOf = (client: Client | undefined): readonly string[] =>
 
 const listOf = (scope: unknown): string[] => (typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [])
 
-const asksForRole = (scope: unknown, roles: readonly string[]): boolean =>
+const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
   listOf(scope).some((wanted) => roles.includes(wanted))
 
 const isForItself = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
@@ -45,14 +45,14 @@ function defaultResource(ctx: KoaContextWithOIDC, roles: readonly string[]): str
   const { params = {} } = ctx.oidc
   // All that the application has, as other providers do it, unless it asks for less.
   if (isForItself(ctx)) params['scope'] ??= roles.join(' ') || undefined
-  return isForItself(ctx) || asksForRole(params['scope'], roles) ? ourApi : undefined
+  return isForItself(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
 }
 
-function demandRoles(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
+function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
   // For itself an application gets what it names or nothing: a token with less would be found out much later.
   const lacked = isForItself(ctx) ? listOf(scope).find((wanted) => !roles.includes(wanted)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
-  const asked = scope === undefined ? roles.length > 0 : asksForRole(scope, roles)
+  const asked = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)
   if (!asked) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')
 }

@@ -8,7 +8,11 @@ import type { Context, Next } from 'koa'
 import { withState } from './provider-pages.ts'
 
 /** Ends the sign-in that a browser's session hangs from, for every application that had something of it. */
-export function signOut(db: Kysely<DB>, session: string, ctx: KoaContextWithOIDC | undefined): Promise<void> {
+export function endSignedInSession(
+  db: Kysely<DB>,
+  session: string,
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<void> {
   return transaction(db, async (trx) => {
     const { rows } = await sql<{ user: string; client: string }>`
       select u.uid as user, s.client from sessions s join users u on u.id = s.user_id
@@ -32,7 +36,7 @@ export function signOut(db: Kysely<DB>, session: string, ctx: KoaContextWithOIDC
  * Whoever is not signed in has nothing to confirm: they go on at once, where oidc-provider would send a form that submits
  * itself by a script. Where an application may have them sent was looked at by then.
  */
-export async function nothingToEnd(ctx: Context, next: Next): Promise<void> {
+export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> {
   await next()
   const { oidc } = ctx as unknown as Partial<KoaContextWithOIDC>
   if (oidc?.route !== 'end_session' || ctx.status !== 200 || !oidc.session || oidc.session.accountId) return

@@ -30,7 +30,7 @@ export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext
   const routes = Router()
   routes.get(action, (request, response) => show(request, response))
   routes.post(action, readForm, async (request, response) => {
-    csrf.demand(request)
+    csrf.assertValid(request)
     const username = fieldOf(request, 'username').trim()
     const words = textsIn(languageOf(request)).forgotPassword
     if (username === '') return show(request, response, { username: words.missing })

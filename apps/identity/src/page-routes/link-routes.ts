@@ -14,7 +14,7 @@ import type { DB } from '../database.ts'
 import { messagePage } from '../pages/message-page.ts'
 import { joinPage } from '../pages/join-page.ts'
 
-type User = FoundLink['user']
+type LinkUser = FoundLink['user']
 
 /** What a link from a mail is for, and what its pages are like. */
 export interface LinkUse {
@@ -24,12 +24,12 @@ export interface LinkUse {
   /** What the audit calls its use. */
   operation: string
   /** Whether its user chooses a password; where sign-in is elsewhere, a click is enough. */
-  asksPassword(user: User): boolean
-  page(facts: Omit<NewPasswordFacts, 'purpose'>, user: User): string
+  asksPassword(user: LinkUser): boolean
+  page(facts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
   /** Throws 422 at `/token` for a link that does not work, and at `/password` for a password that will not do. */
   use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
   /** Where the browser goes then. */
-  done(user: User): string
+  done(user: LinkUser): string
 }
 
 /** GET shows what a link is for, which does not use it up; POST uses it. */
@@ -37,7 +37,7 @@ export function linkRoutes(
   { purpose, action, operation, asksPassword, page, use, done }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
-  const show = (request: Request, response: Response, { user, token }: Shown, wrong?: WrongPassword) => {
+  const show = (request: Request, response: Response, { user, token }: ShownLink, wrong?: WrongPassword) => {
     const facts = {
       prefix,
       action: prefix + action,
@@ -59,7 +59,7 @@ export function linkRoutes(
     show(request, response, { ...link, token })
   })
   routes.post(action, readForm, async (request, response) => {
-    csrf.demand(request)
+    csrf.assertValid(request)
     const token = fieldOf(request, 'token')
     const link = await linkOf(db, token, purpose)
     if (!link) return sendLinkEnded(request, response, purpose, prefix)
@@ -87,7 +87,7 @@ export function linkRoutes(
   return routes
 }
 
-type Shown = FoundLink & { token: string }
+type ShownLink = FoundLink & { token: string }
 
 /** Whom the token of a request is for. Looking does not use it up: mail programs look at links before people do. */
 async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {

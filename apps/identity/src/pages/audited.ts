@@ -18,7 +18,7 @@ export interface PageContext {
   }
 }
 
-export type Audited = <T>(
+export type AuditedPageWrite = <T>(
   operation: string,
   request: Request,
   response: Response,
@@ -26,7 +26,7 @@ export type Audited = <T>(
 ) => Promise<T>
 
 /** Runs the writing use case of an operation, such as `auth.resetPassword`, for somebody who is not signed in. */
-export function audited(db: Kysely<DB>, config: Config): Audited {
+export function audited(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
   return (id, request, response, work) => {
     response.locals.operation = id

@@ -1,10 +1,10 @@
 import type { Request } from 'express'
 import { de } from './texts/de.ts'
-import { en, type Texts } from './texts/en.ts'
+import { en, type PageTexts } from './texts/en.ts'
 import { fr } from './texts/fr.ts'
 
 /** The languages there are, the first being the one for everybody else. */
-const all: Record<string, Texts> = { en, de, fr }
+const all: Record<string, PageTexts> = { en, de, fr }
 
 export const languages = Object.keys(all)
 
@@ -16,4 +16,4 @@ export const languageForLocales = (locales: readonly string[]): string =>
   locales.map((locale) => locale.split(/[-_]/)[0]!.toLowerCase()).find((language) => languages.includes(language)) ??
   'en'
 
-export const textsIn = (language: string | undefined): Texts => all[language ?? 'en'] ?? en
+export const textsIn = (language: string | undefined): PageTexts => all[language ?? 'en'] ?? en

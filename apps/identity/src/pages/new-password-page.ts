@@ -3,7 +3,7 @@ import { html, name } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { type Organisation, type PageFacts, page } from './parts/frame.ts'
-import type { Texts } from './texts/en.ts'
+import type { PageTexts } from './texts/en.ts'
 
 export interface NewPasswordFacts extends PageFacts {
   action: string
@@ -54,7 +54,7 @@ ${button(invited ? words.invitationSubmit : words.resetSubmit)}`,
 export type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 
 /** What is wrong with a new password as it was typed twice. Undefined: nothing that can be seen from here. */
-export function wrongWith(password: string, repeat: string, texts: Texts): WrongPassword | undefined {
+export function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
   const words = texts.newPassword
   const { least, most } = passwordLength
   const length = [...password].length

@@ -1,12 +1,12 @@
 import type { Response } from 'express'
 
-interface Sending {
+interface SendablePage {
   /** As `pageHeaders` takes it. */
   formAction?: readonly string[]
 }
 
 /** Sends a page of ours, with the headers of all of them. */
-export function sendPage(response: Response, status: number, page: string, { formAction }: Sending = {}): void {
+export function sendPage(response: Response, status: number, page: string, { formAction }: SendablePage = {}): void {
   response.status(status).set(pageHeaders(formAction)).type('html').send(page)
 }
 

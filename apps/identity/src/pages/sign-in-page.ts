@@ -1,4 +1,4 @@
-import { address, html, name, type Html } from './html.ts'
+import { safeHref, html, name, type HtmlMarkup } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
@@ -66,12 +66,12 @@ ${
     words.or,
     providers.map(
       ({ href, label }) =>
-        html`<li><a class="button quiet" href="${address(href)}">${words.provider(name(label))}</a></li>`,
+        html`<li><a class="button quiet" href="${safeHref(href)}">${words.provider(name(label))}</a></li>`,
     ),
   )
 }`,
   })
 }
 
-const others = (or: string, links: Html[]) => html`<p class="or"><span>${or}</span></p>
+const others = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>
 <ul class="providers">${links}</ul>`

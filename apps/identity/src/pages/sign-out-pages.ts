@@ -1,4 +1,4 @@
-import { address, html, name } from './html.ts'
+import { safeHref, html, name } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
@@ -43,6 +43,6 @@ export function signedOutPage({ application, ...facts }: SignedOutFacts): string
     title: words.doneTitle,
     heading: words.doneTitle,
     main: html`<p class="lead">${words.done}</p>
-${application && html`<p><a class="button" href="${address(application.href)}">${words.back(name(application.name))}</a></p>`}`,
+${application && html`<p><a class="button" href="${safeHref(application.href)}">${words.back(name(application.name))}</a></p>`}`,
   })
 }

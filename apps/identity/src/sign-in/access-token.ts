@@ -16,7 +16,7 @@ export async function accessToken(
 ): Promise<string> {
   const { kid, key } = await keys.current()
   const now = Math.floor(Date.now() / 1000)
-  const claims: AccessTokenClaims & Registered = {
+  const claims: AccessTokenClaims & RegisteredClaims = {
     client_id: firstParty,
     tenant: client,
     sid: session,
@@ -33,7 +33,7 @@ export async function accessToken(
 }
 
 /** Claims that RFC 9068 asks for beside ours; times in seconds since 1970. */
-interface Registered {
+interface RegisteredClaims {
   iss: string
   aud: string
   jti: string

@@ -2,30 +2,30 @@ import { sql, type Kysely } from 'kysely'
 import type { Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { DB } from '../database.ts'
-import { Throttled } from './throttle.ts'
+import { ThrottledProblem } from './throttle.ts'
 
-interface Noting {
+interface AuditContext {
   db: Kysely<DB>
   write: Write<DB>
   request: { audit(object: string | null, details?: object, by?: Actor): void }
 }
 
 /** Whose account it is, asked only when it is to be written down. Undefined: nobody's. */
-type Whose = () => Promise<{ uid: string; client: string } | undefined>
+type FindAccountOwner = () => Promise<{ uid: string; client: string } | undefined>
 
 /**
  * Leaves a row in the audit when a try has to wait, at most one a minute for what it is counted under: whoever goes on
  * guessing is seen, and cannot fill the table with it.
  */
-export async function noteThrottled<T>(
+export async function auditThrottled<T>(
   admitting: Promise<T>,
-  { db, write, request }: Noting,
-  whose: Whose,
+  { db, write, request }: AuditContext,
+  whose: FindAccountOwner,
 ): Promise<T> {
   try {
     return await admitting
   } catch (error) {
-    if (error instanceof Throttled && (await isFirstThisMinute(db, error.key))) {
+    if (error instanceof ThrottledProblem && (await isFirstThisMinute(db, error.key))) {
       const account = await whose()
       const details = { outcome: 'too many tries', of: error.key.split(':')[0] }
       await write(async () =>

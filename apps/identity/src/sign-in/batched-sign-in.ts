@@ -2,26 +2,26 @@ import { type Kysely, sql } from 'kysely'
 import { type AuditFacts, auditingEach, prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { secretHash } from '../secret-hash.ts'
-import { prefixOf } from './network-prefix.ts'
-import { inCrowd } from './micro-batcher.ts'
-import { refreshTokensKept } from './refresh-tokens.ts'
+import { networkPrefixOf } from './network-prefix.ts'
+import { batchUnderLoad } from './micro-batcher.ts'
+import { insertRefreshTokensSql } from './refresh-tokens.ts'
 import type { SessionLives } from './sessions.ts'
-import { type Attempt, triesForgiven } from './throttle.ts'
-import { countingTries } from './count-attempt.ts'
+import { type ThrottleKeys, forgiveAttemptsSql } from './throttle.ts'
+import { attemptCounter } from './count-attempt.ts'
 
 /** A sign-in whose password was right. */
-interface Opening {
+interface SessionRequest {
   user: number
   /** The one that was checked. */
   passwordHash: string | null
-  attempt: Attempt
+  attempt: ThrottleKeys
   facts: AuditFacts
   /** At most 500 characters. */
   userAgent: string
   refreshToken: string
 }
 
-export interface OpenedAtOnce {
+export interface OpenedSession {
   id: number
   uid: string
   expires_at: Date
@@ -33,7 +33,7 @@ export interface OpenedAtOnce {
  * Undefined: nothing was done, because more is asked of them, they may no longer sign in, or somebody is changing them or their
  * client at this moment, for which others do not wait.
  */
-export type OpenAtOnce = (opening: Opening) => Promise<OpenedAtOnce | undefined>
+export type OpenSession = (opening: SessionRequest) => Promise<OpenedSession | undefined>
 
 /**
  * Opens the sessions of those who need no more than their password, in one statement instead of a transaction of seven each:
@@ -43,16 +43,16 @@ export type OpenAtOnce = (opening: Opening) => Promise<OpenedAtOnce | undefined>
  * In a crowd several go into one statement: who waits for company does so for 50 ms at most, about what the next few passwords
  * take.
  */
-export const openingAtOnce = (db: Kysely<DB>, lives: SessionLives): OpenAtOnce =>
-  inCrowd({ patience: 50, ask: (all) => openAll(db, lives, all) })
+export const sessionOpener = (db: Kysely<DB>, lives: SessionLives): OpenSession =>
+  batchUnderLoad({ patience: 50, ask: (all) => openAll(db, lives, all) })
 
 async function openAll(
   db: Kysely<DB>,
   lives: SessionLives,
-  all: readonly Opening[],
-): Promise<(OpenedAtOnce | undefined)[]> {
+  all: readonly SessionRequest[],
+): Promise<(OpenedSession | undefined)[]> {
   const hashes = all.map(({ refreshToken }) => secretHash(refreshToken))
-  const { rows } = await sql<OpenedAtOnce & { token_hash: Buffer }>`
+  const { rows } = await sql<OpenedSession & { token_hash: Buffer }>`
     ${prepared('open-at-once')}
     with asked as (
       select * from unnest(
@@ -60,7 +60,7 @@ async function openAll(
         ${hashes}::bytea[],
         ${all.map(({ attempt }) => attempt.network)}::text[], ${all.map(({ attempt }) => attempt.account)}::text[],
         ${all.map(({ facts }) => facts.operation)}::text[], ${all.map(({ facts }) => facts.requestId)}::text[],
-        ${all.map(({ facts }) => facts.address)}::text[], ${all.map(({ facts }) => prefixOf(facts.address))}::text[],
+        ${all.map(({ facts }) => facts.address)}::text[], ${all.map(({ facts }) => networkPrefixOf(facts.address))}::text[],
         ${all.map(({ userAgent }) => userAgent)}::text[]
       ) as asked (user_id, password_hash, token_hash, network, account, operation, request_id, address, address_prefix, user_agent)
     ), signing_in as materialized (
@@ -76,8 +76,8 @@ async function openAll(
         roles, address, address_prefix, user_agent, '{pwd}'::text[]
       from signing_in returning id, uid, expires_at
     ), kept as (
-      ${refreshTokensKept(sql`token_hash`, sql`opened join signing_in on session = opened.uid`)}
-    ), ${triesForgiven(sql`signing_in`)},
+      ${insertRefreshTokensSql(sql`token_hash`, sql`opened join signing_in on session = opened.uid`)}
+    ), ${forgiveAttemptsSql(sql`signing_in`)},
     audited as (
       ${auditingEach(sql`
         select operation, "user", client, "user"::text, request_id, address,
@@ -91,9 +91,9 @@ async function openAll(
 }
 
 /** What sign-ins that come in a crowd do in statements that they share. */
-export type Together = ReturnType<typeof signingInTogether>
+export type SignInBatchers = ReturnType<typeof signInBatchers>
 
-export const signingInTogether = (db: Kysely<DB>, lives: SessionLives) => ({
-  count: countingTries(db),
-  open: openingAtOnce(db, lives),
+export const signInBatchers = (db: Kysely<DB>, lives: SessionLives) => ({
+  count: attemptCounter(db),
+  open: sessionOpener(db, lives),
 })

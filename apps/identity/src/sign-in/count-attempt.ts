@@ -2,11 +2,11 @@ import { sql, type Kysely } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { inCrowd } from './micro-batcher.ts'
-import { tried, triedColumns, triesCounted, tryCounted, type TryCounted } from './throttle.ts'
+import { batchUnderLoad } from './micro-batcher.ts'
+import { countedRows, countedColumns, countAttemptsSql, countAttemptSql, type AttemptCount } from './throttle.ts'
 
 /** Whose username it is, as they were when the try was counted. */
-export interface Account {
+export interface SignInAccount {
   id: number
   uid: string
   client: string
@@ -17,23 +17,23 @@ export interface Account {
   disabled: boolean
 }
 
-interface Trying {
+interface SignInAttempt {
   skeleton: string
   address: string
 }
 
-export type Counted = TryCounted & (Account | Record<keyof Account, null>)
+export type CountedAttempt = AttemptCount & (SignInAccount | Record<keyof SignInAccount, null>)
 
 /** Counts a try and finds whose it is, in one statement. */
-export type CountTry = (trying: Trying) => Promise<Counted>
+export type CountAttempt = (trying: SignInAttempt) => Promise<CountedAttempt>
 
 /** In a crowd, one statement counts several. */
-export function countingTries(db: Kysely<DB>): CountTry {
-  const together = inCrowd<Trying, Counted | undefined>({
+export function attemptCounter(db: Kysely<DB>): CountAttempt {
+  const together = batchUnderLoad<SignInAttempt, CountedAttempt | undefined>({
     patience: 5,
-    ask: (all) => (all.length === 1 ? [undefined] : countAll(db, all)),
+    ask: (all) => (all.length === 1 ? [undefined] : countAttempts(db, all)),
   })
-  return async (trying) => (await together(trying)) ?? countOne(db, trying)
+  return async (trying) => (await together(trying)) ?? countAttempt(db, trying)
 }
 
 const found = (skeleton: ReturnType<typeof sql>) => sql`
@@ -41,21 +41,23 @@ const found = (skeleton: ReturnType<typeof sql>) => sql`
   from users u join clients c on c.uid = u.client
   where u.username_skeleton = ${skeleton}`
 
-export async function countOne(db: Kysely<DB>, { skeleton, address }: Trying): Promise<Counted> {
-  const { rows } = await sql<Counted>`
+export async function countAttempt(db: Kysely<DB>, { skeleton, address }: SignInAttempt): Promise<CountedAttempt> {
+  const { rows } = await sql<CountedAttempt>`
     ${prepared('admit-sign-in')}
-    with ${tryCounted(skeleton, address)}
-    select ${triedColumns}, who.* from ${tried} left join (${found(sql`${skeleton}`)}) as who on true`.execute(db)
+    with ${countAttemptSql(skeleton, address)}
+    select ${countedColumns}, who.* from ${countedRows} left join (${found(sql`${skeleton}`)}) as who on true`.execute(
+    db,
+  )
   return rows[0]!
 }
 
 /** Undefined for whoever was not counted. */
-async function countAll(db: Kysely<DB>, all: readonly Trying[]): Promise<(Counted | undefined)[]> {
+async function countAttempts(db: Kysely<DB>, all: readonly SignInAttempt[]): Promise<(CountedAttempt | undefined)[]> {
   const first = new Map(all.toReversed().map((trying) => [trying.skeleton, trying]))
-  const { rows } = await sql<Counted & { skeleton: string }>`
+  const { rows } = await sql<CountedAttempt & { skeleton: string }>`
     ${prepared('admit-sign-ins')}
-    with ${triesCounted([...first.values()], sql`${found(sql`asked.skeleton`)} limit 1`)}
+    with ${countAttemptsSql([...first.values()], sql`${found(sql`asked.skeleton`)} limit 1`)}
     select who.*, account.seconds as account_wait from who join account on account.key = who.account_key`.execute(db)
-  const counted = new Map(rows.map(({ skeleton, ...row }) => [skeleton, row as Counted]))
+  const counted = new Map(rows.map(({ skeleton, ...row }) => [skeleton, row as CountedAttempt]))
   return all.map((trying) => (first.get(trying.skeleton) === trying ? counted.get(trying.skeleton) : undefined))
 }

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { addKey, changingKeys, storedKeys, type StoredKey } from './keys.ts'
+import { addKey, changeKeysExclusively, storedKeys, type StoredKey } from './keys.ts'
 
 export interface KeyRotation {
   ring: KeyRing
@@ -25,8 +25,8 @@ export const rotationOf = (
 const overlap = 60
 
 /** Keeps a next key published, lets it sign when the current one is old enough, and forgets those that nobody needs. */
-export const tendKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
-  changingKeys(db, async (trx) => {
+export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
+  changeKeysExclusively(db, async (trx) => {
     await sql`
       delete from signing_keys where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(
       trx,
@@ -38,14 +38,14 @@ export const tendKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation):
     else if (days > 0 && olderThan(current, days * 24 * 60) && olderThan(next, overlap)) await promote(trx, ring)
   })
 
-export type Rotated =
+export type RotationResult =
   | { outcome: 'rotated'; kid: string }
   /** The next key was published too short a while ago. */
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
 /** Lets the next key sign now. `atOnce`: even if it was not published long enough for everybody to know it. */
-export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<Rotated> =>
-  changingKeys(db, async (trx) => {
+export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<RotationResult> =>
+  changeKeysExclusively(db, async (trx) => {
     const known = await keysOf(trx)
     if (!known.current) await addKey(trx, ring, 'CURRENT')
     const next = known.next ?? (await addKey(trx, ring, 'NEXT'))

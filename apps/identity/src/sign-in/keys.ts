@@ -25,7 +25,7 @@ export interface SigningKeys {
   verification: JWTVerifyGetKey
 }
 
-interface Loaded {
+interface LoadedKeys {
   kid: string
   key: KeyObject
   set: JSONWebKeySet
@@ -35,28 +35,28 @@ interface Loaded {
 }
 
 /** Milliseconds that keys are believed, so that a rotation by another process is seen. */
-const believed = 60_000
+const refreshAfterMs = 60_000
 /** Milliseconds after which keys are not used before they were read again: a process that idled may have missed a withdrawal. */
-const oldest = 600_000
+const maxAgeMs = 600_000
 const unknownKeyRest = 5_000
 
 /** The keys of this deployment, from the database; the first process to ask makes the first one. */
 export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
-  let loading: Promise<Loaded> | undefined
-  let loaded: Loaded | undefined
+  let loading: Promise<LoadedKeys> | undefined
+  let loaded: LoadedKeys | undefined
 
-  const load = (): Promise<Loaded> => {
+  const load = (): Promise<LoadedKeys> => {
     loading ??= read(db, ring, loaded)
       .then((keys) => (loaded = keys))
       .finally(() => (loading = undefined))
     return loading
   }
-  const keys = async (): Promise<Loaded> => {
+  const keys = async (): Promise<LoadedKeys> => {
     if (!loaded) return load()
     // What is old still serves while the next is fetched: a database that is down for a while ends no session.
     const age = performance.now() - loaded.at
-    if (age > oldest) return load()
-    if (age > believed) void load().catch(() => {})
+    if (age > maxAgeMs) return load()
+    if (age > refreshAfterMs) void load().catch(() => {})
     return loaded
   }
   return {
@@ -79,9 +79,9 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   }
 }
 
-async function read(db: Kysely<DB>, ring: KeyRing, before: Loaded | undefined): Promise<Loaded> {
+async function read(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
   const rows = await storedKeys(db)
-  const current = rows.find(({ state }) => state === 'CURRENT') ?? (await firstKey(db, ring))
+  const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
   // A key that was made just now is not among the rows, and may be another process's.
   const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
@@ -129,15 +129,15 @@ export async function storedKeys(db: Kysely<DB>): Promise<StoredKey[]> {
 }
 
 /** Runs a change of the keys. One at a time, of all processes. */
-export const changingKeys = <T>(db: Kysely<DB>, change: (trx: Kysely<DB>) => Promise<T>): Promise<T> =>
+export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB>) => Promise<T>): Promise<T> =>
   transaction(db, async (trx) => {
     await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
     return change(trx)
   })
 
 /** Two processes may start at once: the second finds the key of the first. */
-const firstKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
-  changingKeys(db, async (trx) => {
+const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
+  changeKeysExclusively(db, async (trx) => {
     const there = (await storedKeys(trx)).find(({ state }) => state === 'CURRENT')
     return there ?? addKey(trx, ring, 'CURRENT')
   })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { inCompany } from './micro-batcher.ts'
+import { microBatcher } from './micro-batcher.ts'
 
 const most = 3
 const patience = 50
@@ -7,7 +7,7 @@ const patience = 50
 /** Questions that are answered by hand, unless one of who asks is in `bad`: then as a whole. */
 function company() {
   const state = { hurried: false, questions: [] as (readonly string[])[], bad: new Map<string, Error>() }
-  const ask = inCompany<string, string>({
+  const ask = microBatcher<string, string>({
     most,
     patience,
     hurried: () => state.hurried,

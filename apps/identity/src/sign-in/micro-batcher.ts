@@ -2,20 +2,20 @@ import pg from 'pg'
 import { hashing } from './hashing-queue.ts'
 
 /** So many passwords that wait to be checked are no crowd yet. */
-const calm = 3
+const maxQueuedWithoutBatching = 3
 
 /**
  * One statement for up to eight sign-ins while passwords wait to be checked, and one for each otherwise. Checking a password
  * empties the caches of the processor, so that whatever is done next takes three times as long as usual: eight together pay
  * for that once.
  */
-export const inCrowd = <Asked, Answer>(
-  parts: Pick<Parameters<typeof inCompany<Asked, Answer>>[0], 'patience' | 'ask'>,
+export const batchUnderLoad = <Asked, Answer>(
+  parts: Pick<Parameters<typeof microBatcher<Asked, Answer>>[0], 'patience' | 'ask'>,
 ): ((asked: Asked) => Promise<Answer>) =>
-  inCompany<Asked, Answer>({
+  microBatcher<Asked, Answer>({
     ...parts,
     most: 8,
-    hurried: () => hashing.waiting() <= calm,
+    hurried: () => hashing.waiting() <= maxQueuedWithoutBatching,
     // An error of the statement: it was undone. What ends a connection (57P; a pooler says 08) or is no answer leaves that open.
     refused: (error) => error instanceof pg.DatabaseError && !/^(57P|08)/.test(error.code ?? ''),
   })
@@ -24,7 +24,7 @@ export const inCrowd = <Asked, Answer>(
  * Asks one question for several who come while there is no hurry, and for one alone otherwise. A group whose question is
  * refused as a whole, so that nothing of it happened, is asked one by one: what is wrong with one of them fails no other.
  */
-export function inCompany<Asked, Answer>({
+export function microBatcher<Asked, Answer>({
   most,
   patience,
   hurried,

@@ -4,7 +4,7 @@ import { isIP, isIPv4 } from 'node:net'
  * The network that an address is from, as far as one customer of a provider usually reaches: /24 of IPv4, /48 of IPv6.
  * Anything that is not an address is a network of its own.
  */
-export function prefixOf(address: string): string {
+export function networkPrefixOf(address: string): string {
   const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
   if (isIPv4(plain)) return `${plain.split('.').slice(0, 3).join('.')}.0/24`
   if (isIP(plain) !== 6) return plain

@@ -96,11 +96,11 @@ export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkP
 }
 
 /** After a password was changed, links that would change it again are worthless. */
-export async function endLinks(trx: Kysely<DB>, user: number): Promise<void> {
+export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from links where user_id = ${user}`.execute(trx)
 }
 
-export const linkEnded = () =>
+export const linkInvalid = () =>
   problems.refused(
     '/token',
     'This link does not work any more: it was used, replaced or is too old. Ask for a new one.',

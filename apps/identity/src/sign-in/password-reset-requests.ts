@@ -6,36 +6,46 @@ import type { DB } from '../database.ts'
 import { mailedTooOften } from '../mail/allowance.ts'
 import { mailPasswordReset } from '../mail/notices.ts'
 import type { MailConfig } from '../mail/outbox.ts'
-import { prefixOf } from './network-prefix.ts'
+import { networkPrefixOf } from './network-prefix.ts'
 import { addLink } from './one-time-links.ts'
-import { counted, demandNoWait, type Limit } from './throttle.ts'
+import { countFailureSql, assertNoWait, type ThrottleLimit } from './throttle.ts'
 import { skeletonOf } from './username.ts'
 
-const perAccount: Limit = { free: 3, first: 60, longest: 900, forget: 3600 }
-const perNetwork: Limit = { free: 30, first: 60, longest: 900, forget: 3600 }
+const perAccount: ThrottleLimit = {
+  freeFailures: 3,
+  firstWaitSeconds: 60,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
+const perNetwork: ThrottleLimit = {
+  freeFailures: 30,
+  firstWaitSeconds: 60,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
 
 /** Users of one client who may share one mail address, and users whom one request is answered for. */
-const sharing = 10
-const answered = 50
+const maxUsersPerClient = 10
+const maxUsersPerRequest = 50
 
 /**
  * Counts a request for a new password, for what was typed and for the network, before anything is looked up. Counted apart
  * from sign-ins: who asks for somebody's new password does not keep them from using their old one. Throws 429.
  */
-export async function admitForgotten(db: Kysely<DB>, typed: string, address: string): Promise<void> {
+export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
   const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
   const { rows } = await sql<{ key: string; seconds: number }>`
     with network as (
-      ${counted(sql`select ${`forgotten-network:${prefixOf(address)}`}::text`, perNetwork)}
+      ${countFailureSql(sql`select ${`forgotten-network:${networkPrefixOf(address)}`}::text`, perNetwork)}
     ), account as (
-      ${counted(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
     )
     select key, seconds from network union all select key, seconds from account`.execute(db)
-  demandNoWait(rows)
+  assertNoWait(rows)
 }
 
 /** Leaves a request to be answered in a moment, the same for whatever was typed. */
-export async function noteForgotten(
+export async function queuePasswordReset(
   trx: Kysely<DB>,
   typed: string,
   { id, address }: { id: string; address: string },
@@ -44,13 +54,13 @@ export async function noteForgotten(
     insert into forgotten_passwords (typed, request_id, address) values (${typed}, ${id}, ${address})`.execute(trx)
 }
 
-interface Request {
+interface PasswordResetRequest {
   typed: string
   request_id: string
   address: string
 }
 
-interface Account {
+interface PasswordResetAccount {
   id: number
   uid: string
   client: string
@@ -62,9 +72,9 @@ interface Account {
 }
 
 /** Answers the oldest request: mails a link to every user it is about, as far as they may have one. False: there was none. */
-export async function answerForgotten(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
+export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const { rows } = await sql<Request>`
+    const { rows } = await sql<PasswordResetRequest>`
       delete from forgotten_passwords where id = (
         select id from forgotten_passwords where created_at > now() - interval '1 hour'
         order by id limit 1 for update skip locked
@@ -80,9 +90,9 @@ export async function answerForgotten(db: Kysely<DB>, config: MailConfig): Promi
  * Whose username or mail address it is, each locked, in one order everywhere. First who is named, then who can have a link,
  * of every client in turn: whoever gives somebody's address to many users of theirs keeps nobody else from being found.
  */
-async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Account[]> {
+async function accountsOf(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
   const named = sql<boolean>`u.username_skeleton = ${skeletonOf(typed)}`
-  const { rows } = await sql<Account>`
+  const { rows } = await sql<PasswordResetAccount>`
     with found as (
       select u.id, ${named} as named, row_number() over (
         partition by u.client order by ${named} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as place
@@ -91,7 +101,7 @@ async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Account[
     select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
       coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
     from users u join clients c on c.uid = u.client
-    where u.id in (select id from found where place <= ${sharing} order by named desc, place, id limit ${answered})
+    where u.id in (select id from found where place <= ${maxUsersPerClient} order by named desc, place, id limit ${maxUsersPerRequest})
     order by u.id for no key update of u`.execute(trx)
   return rows
 }
@@ -99,8 +109,8 @@ async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Account[
 async function answer(
   trx: Transaction<DB>,
   config: MailConfig,
-  { request_id: requestId, address }: Request,
-  account: Account,
+  { request_id: requestId, address }: PasswordResetRequest,
+  account: PasswordResetAccount,
 ): Promise<void> {
   const refusal = refusalOf(account) ?? ((await mailedTooOften(trx, account)) ? 'mailed too often' : undefined)
   if (refusal === undefined)
@@ -110,7 +120,7 @@ async function answer(
   await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
 }
 
-function refusalOf({ status, sso_auth, disabled, address_is_new }: Account): string | undefined {
+function refusalOf({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'
@@ -119,6 +129,6 @@ function refusalOf({ status, sso_auth, disabled, address_is_new }: Account): str
 }
 
 /** What nobody answered within an hour is not wanted any more. */
-export async function forgetForgotten(trx: Kysely<DB>): Promise<void> {
+export async function removeOldPasswordResets(trx: Kysely<DB>): Promise<void> {
   await sql`delete from forgotten_passwords where created_at < now() - interval '1 hour'`.execute(trx)
 }

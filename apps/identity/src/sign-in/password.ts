@@ -33,10 +33,10 @@ const sentences = {
   context:
     'A password does not hold its user’s name, username or e-mail address, nor the name of their organisation or of Sluice: choose another.',
 }
-export type Weakness = keyof typeof sentences
+export type PasswordWeakness = keyof typeof sentences
 
 /** What makes a password easy to guess. Undefined: nothing that can be seen from here. */
-export function weaknessOf(password: string, owner: PasswordOwner): Weakness | undefined {
+export function weaknessOf(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
   if (isCommonPassword(password)) return 'common'
   return holdsContextWord(password, owner) ? 'context' : undefined
 }

@@ -12,12 +12,12 @@ import {
 import type { DB } from '../database.ts'
 import { effectiveRoles } from '../access.ts'
 import { prepared } from '@sluice/database'
-import { goesOn } from './sessions.ts'
+import { isOpenSession } from './sessions.ts'
 import { isUid } from '../uid.ts'
 import { apiTokenIsUsable, storedHash } from './api-tokens.ts'
 import { type Caller, isStill, problems } from '@sluice/http'
 
-interface Row {
+interface ApplicationPrincipalRow {
   uid: string
   sso_client_id: string
   client_name: string
@@ -36,8 +36,8 @@ interface Row {
 }
 
 /** An application that acts for itself: with the roles among its scopes, in its own client. */
-async function applicationStanding(db: Kysely<DB>, { id }: Credential): Promise<Standing | undefined> {
-  const { rows } = await sql<Row>`
+async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<Standing | undefined> {
+  const { rows } = await sql<ApplicationPrincipalRow>`
     ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
       c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
       c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
@@ -68,15 +68,15 @@ async function applicationStanding(db: Kysely<DB>, { id }: Credential): Promise<
   )
 }
 
-interface TokenStanding extends UserStanding {
+interface ApiTokenPrincipalRow extends UserPrincipalRow {
   key: number
   token_roles: Role[]
   note_use: boolean
 }
 
 /** A user's API token: for the user's own client, with those of its roles that the user still holds. */
-async function apiTokenStanding(db: Kysely<DB>, { id: hash }: Credential): Promise<Standing | undefined> {
-  const { rows } = await sql<TokenStanding>`
+async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<Standing | undefined> {
+  const { rows } = await sql<ApiTokenPrincipalRow>`
     select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
       t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as note_use
     from api_tokens t
@@ -87,7 +87,7 @@ async function apiTokenStanding(db: Kysely<DB>, { id: hash }: Credential): Promi
   const row = rows[0]
   if (!row) return undefined
   if (row.open && row.note_use) await noteUse(db, row.key)
-  return standingOfUser('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
+  return userPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
 }
 
 /** Once a minute, however often it is used and by how many processes at once. */
@@ -98,23 +98,23 @@ async function noteUse(db: Kysely<DB>, key: number): Promise<void> {
 }
 
 /** A user and one of their sessions. They act for the session's client. */
-async function sessionStanding(
+async function findSessionPrincipal(
   db: Kysely<DB>,
   { id: user, session = '', application }: Credential,
 ): Promise<Standing | undefined> {
   if (!isUid(user) || !isUid(session)) return undefined
-  if (application !== undefined) return standingInApplication(db, { user, session, application })
-  const { rows } = await sql<UserStanding>`
-    ${prepared('session-standing')} select ${userColumns}, coalesce(${goesOn}, false) as open
+  if (application !== undefined) return findApplicationSessionPrincipal(db, { user, session, application })
+  const { rows } = await sql<UserPrincipalRow>`
+    ${prepared('session-standing')} select ${userColumns}, coalesce(${isOpenSession}, false) as open
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}
     join clients c on c.uid = coalesce(s.client, u.client)
     where u.uid = ${user}`.execute(db)
-  return rows[0] && standingOfUser('session', rows[0])
+  return rows[0] && userPrincipal('session', rows[0])
 }
 
-interface ApplicationRow extends UserStanding {
+interface ApplicationSessionRow extends UserPrincipalRow {
   /** What the application may have now and its user said yes to. */
   scopes: Role[]
 }
@@ -123,13 +123,13 @@ interface ApplicationRow extends UserStanding {
  * The same in an application of the user's client, as long as the application exists and its user consents. It always acts
  * for the user's own client: only the session itself follows a switch of the client.
  */
-async function standingInApplication(
+async function findApplicationSessionPrincipal(
   db: Kysely<DB>,
   { user, session, application }: { user: string; session: string; application: string },
 ): Promise<Standing | undefined> {
-  const { rows } = await sql<ApplicationRow>`
+  const { rows } = await sql<ApplicationSessionRow>`
     ${prepared('session-standing-in-application')} select ${userColumns},
-      coalesce(${goesOn} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
+      coalesce(${isOpenSession} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
       array(select unnest(a.scopes) intersect select unnest(k.scopes)) as scopes
     from users u
     join clients own on own.uid = u.client
@@ -140,24 +140,24 @@ async function standingInApplication(
     where u.uid = ${user}`.execute(db)
   const [row] = rows
   if (!row) return undefined
-  const { roles, dormantRoles = [], ...standing } = standingOfUser('session', row)
+  const { roles, dormantRoles = [], ...standing } = userPrincipal('session', row)
   const within = (held: Role[]) => rolesWithin(held, row.scopes.join(' '))
   return { ...standing, roles: within(roles), dormantRoles: within(dormantRoles) }
 }
 
-type Found = (db: Kysely<DB>, credential: Credential) => Promise<Standing | undefined>
+type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<Standing | undefined>
 
 /** How each kind of credential is looked up. */
-const byKind: Record<Credential['kind'], Found> = {
-  session: sessionStanding,
-  application: applicationStanding,
-  'api-token': apiTokenStanding,
+const byKind: Record<Credential['kind'], PrincipalLookup> = {
+  session: findSessionPrincipal,
+  application: findApplicationPrincipal,
+  'api-token': findApiTokenPrincipal,
 }
 
 /** Who comes with a credential, and what is known of them at this moment. Undefined: there is none such. */
-export const standingOf: Found = (db, credential) => byKind[credential.kind](db, credential)
+export const findPrincipal: PrincipalLookup = (db, credential) => byKind[credential.kind](db, credential)
 
-export interface UserStanding {
+export interface UserPrincipalRow {
   id: string
   username: string
   name: string
@@ -187,7 +187,7 @@ export const userColumns = sql`
   c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
   c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
 
-export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Standing => ({
+export const userPrincipal = (kind: Standing['kind'], row: UserPrincipalRow): Standing => ({
   kind,
   id: row.id,
   username: row.username,
@@ -212,10 +212,10 @@ export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Stand
  * Locks the caller's user, or their application, until the transaction ends, and looks again who they are: whoever was shut
  * out, demoted or signed out since the request came writes nothing more, and what would do that to them now waits. 401.
  */
-export async function demandStill(trx: Transaction<DB>, caller: Caller): Promise<void> {
+export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Caller): Promise<void> {
   if (!caller.given) return
   const table = sql.table(caller.kind === 'application' ? 'sso_client_configs' : 'users')
   await sql`select from ${table} where uid = ${caller.uid} for no key update`.execute(trx)
-  if (!isStill(caller, await standingOf(trx, caller.given.credential)))
+  if (!isStill(caller, await findPrincipal(trx, caller.given.credential)))
     throw problems.unauthenticated('You were signed out, or may do less than a moment ago: sign in again.')
 }

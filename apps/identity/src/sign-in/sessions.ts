@@ -4,7 +4,7 @@ import { prepared, recordAudit } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { inBatches } from '../housekeeping/in-batches.ts'
-import { prefixOf } from './network-prefix.ts'
+import { networkPrefixOf } from './network-prefix.ts'
 import { endTicketsOfUser } from './second-factor/tickets.ts'
 
 export type EndReason =
@@ -40,17 +40,17 @@ export interface FoundSession {
   applications: string[]
 }
 
-const idle = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
+const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
 
 /** The session `s` has not ended, in none of the ways in which one ends. */
-export const goesOn = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${idle})`
+export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
 /** A new session of a user, for the client they belong to. */
 export async function openSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
     insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
-    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent}, ${amr})
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${networkPrefixOf(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)
   return rows[0]!
 }
@@ -66,14 +66,14 @@ export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<Foun
       select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
       where m.session_id = s.id order by a.client_name limit 100
     )::text[] as applications
-    from sessions s where s.user_id = ${user} and ${goesOn}
+    from sessions s where s.user_id = ${user} and ${isOpenSession}
     order by s.last_used_at desc, s.id desc limit 1000`.execute(db)
   return rows
 }
 
 /** Ends one session of a user. False: they have no such one open. */
 export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
-  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${goesOn}`, 'ENDED_BY_USER')) > 0
+  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
 
 /** Ends what a user has open besides one session, and their half sign-ins. Answers how many there were. */
@@ -113,7 +113,7 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
 
 /** Ends what was left alone for too long. It goes on nowhere since; this is for whoever looks at the table. */
 export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
-  endInBatches(db, sql`expires_at > now() and ${idle}`, 'IDLE', signal)
+  endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
 /** In the order of their ids, so that none is looked at twice. */
 function endInBatches(
@@ -143,23 +143,23 @@ async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReaso
   return Number(numAffectedRows ?? 0)
 }
 
-interface Unused {
+interface UnusedSession {
   session: { uid: string }
   user: { uid: string; client: string }
 }
 
 /** What an audit row says of the request that a sign-in failed in. */
-export interface EndFacts {
+export interface RequestAuditFacts {
   requestId: string
   address: string
 }
 
 /** Ends a session that was opened at a sign-in that led nowhere. The audit says why. */
-export async function endUnused(
+export async function endUnusedSession(
   trx: Transaction<DB>,
-  { session, user }: Unused,
+  { session, user }: UnusedSession,
   outcome: string,
-  facts: EndFacts,
+  facts: RequestAuditFacts,
 ): Promise<void> {
   await endSession(trx, session.uid, 'SIGNED_OUT')
   await recordAudit(trx, {

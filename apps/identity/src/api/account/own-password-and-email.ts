@@ -2,17 +2,17 @@ import { sql } from 'kysely'
 import type { ChangeEmailBody, ChangePasswordBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
-import { endLinks } from '../../sign-in/one-time-links.ts'
+import { revokeLinks } from '../../sign-in/one-time-links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { endOtherSessions } from '../../sign-in/sessions.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { readOwnUser } from './own-user.ts'
-import { prove, proveByPassword } from './proof.ts'
+import { proveIdentity, proveByPassword } from './proof.ts'
 
 /** Changes one's own password, ends whatever else one has open, and tells by mail. This session goes on. */
 export async function changePassword(
   { currentPassword, newPassword }: ChangePasswordBody,
-  input: Asked,
+  input: IdentityRequestContext,
 ): Promise<void> {
   const { db, write, caller, config, request } = input
   const own = await readOwnUser(db, caller)
@@ -27,27 +27,27 @@ export async function changePassword(
       update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user.id}`.execute(trx)
     const ended = await endOtherSessions(trx, user.id, caller.session)
-    await endLinks(trx, user.id)
+    await revokeLinks(trx, user.id)
     await mailPasswordChanged(trx, config, user)
     request.audit(caller.uid, { outcome: 'password changed', ended })
   })
 }
 
 /** Changes one's own mail address, and tells by mail to the old one. Links that went there work no more. */
-export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: Asked): Promise<void> {
+export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: IdentityRequestContext): Promise<void> {
   const { db, write, caller, config, request } = input
   const own = await readOwnUser(db, caller)
   if (own.sso_auth)
     throw problems.refused('/', 'You sign in through your organisation: an administrator changes your address.')
   if (email === own.email) throw problems.refused('/email', 'This is the address that you have.')
-  const proven = await prove(proof, input)
+  const proven = await proveIdentity(proof, input)
 
   await write(async (trx) => {
     const before = await proven(trx)
     await sql`
       update users set email = ${email}, own_email_since = now(), version = version + 1, updated_at = now(), updated_by = uid
       where id = ${before.id}`.execute(trx)
-    await endLinks(trx, before.id)
+    await revokeLinks(trx, before.id)
     await mailEmailChanged(trx, config, before)
     request.audit(caller.uid, { before: { email: before.email }, after: { email } })
   })

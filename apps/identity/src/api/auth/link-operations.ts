@@ -10,14 +10,14 @@ import { type Actor, problems } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { MailConfig } from '../../mail/outbox.ts'
-import { type FoundLink, consumeLink, endLinks, findLink, linkEnded } from '../../sign-in/one-time-links.ts'
+import { type FoundLink, consumeLink, revokeLinks, findLink, linkInvalid } from '../../sign-in/one-time-links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { mailPasswordChanged } from '../../mail/notices.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { admitForgotten, noteForgotten } from '../../sign-in/password-reset-requests.ts'
+import { admitPasswordReset, queuePasswordReset } from '../../sign-in/password-reset-requests.ts'
 
 /** What asking for a new password needs: what an operation has, and what a page can make. */
-type ForgottenContext = Omit<LinkContext, 'config'> & {
+type PasswordResetContext = Omit<LinkContext, 'config'> & {
   request: LinkContext['request'] & { id: string; address: string }
 }
 
@@ -25,11 +25,11 @@ type ForgottenContext = Omit<LinkContext, 'config'> & {
  * Takes note that somebody forgot their password: the same, and as fast, whoever it is and whether there is one. The mail is
  * made a moment later, by `answerForgotten`. Too many tries are 429.
  */
-export async function forgotPassword({ username }: ForgotPasswordBody, context: ForgottenContext): Promise<void> {
+export async function forgotPassword({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
   const { db, write, request } = context
-  await admitForgotten(db, username, request.address)
+  await admitPasswordReset(db, username, request.address)
   await write(async (trx) => {
-    await noteForgotten(trx, username, request)
+    await queuePasswordReset(trx, username, request)
     // What was typed may be a password in the wrong field.
     request.audit(null, { outcome: 'noted' })
   })
@@ -44,18 +44,18 @@ export async function resetPassword(
   { db, write, config, request }: LinkContext,
 ): Promise<void> {
   const found = await findLink(db, token, 'PASSWORD_RESET')
-  if (!found) throw linkEnded()
+  if (!found) throw linkInvalid()
   checkPassword(password, found.user)
   const hash = await hashPassword(password)
 
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'PASSWORD_RESET')
-    if (user === undefined) throw linkEnded()
+    if (user === undefined) throw linkInvalid()
     await sql`
       update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user}`.execute(trx)
     await endSessionsOfUser(trx, user)
-    await endLinks(trx, user)
+    await revokeLinks(trx, user)
     await mailPasswordChanged(trx, config, { id: user })
     const { uid, client } = found.user
     request.audit(uid, { outcome: 'password chosen by link' }, { user: uid, client })
@@ -71,23 +71,23 @@ export async function acceptInvitation(
   { db, write, request }: LinkContext,
 ): Promise<void> {
   const found = await findLink(db, token, 'INVITATION')
-  if (!found) throw linkEnded()
-  const hash = await chosen(password, found.user)
+  if (!found) throw linkInvalid()
+  const hash = await hashChosenPassword(password, found.user)
 
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'INVITATION')
-    if (user === undefined) throw linkEnded()
+    if (user === undefined) throw linkInvalid()
     // With the way of signing in that was found, in case it changed meanwhile.
     const { rows } = await sql`
       update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
-    if (rows.length === 0) throw linkEnded()
+    if (rows.length === 0) throw linkInvalid()
     request.audit(found.user.uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, by(found.user))
   })
 }
 
 /** The hash of the password. Null: single sign-on needs none. */
-async function chosen(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
+async function hashChosenPassword(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
   if (user.ssoAuth) {
     if (password === undefined) return null
     throw problems.refused(

@@ -6,9 +6,14 @@ import { languageForLocales } from '../../pages/language.ts'
 import { pageHeaders } from '../../pages/send-page.ts'
 import { signedInPage } from '../../pages/signed-in-page.ts'
 import { publicAddress } from '../../public-address.ts'
-import { type Admitted, admit, admitWayBack, wayBackSucceeded } from '../../sign-in/federated/federated-user.ts'
+import {
+  type FederatedUser,
+  admitFederatedUser,
+  countCallback,
+  uncountCallback,
+} from '../../sign-in/federated/federated-user.ts'
 import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
-import { type Person, authorizationUrl, personOf } from '../../sign-in/federated/exchange.ts'
+import { type FederatedPerson, authorizationUrl, personOf } from '../../sign-in/federated/exchange.ts'
 import { type ProviderConfig, callbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import {
   type ProviderProblem,
@@ -19,10 +24,16 @@ import {
   unknownSignIn,
 } from '../../sign-in/federated/provider-problem.ts'
 import { issueHandover } from '../../sign-in/federated/handovers.ts'
-import { type UnderWay, begin, isBrowserOf, recall, useOnce } from '../../sign-in/federated/pending-sign-in.ts'
+import {
+  type PendingSignIn,
+  beginSignIn,
+  isBrowserOf,
+  openState,
+  consumeState,
+} from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
 import { openSession } from '../../sign-in/sessions.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 import { isOpenInteraction } from '../../oidc/adapter.ts'
 import { csrfGuard } from '../../csrf.ts'
@@ -32,9 +43,12 @@ import { csrfGuard } from '../../csrf.ts'
  * sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the session; its errors
  * are redirected there too (`?problem=<code>`). The audit log records all errors.
  */
-export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<Answer<Tokens> | Page | Redirect> {
+export async function finishSso(
+  query: SsoCallbackQuery,
+  input: IdentityRequestContext,
+): Promise<Answer<Tokens> | Page | Redirect> {
   const { config, request } = input
-  const underWay = recall(config.SECRET_KEYS, query.state)
+  const underWay = openState(config.SECRET_KEYS, query.state)
   const cookies = browserCookies(new URL(callbackUrl(config)))
   const secret = underWay && cookies.read(request.stream.headers.cookie, underWay.browser)
   if (!underWay || !secret || !isBrowserOf(underWay, secret)) throw unknownSignIn()
@@ -42,49 +56,59 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
   if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
 
   // Before anything is written: whoever has to wait leaves no rows, and can come back with the same state and cookie.
-  const counted = await admitWayBack(input.db, request.address).catch((error: unknown) =>
-    toPage(error, underWay, input, {}),
+  const counted = await countCallback(input.db, request.address).catch((error: unknown) =>
+    redirectToInteraction(error, underWay, input, {}),
   )
   if (counted instanceof RefusedElsewhere) return counted
   const headers = { 'Set-Cookie': cookies.clear(underWay.browser) }
-  if (!(await useOnce(input.db, query.state, underWay))) throw unknownSignIn()
+  if (!(await consumeState(input.db, query.state, underWay))) throw unknownSignIn()
   try {
     const provider = await providerOf(underWay, input)
     const done = await signInAt(provider, { state: query.state, secret, underWay, counted }, input)
-    if (done.ticket !== undefined) return new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
+    if (done.ticket !== undefined)
+      return new Redirect(interactionUrl(underWay, input, { ticket: done.ticket }), headers)
     if (prefersPage(request.stream.headers.accept))
       return new Page(renderSignedInPage(done, input), { ...pageHeaders(), ...headers })
     return new Answer(await tokensOf(input, done), headers)
   } catch (error) {
-    return toPage(error, underWay, input, headers)
+    return redirectToInteraction(error, underWay, input, headers)
   }
 }
 
 /** Tells what went wrong on the page that the sign-in began on. Throws where there is none, and what is our own fault. */
-function toPage(error: unknown, underWay: UnderWay, input: Asked, headers: Record<string, string>): RefusedElsewhere {
+function redirectToInteraction(
+  error: unknown,
+  underWay: PendingSignIn,
+  input: IdentityRequestContext,
+  headers: Record<string, string>,
+): RefusedElsewhere {
   if (
     underWay.interaction === undefined ||
     !(error instanceof Problem) ||
     (error.status >= 500 && error.status !== 502)
   )
     throw error
-  return new RefusedElsewhere(pageOf(underWay, input, { problem: error.code }), headers)
+  return new RefusedElsewhere(interactionUrl(underWay, input, { problem: error.code }), headers)
 }
 
 /** As it is now; one that asks elsewhere than when the sign-in began is another. */
-async function providerOf(underWay: UnderWay, { db, config }: Asked): Promise<ProviderConfig> {
+async function providerOf(underWay: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
   const provider = await findProviderConfig(db, config, { uid: underWay.config })
   if (!provider || provider.issuer.href !== underWay.issuer) throw unknownSignIn()
   return provider
 }
 
-const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<string, string>): string =>
+const interactionUrl = (
+  { interaction }: PendingSignIn,
+  { config }: IdentityRequestContext,
+  query: Record<string, string>,
+): string =>
   `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query).toString()}`
 
 /** Returns the HTML page that ends a sign-in that no application started. */
 function renderSignedInPage(
-  { refreshToken, who }: { refreshToken: string; who: Pick<Admitted, 'name' | 'username' | 'organisation'> },
-  { config, request }: Asked,
+  { refreshToken, who }: { refreshToken: string; who: Pick<FederatedUser, 'name' | 'username' | 'organisation'> },
+  { config, request }: IdentityRequestContext,
 ): string {
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
   return signedInPage({
@@ -99,19 +123,23 @@ function renderSignedInPage(
   })
 }
 
-interface WayBack {
+interface ProviderCallback {
   state: string
   /** What the browser kept. */
   secret: string
-  underWay: UnderWay
+  underWay: PendingSignIn
   /** What the way back was counted under. */
   counted: string
 }
 
-async function signInAt(provider: ProviderConfig, { state, secret, underWay, counted }: WayBack, input: Asked) {
+async function signInAt(
+  provider: ProviderConfig,
+  { state, secret, underWay, counted }: ProviderCallback,
+  input: IdentityRequestContext,
+) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
-  const person = await personOf(provider, federation, { search, state, secret }).catch(asProblem)
+  const person = await personOf(provider, federation, { search, state, secret }).catch(toProviderProblem)
 
   const done = await write(async (trx) => {
     const at = { provider: provider.uid, issuer: provider.issuer.href }
@@ -119,11 +147,11 @@ async function signInAt(provider: ProviderConfig, { state, secret, underWay, cou
       request.audit(null, { outcome: person.fault, reason: person.message, ...at }, { client: provider.client })
       return undefined
     }
-    const admitted = await admit(trx, provider, person)
+    const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
     const opened = user && refusal === undefined ? await open(trx, user, person, underWay, input) : undefined
-    if (opened) await wayBackSucceeded(trx, counted)
+    if (opened) await uncountCallback(trx, counted)
     request.audit(
       user?.uid ?? null,
       {
@@ -143,7 +171,7 @@ async function signInAt(provider: ProviderConfig, { state, secret, underWay, cou
   return done
 }
 
-function asProblem(error: unknown): ProviderProblem {
+function toProviderProblem(error: unknown): ProviderProblem {
   const problem = providerProblem(error)
   if (!problem) throw error
   return problem
@@ -153,9 +181,9 @@ function asProblem(error: unknown): ProviderProblem {
 async function open(
   trx: Transaction<DB>,
   user: { id: number; client: string; roles: Parameters<typeof openSession>[1]['user']['roles'] },
-  { amr }: Person,
-  { interaction }: UnderWay,
-  { config, request }: Asked,
+  { amr }: FederatedPerson,
+  { interaction }: PendingSignIn,
+  { config, request }: IdentityRequestContext,
 ) {
   const userAgent = (request.stream.headers['user-agent'] ?? '').slice(0, 500)
   const { address } = request
@@ -169,14 +197,14 @@ async function open(
 export async function startSso(
   clientCode: string,
   { interaction, mark = '' }: SsoStartQuery,
-  input: Asked,
+  input: IdentityRequestContext,
 ): Promise<Redirect> {
-  if (interaction && !(await isPageHere(interaction, mark, input))) throw unknownSignIn()
+  if (interaction && !(await isOwnInteraction(interaction, mark, input))) throw unknownSignIn()
   const { db, config, federation } = input
   const provider = await findProviderConfig(db, config, { clientCode })
   if (!provider) throw noSingleSignOn()
   const about = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
-  const { underWay, secret, state } = begin(config.SECRET_KEYS, about)
+  const { underWay, secret, state } = beginSignIn(config.SECRET_KEYS, about)
   try {
     const cookies = browserCookies(new URL(callbackUrl(config)))
     const url = await authorizationUrl(provider, federation, { state, secret })
@@ -191,6 +219,10 @@ export async function startSso(
  * Is the page open, and did this very browser follow its link? Anybody else's link would open a session for whoever follows
  * it that nobody can use.
  */
-async function isPageHere(interaction: string, mark: string, { db, config, request }: Asked): Promise<boolean> {
+async function isOwnInteraction(
+  interaction: string,
+  mark: string,
+  { db, config, request }: IdentityRequestContext,
+): Promise<boolean> {
   return csrfGuard(config).isMarked(request.stream, interaction, mark) && (await isOpenInteraction(db, interaction))
 }

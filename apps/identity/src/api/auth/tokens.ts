@@ -1,10 +1,10 @@
 import type { RefreshBody, Tokens } from '@sluice/contracts'
 import { accessToken } from '../../sign-in/access-token.ts'
-import type { Asked, IdentityContext } from '../operation.ts'
+import type { IdentityRequestContext, IdentityContext } from '../operation.ts'
 import { problems } from '@sluice/http'
 import { exchangeRefreshToken, isRefreshToken, refuseRefresh } from '../../sign-in/refresh-tokens.ts'
 
-interface Issued {
+interface IssuedSession {
   user: string
   client: string
   session: { uid: string; expires_at: Date }
@@ -14,7 +14,7 @@ interface Issued {
 /** What a sign-in and a refresh answer. */
 export async function tokensOf(
   { keys, config }: IdentityContext,
-  { user, client, session, refreshToken }: Issued,
+  { user, client, session, refreshToken }: IssuedSession,
 ): Promise<Tokens> {
   return {
     accessToken: await accessToken(keys, config, { user, client, session: session.uid }),
@@ -26,7 +26,7 @@ export async function tokensOf(
 }
 
 /** Exchanges a refresh token for the next one and a new access token. What is refused leaves its reason in the audit only. */
-export async function refresh({ refreshToken }: RefreshBody, input: Asked): Promise<Tokens> {
+export async function refresh({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<Tokens> {
   const refreshed = await input.write.atOnce((db, facts) => exchangeRefreshToken(db, refreshToken, facts))
   if (refreshed) return tokensOf(input, refreshed)
   if (await isRefreshToken(input.db, refreshToken)) {

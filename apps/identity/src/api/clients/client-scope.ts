@@ -6,7 +6,7 @@ import type { DB } from '../../database.ts'
 import { type ClientRow, clientOf } from './records.ts'
 
 /** The rows of one's own client; a super admin crosses clients. For tables with a column `client`. */
-export const ofOwnClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
+export const ownClientScope = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
 const ofClient = (column: 'code' | 'name') => sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
@@ -42,7 +42,7 @@ export async function clientsOf(
  * The client that something new belongs to: one's own, or for a super admin any that there is. Of others, nobody learns
  * whether they exist.
  */
-export async function clientFor(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
+export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
   const client = wanted.toLowerCase()
   if (client === caller.client) return client
   const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')

@@ -10,7 +10,7 @@ import {
   records,
 } from '@sluice/records'
 import type { Clients } from '../../database.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { problems } from '@sluice/http'
 
 export type ClientRow = Refined<
@@ -32,7 +32,7 @@ const contactProperties: Properties = Object.fromEntries(
   ),
 )
 
-export const clientRecords = records<ClientRow, Client, Asked>({
+export const clientRecords = records<ClientRow, Client, IdentityRequestContext>({
   noun: 'client',
   table: 'clients',
   path: '/clients',

@@ -2,11 +2,14 @@ import { sql } from 'kysely'
 import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { endSessionsOfClient } from '../../sign-in/sessions.ts'
-import { keepingASuperAdmin } from '../users/assert-administrators-remain.ts'
-import type { Asked } from '../operation.ts'
+import { assertSuperAdminRemainsAfter } from '../users/assert-administrators-remain.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { type ClientRow, clientColumns, clientOf, clientRecords } from './records.ts'
 
-export async function createClient(body: ClientBody, { write, caller, request }: Asked): Promise<ClientRow> {
+export async function createClient(
+  body: ClientBody,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<ClientRow> {
   return write(async (trx) => {
     const made = await clientRecords.insert(trx, caller, clientColumns(body))
     request.audit(made.uid, { after: clientOf(made, []) })
@@ -22,7 +25,7 @@ export async function createClient(body: ClientBody, { write, caller, request }:
 export async function updateClient(
   uid: string,
   body: ClientBody,
-  { db, write, caller, request }: Asked,
+  { db, write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
   const known = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
   if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
@@ -32,7 +35,7 @@ export async function updateClient(
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
     const disables = body.disabled && !before.disabled
-    const after = disables ? await keepingASuperAdmin(trx, '/disabled', change) : await change()
+    const after = disables ? await assertSuperAdminRemainsAfter(trx, '/disabled', change) : await change()
     request.audit(uid, { before: clientOf(before, []), after: clientOf(after, []) })
     return after
   })
@@ -44,7 +47,7 @@ export async function updateClient(
  * Removes a disabled client that has no users; its groups go with it. That it was deleted is remembered for the pipeline service,
  * which erases what it holds of the client 30 days later.
  */
-export async function deleteClient(uid: string, { write, caller, request }: Asked): Promise<void> {
+export async function deleteClient(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     if (!before.disabled) throw problems.conflict('/disabled', 'Disable this client before you delete it.')
@@ -58,7 +61,7 @@ export async function deleteClient(uid: string, { write, caller, request }: Aske
 }
 
 /** What the operator of the installation decides about a client, and not the client. */
-const decidedElsewhere = [
+const operatorFields = [
   'code',
   'billingCode',
   'disabled',
@@ -73,19 +76,19 @@ const decidedElsewhere = [
 export async function updateClientProfile(
   uid: string,
   body: ClientBody,
-  { write, caller, request }: Asked,
+  { write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
   return write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    demandUnchanged(clientOf(before, []), body)
+    assertOperatorFieldsUnchanged(clientOf(before, []), body)
     const after = await clientRecords.update(trx, caller, before, profileColumns(body))
     request.audit(before.uid, { before: clientOf(before, []), after: clientOf(after, []) })
     return after
   })
 }
 
-function demandUnchanged(client: Client, body: ClientBody): void {
-  const changed = decidedElsewhere.filter((name) => client[name] !== body[name])
+function assertOperatorFieldsUnchanged(client: Client, body: ClientBody): void {
+  const changed = operatorFields.filter((name) => client[name] !== body[name])
   if (changed.length > 0) throw problems.forbidden(`Only a super admin may change this: ${changed.join(', ')}.`)
 }
 

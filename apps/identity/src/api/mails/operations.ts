@@ -1,10 +1,10 @@
 import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
-import { type Asked, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { type MailRow, mailRecords, recipientsOf } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http'
 import { openBody } from '../../mail/outbox.ts'
-import { demandPowerOver } from '../users/rules.ts'
+import { assertMayManageUser } from '../users/rules.ts'
 
 const { mails } = identityOperations
 
@@ -23,26 +23,29 @@ export const mailOperations = {
  * A mail, with its text where it was kept because there is no mail server: somebody has to hand it over. Whoever reads a link
  * could use it, so that takes the same power as setting the user's password would.
  */
-async function readMail(uid: string, input: Asked): Promise<ReadMail> {
+async function readMail(uid: string, input: IdentityRequestContext): Promise<ReadMail> {
   const { db, caller, config } = input
   const row = await mailRecords.read(db, caller, uid)
   const [mail] = await mailRecords.kind.present([row], input)
   if (row.state !== 'KEPT' || row.body === null) return mail!
-  await demandCourier(row, input)
+  await assertMayReadMailBody(row, input)
   await noteReading(row, input)
   return { ...mail!, text: openBody(config, row.uid, row.body).text }
 }
 
-async function demandCourier(row: MailRow, { db, caller }: Asked): Promise<void> {
+async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityRequestContext): Promise<void> {
   const [recipient] = await recipientsOf([row], db)
   if (!recipient) throw problems.notFound('mail')
-  demandPowerOver(caller, recipient)
+  assertMayManageUser(caller, recipient)
   // With a link of one's own, a session that somebody found open would become a password.
   if (recipient.uid === caller.uid) throw problems.forbidden('Have somebody else read you this mail of yours.')
 }
 
 /** Reading is not audited elsewhere; this hands out a way in. */
-async function noteReading({ uid, user_id, kind, recipient }: MailRow, { db, caller, request }: Asked): Promise<void> {
+async function noteReading(
+  { uid, user_id, kind, recipient }: MailRow,
+  { db, caller, request }: IdentityRequestContext,
+): Promise<void> {
   await recordAudit(db, {
     operation: 'mails.read',
     actor: caller.uid,

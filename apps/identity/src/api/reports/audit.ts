@@ -11,7 +11,7 @@ import {
 import type { Caller } from '@sluice/http'
 import { type SearchPlan, escaped, refusedSearch, searchPlan } from '@sluice/records'
 import type { Audit, DB } from '../../database.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { type ReportColumn, scopeName, tabular } from './tabular.ts'
 
 type AuditRow = Selectable<Audit> & {
@@ -77,7 +77,7 @@ export const auditProperties = {
 const countedAtMost = 100_000
 
 /** Who did what, when, from where: newest first, one page. */
-export async function auditReport(query: ListQuery, input: Asked): Promise<TabularResult> {
+export async function auditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
   const { db, caller } = input
   const plan = planOf(searchOf(query))
   const [{ rows }, total, subtitle] = await Promise.all([
@@ -109,10 +109,10 @@ export function planOf(request: SearchRequest): SearchPlan {
   }
 }
 
-type Seer = Pick<Caller, 'roles' | 'client'>
+type AuditReader = Pick<Caller, 'roles' | 'client'>
 
 /** Of which rows a caller sees all: of everything, or of their client and of what was done to it from another. No row is of two. */
-const visibleTo = ({ roles, client }: Seer): RawBuilder<SqlBool>[] =>
+const visibleTo = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
 
 const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
@@ -122,7 +122,7 @@ const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
  * One page of what a caller may see. Each part is cut to what the page can need of it, in the order of an index: an `or`
  * would make PostgreSQL read and sort all of a client's rows.
  */
-export function auditPage(caller: Seer, plan: SearchPlan): RawBuilder<AuditRow> {
+export function auditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
   const order = sql.join(plan.order)
   const parts = visibleTo(caller).map(
     (visible) => sql`(select r.* ${selected(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
@@ -135,7 +135,7 @@ export function auditPage(caller: Seer, plan: SearchPlan): RawBuilder<AuditRow> 
     order by ${order}`
 }
 
-async function count(db: Kysely<DB>, caller: Seer, plan: SearchPlan): Promise<number> {
+async function count(db: Kysely<DB>, caller: AuditReader, plan: SearchPlan): Promise<number> {
   const parts = visibleTo(caller).map((visible) => sql`select ${selected(plan, visible)}`)
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(db)

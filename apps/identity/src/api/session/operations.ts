@@ -1,5 +1,5 @@
 import { type SwitchClientBody, identityOperations } from '@sluice/contracts'
-import { type Asked, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { readSession } from './read-session.ts'
 import { type Transaction, sql } from 'kysely'
 import { problems } from '@sluice/http'
@@ -9,11 +9,14 @@ import type { DB } from '../../database.ts'
  * Lets a super admin act for another client in this session. Nothing is issued anew: who a session acts for is asked with
  * every request, so the tokens that are there already follow.
  */
-async function switchClient({ clientId }: SwitchClientBody, { write, caller, request }: Asked): Promise<void> {
+async function switchClient(
+  { clientId }: SwitchClientBody,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<void> {
   const client = clientId.toLowerCase()
   await write(async (trx) => {
-    await demandOpen(trx, client)
-    await demandStillSuperAdmin(trx, caller.uid)
+    await assertClientEnabled(trx, client)
+    await assertSuperAdmin(trx, caller.uid)
     const { rows } = await sql<{ before: string }>`
       update sessions set client = ${client} where uid = ${caller.session} and ended_at is null
       returning old.client as before`.execute(trx)
@@ -23,7 +26,7 @@ async function switchClient({ clientId }: SwitchClientBody, { write, caller, req
 }
 
 /** Locked, so that a client is not entered while it is being disabled: that ends the sessions it finds. */
-async function demandOpen(trx: Transaction<DB>, client: string): Promise<void> {
+async function assertClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
   if (!rows[0]) throw problems.refused('/clientId', 'There is no such client.')
@@ -32,7 +35,7 @@ async function demandOpen(trx: Transaction<DB>, client: string): Promise<void> {
 }
 
 /** Likewise: a role that is taken away ends the sessions that it finds, and none may slip out of its own client before. */
-async function demandStillSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
+async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
   if (rows.length === 0) throw problems.forbidden('This needs ROLE_SUPER_ADMIN.')

@@ -2,15 +2,15 @@ import { type Role, type Session, type User, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
 import { accessOfUser } from '../../access.ts'
 import { type ClientRow, clientOf } from '../clients/records.ts'
-import type { Asked } from '../operation.ts'
-import { type Surroundings, userOf } from '../users/present.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { type UserReferences, userOf } from '../users/present.ts'
 import type { UserRow } from '../users/row.ts'
 import { sql } from 'kysely'
 import { prepared, rowOf } from '@sluice/database'
 import type { UserGroupRow } from '../user-groups/row.ts'
 
 /** Who is signed in, for which client, and where they go first. What they can reach is what the active client offers. */
-export async function readSession(input: Asked): Promise<Session> {
+export async function readSession(input: IdentityRequestContext): Promise<Session> {
   const { caller, request } = input
   const { row, around, client, rolesAtIssue, intro } = await signedInAs(input)
   const held = heldRoles(caller, row)
@@ -66,17 +66,17 @@ const readsAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow):
 const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
   a.length === b.length && a.every((role) => b.includes(role))
 
-type Target = NonNullable<Session['forwardTo']>
+type StartPageTarget = NonNullable<Session['forwardTo']>
 
 /** In the order in which somebody without a wish, or whose wish cannot be met, is sent. */
-const doors: { startPage: User['startPage']; target: Target; open(user: User): boolean }[] = [
+const doors: { startPage: User['startPage']; target: StartPageTarget; open(user: User): boolean }[] = [
   { startPage: 'MANAGER', target: 'SERVICE_MANAGER', open: (user) => user.hasManagerAccess },
   { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', open: (user) => user.hasRouteAccess },
   { startPage: 'DATA_PIPELINE', target: 'SERVICE_DATA_PIPELINE', open: (user) => user.hasDataPipelineAccess },
 ]
 
 /** Where a user goes after signing in. Undefined for whoever can reach nothing. */
-function forwardTo(user: User): Target | undefined {
+function forwardTo(user: User): StartPageTarget | undefined {
   const open = doors.filter((door) => door.open(user))
   return (open.find(({ startPage }) => startPage === user.startPage) ?? open[0])?.target
 }
@@ -84,7 +84,7 @@ function forwardTo(user: User): Target | undefined {
 interface SignedInAs {
   row: UserRow
   /** What presenting the row needs. */
-  around: Surroundings
+  around: UserReferences
   /** The client that is acted for. */
   client: ClientRow
   /** Null for an API token, which has no sign-in. */
@@ -93,7 +93,7 @@ interface SignedInAs {
   intro: boolean
 }
 
-interface Found {
+interface SessionRows {
   user: unknown
   home: unknown
   client: unknown
@@ -107,8 +107,8 @@ interface Found {
  * Everything that is known of a sign-in, in one statement: pages ask for it with every view. By uid alone, because a super
  * admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
  */
-async function signedInAs({ db, caller }: Asked): Promise<SignedInAs> {
-  const { rows } = await sql<Found>`
+async function signedInAs({ db, caller }: IdentityRequestContext): Promise<SignedInAs> {
+  const { rows } = await sql<SessionRows>`
     ${prepared('signed-in-as')}
     select row_to_json(u) as "user", row_to_json(home) as home, row_to_json(c) as client, s.roles_at_issue,
       array(

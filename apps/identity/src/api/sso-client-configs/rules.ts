@@ -5,7 +5,7 @@ import { skeletonOf } from '../../sign-in/username.ts'
 const leastVariety = 10
 
 /** Refuses, all at once, what would be no application that anybody can sign in to or that can sign itself in. */
-export function demandSound(body: SsoClientConfigBody, confidential: boolean): void {
+export function assertConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > longestApplicationText)
       throw problems.refused(`/${name}`, `This installation takes at most ${longestApplicationText} characters here.`)

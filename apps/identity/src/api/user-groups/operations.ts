@@ -1,12 +1,12 @@
 import { type UserGroupBody, identityOperations } from '@sluice/contracts'
 import { recordOperations } from '@sluice/records'
-import { type Asked, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { addMember, listMembers, removeMember } from './members.ts'
 import { userGroupRecords } from './records.ts'
 import { type Transaction, sql } from 'kysely'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { clientFor } from '../clients/client-scope.ts'
+import { resolveClient } from '../clients/client-scope.ts'
 import type { UserGroupRow } from './row.ts'
 
 /** How a body becomes a row: see `recordOperations`. Deleting a group takes its memberships with it. */
@@ -16,13 +16,13 @@ const userGroupWriting = {
     trx: Transaction<DB>,
     body: UserGroupBody,
     current: UserGroupRow | undefined,
-    { caller }: Asked,
+    { caller }: IdentityRequestContext,
   ): Promise<object> => ({
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     code: body.code,
     description: body.description ?? null,
-    ...(current ? sameClient(body, current) : { client: await clientFor(trx, caller, body.client?.id) }),
+    ...(current ? sameClient(body, current) : { client: await resolveClient(trx, caller, body.client?.id) }),
   }),
   beforeDelete: noteMembers,
   afterDelete: async () => {},
@@ -36,7 +36,11 @@ function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
 }
 
 /** Who loses a group with its deletion is in the audit: the number of members and at most a thousand of their usernames. */
-async function noteMembers(trx: Transaction<DB>, group: UserGroupRow, { request }: Asked): Promise<void> {
+async function noteMembers(
+  trx: Transaction<DB>,
+  group: UserGroupRow,
+  { request }: IdentityRequestContext,
+): Promise<void> {
   const { rows } = await sql<{ username: string }>`
     select u.username from user_group_members m join users u on u.id = m.user_id
     where m.user_group_id = ${group.id} order by u.username limit 1000`.execute(trx)

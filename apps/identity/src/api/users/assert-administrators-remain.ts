@@ -15,7 +15,7 @@ export const canAdminister = ({ roles, status, password_hash }: UserRow): boolea
  * Makes a change that may take the last super admin away, and refuses it if it did. One such change at a time: two that
  * each see the other's super admin would leave none. `pointer` names the field that is at fault.
  */
-export async function keepingASuperAdmin<T>(
+export async function assertSuperAdminRemainsAfter<T>(
   trx: Transaction<DB>,
   pointer: string,
   change: () => Promise<T>,
@@ -34,20 +34,20 @@ export async function keepingASuperAdmin<T>(
   return changed
 }
 
-const managing: Role = 'ROLE_MANAGE_USER'
+const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
  * Of themself, nobody takes the role to manage users away when nobody else at their client has it: they could not give it
  * back. Looks at what was changed already. Two who do so at once are not told apart; a super admin can mend that.
  */
-export async function demandManagerLeft(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
-  if (!before.roles.includes(managing) || holds(after.roles, managing)) return
+export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
+  if (!before.roles.includes(manageUsersRole) || holds(after.roles, manageUsersRole)) return
   const { rows } = await sql`
     select from users where client = ${after.client} and status = 'ACTIVE' and uid <> ${after.uid}
-      and roles && ${[managing, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)
+      and roles && ${[manageUsersRole, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)
   if (rows.length === 0)
     throw problems.refused(
       '/auths',
-      `Nobody at your organisation would be left who manages users: give somebody else ${managing} first.`,
+      `Nobody at your organisation would be left who manages users: give somebody else ${manageUsersRole} first.`,
     )
 }

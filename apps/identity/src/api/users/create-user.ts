@@ -4,12 +4,12 @@ import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { PasswordOwner } from '../../sign-in/context-words.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
-import { clientFor } from '../clients/client-scope.ts'
-import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../assert-grantable.ts'
+import { resolveClient } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertGrantable } from '../assert-grantable.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { auditedGroups, replaceGroups, type GroupChange } from './groups.ts'
-import { assertProviderTrusted, demandPasswordAllowed } from './rules.ts'
+import { assertProviderTrusted, assertPasswordAllowed } from './rules.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 
@@ -17,10 +17,10 @@ import type { UserRow } from './row.ts'
  * Makes a user: ACTIVE with a password. With single sign-on the user is INVITATION until the first sign-in. Where administrators
  * choose passwords, a user without either is taken too, as INVITATION: an update or an invitation brings the password later.
  */
-export async function createUser(body: UserBody, input: Asked): Promise<UserRow> {
+export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
   const { write, caller, config, request } = input
-  demandGrantable(caller, body.auths ?? [])
-  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  assertGrantable(caller, body.auths ?? [])
+  assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
   if (!config.ADMIN_SETS_PASSWORDS && !body.ssoAuth)
     throw problems.refused(
       '/ssoAuth',
@@ -36,7 +36,11 @@ export async function createUser(body: UserBody, input: Asked): Promise<UserRow>
 }
 
 /** The hash of a body's password, once it will do for that user of that client. Null: it has none. */
-export async function hashOf(body: UserBody, client: string, { db }: Pick<Asked, 'db'>): Promise<string | null> {
+export async function hashOf(
+  body: UserBody,
+  client: string,
+  { db }: Pick<IdentityRequestContext, 'db'>,
+): Promise<string | null> {
   const { password, name, username, email } = body
   if (password === undefined) return null
   const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
@@ -47,7 +51,7 @@ export async function hashOf(body: UserBody, client: string, { db }: Pick<Asked,
 }
 
 /** The client that a new user is for, as far as the caller may know of it: what they may not, they do not learn by guessing. */
-const clientSeen = ({ client }: UserBody, caller: Asked['caller']): string =>
+const clientSeen = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
   client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
 /** A new user in their groups: ACTIVE with a password, else INVITATION. `status` where it is to be another. */
@@ -55,12 +59,12 @@ export async function insertUser(
   trx: Transaction<DB>,
   body: UserBody,
   hash: string | null,
-  { caller }: Pick<Asked, 'caller'>,
+  { caller }: Pick<IdentityRequestContext, 'caller'>,
   status: UserRow['status'] = hash !== null ? 'ACTIVE' : 'INVITATION',
 ): Promise<{ user: UserRow; groups: GroupChange }> {
   const user = await userRecords.insert(trx, caller, {
     ...userColumns(body),
-    client: await clientFor(trx, caller, body.client?.id),
+    client: await resolveClient(trx, caller, body.client?.id),
     password_hash: hash,
     status,
   })

@@ -3,9 +3,9 @@ import { type UserBody, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { UserRow } from './row.ts'
-import { demandPowerOver } from './rules.ts'
+import { assertMayManageUser } from './rules.ts'
 
-type Member = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
+type GroupMember = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
 /** The groups that a user joined and left by a change, for the audit. */
 export interface GroupChange {
@@ -26,7 +26,7 @@ interface GroupName {
 export async function replaceGroups(
   trx: Transaction<DB>,
   caller: Caller,
-  user: Member,
+  user: GroupMember,
   wanted: UserBody['userGroups'] = [],
 ): Promise<GroupChange> {
   const uids = wanted.map(({ id }) => id.toLowerCase())
@@ -58,7 +58,7 @@ export async function replaceGroups(
     throw problems.forbidden(
       'To change the groups of a user takes ROLE_MANAGE_USER_GROUP: send userGroups as they are.',
     )
-  if (joins && user.uid === caller.uid) demandMembershipAllowed(caller, user, 'joining')
+  if (joins && user.uid === caller.uid) assertMembershipAllowed(caller, user, 'joining')
   return { joined, left }
 }
 
@@ -75,26 +75,26 @@ export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>
 }
 
 /** As many as a user is shown with. */
-const mostGroups = 1000
+const maxGroupsPerUser = 1000
 
 /**
  * Who is in a group reaches the data that is shared with it. So whoever manages groups cannot give themself that reach:
  * somebody else has to. A super admin can, who reaches everything of the client anyway. Anyone may leave.
  */
-export function demandMembershipAllowed(
+export function assertMembershipAllowed(
   caller: Caller,
   user: Pick<UserRow, 'uid' | 'roles'>,
   change: 'joining' | 'leaving',
 ): void {
-  demandPowerOver(caller, user)
+  assertMayManageUser(caller, user)
   if (change === 'joining' && user.uid === caller.uid && !holds(caller.roles, 'ROLE_SUPER_ADMIN'))
     throw problems.forbidden('Nobody puts themself into a user group: ask somebody else who manages groups.')
 }
 
 /** The user is locked, so that nobody else adds to their groups meanwhile. */
-export async function demandRoomForGroups(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
+export async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)
-  if (rows[0]!.groups >= mostGroups)
-    throw problems.refused('/', `A user is in at most ${mostGroups} groups, and this one is in as many.`)
+  if (rows[0]!.groups >= maxGroupsPerUser)
+    throw problems.refused('/', `A user is in at most ${maxGroupsPerUser} groups, and this one is in as many.`)
 }

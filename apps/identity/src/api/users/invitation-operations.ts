@@ -1,15 +1,15 @@
 import { type InvitedUser, type UserBody, identityOperations } from '@sluice/contracts'
-import { type Asked, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { type Answer, problems } from '@sluice/http'
 import { assertMailAllowed } from '../../mail/allowance.ts'
 import { mailInvitation, mailPasswordReset } from '../../mail/notices.ts'
 import { addLink } from '../../sign-in/one-time-links.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandPasswordAllowed, demandPowerOver } from './rules.ts'
+import { assertPasswordAllowed, assertMayManageUser } from './rules.ts'
 import { type Transaction, sql } from 'kysely'
 import { assertUnchanged } from '@sluice/records'
-import { demandGrantable } from '../assert-grantable.ts'
+import { assertGrantable } from '../assert-grantable.ts'
 import { auditedOf } from './columns.ts'
 import { hashOf, insertUser } from './create-user.ts'
 import { auditedGroups } from './groups.ts'
@@ -19,15 +19,15 @@ import type { DB } from '../../database.ts'
  * A user and, where there is no mail server to bring it to them, the link of their invitation. Whoever has a link has the
  * account, so it goes to people in person only, like the mail that is kept of it.
  */
-interface Invited {
+interface InvitedUserRow {
   user: UserRow
   link: string | undefined
 }
 
 /** Makes a user who is invited by mail: INVITATION until they accept. They choose their password themself. */
-async function inviteUser(body: UserBody, input: Asked): Promise<Answer<InvitedUser>> {
+async function inviteUser(body: UserBody, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
   const { write, caller, request } = input
-  demandGrantable(caller, body.auths ?? [])
+  assertGrantable(caller, body.auths ?? [])
   if (body.password !== undefined)
     throw problems.refused('/password', 'Whoever is invited chooses their own password: leave it out.')
   const { user, link } = await write(async (trx) => {
@@ -39,12 +39,12 @@ async function inviteUser(body: UserBody, input: Asked): Promise<Answer<InvitedU
 }
 
 /** Sends an invited user a new link; so it does somebody whom an update left without any way to sign in. */
-async function resendInvitation(uid: string, input: Asked): Promise<Answer<InvitedUser>> {
+async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, before)
-    demandInvitable(before)
+    assertMayManageUser(caller, before)
+    assertInvitable(before)
     const after =
       before.status === 'INVITATION' ? before : await userRecords.update(trx, caller, before, { status: 'INVITATION' })
     request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
@@ -57,8 +57,8 @@ async function resendInvitation(uid: string, input: Asked): Promise<Answer<Invit
 async function invite(
   trx: Transaction<DB>,
   user: UserRow,
-  { config, caller }: Pick<Asked, 'config' | 'caller'>,
-): Promise<Invited> {
+  { config, caller }: Pick<IdentityRequestContext, 'config' | 'caller'>,
+): Promise<InvitedUserRow> {
   await assertClientEnabled(trx, user)
   await assertMailAllowed(trx, 'INVITATION', user)
   const link = await addLink(trx, user, 'INVITATION', config)
@@ -79,24 +79,27 @@ function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer
   return answer
 }
 
-function demandInvitable({ status, password_hash, sso_auth }: UserRow): void {
+function assertInvitable({ status, password_hash, sso_auth }: UserRow): void {
   if (status !== 'INVITATION' && (password_hash !== null || sso_auth))
     throw problems.conflict('/status', 'This user can sign in already: there is nothing to accept.')
 }
 
 /** Mails a user a link to choose a new password. Their old one, and what they have open, goes on until they use it. */
-async function startPasswordReset(uid: string, { write, caller, config, request }: Asked): Promise<void> {
+async function startPasswordReset(
+  uid: string,
+  { write, caller, config, request }: IdentityRequestContext,
+): Promise<void> {
   await write(async (trx) => {
     const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, user)
-    demandResettable(user, caller.uid)
+    assertMayManageUser(caller, user)
+    assertPasswordResettable(user, caller.uid)
     await assertMailAllowed(trx, 'PASSWORD_RESET', user)
     await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))
     request.audit(user.uid, { outcome: 'mailed' })
   })
 }
 
-function demandResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
+function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
   // Where there is no mail server, it would be a password change without the password.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
@@ -107,7 +110,7 @@ function demandResettable({ uid, status, sso_auth }: UserRow, caller: string): v
 const { users } = identityOperations
 
 /** How users come to be, and come back in, by mail. */
-export const userLifeOperations = {
+export const userInvitationOperations = {
   invite: operation(users.invite, (input) => inviteUser(input.body, input)),
 
   resendInvitation: operation(users.resendInvitation, (input) => resendInvitation(input.params.uid, input)),
@@ -124,16 +127,16 @@ export const userLifeOperations = {
  * Makes a user with the roles, the groups and the client of another, and the rest from the body; invites them where they have
  * no other way in. Whoever copies holds every role that is copied. Answers the original and the copy.
  */
-async function copyUser(uid: string, body: UserBody, input: Asked): Promise<InvitedUser[]> {
+async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input
   const seen = await userRecords.read(db, caller, uid)
-  demandGrantable(caller, seen.roles)
-  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  assertGrantable(caller, seen.roles)
+  assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
   const hash = await hashOf(body, seen.client, input)
 
   const { original, copy, link } = await write(async (trx) => {
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    demandGrantable(caller, original.roles)
+    assertGrantable(caller, original.roles)
     const { rows: userGroups } = await sql<{ id: string }>`
       select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = ${original.id} order by g.id`.execute(trx)

@@ -1,15 +1,15 @@
 import { type UserStatusBody, identityOperations, searchOf } from '@sluice/contracts'
-import { type Asked, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { createUser } from './create-user.ts'
 import { userRecords, usersWhere } from './records.ts'
 import { updateUser } from './update-user.ts'
 import { problems } from '@sluice/http'
 import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { canAdminister, keepingASuperAdmin } from './assert-administrators-remain.ts'
+import { canAdminister, assertSuperAdminRemainsAfter } from './assert-administrators-remain.ts'
 import { auditedOf } from './columns.ts'
 import type { UserRow } from './row.ts'
-import { demandPowerOver, demandSomebodyElse } from './rules.ts'
+import { assertMayManageUser, assertNotOwnUser } from './rules.ts'
 import { auditedGroups, groupsOf } from './groups.ts'
 
 const { users } = identityOperations
@@ -52,16 +52,16 @@ export const userOperations = {
 async function setUserStatus(
   uid: string,
   { status }: UserStatusBody,
-  { write, caller, request }: Asked,
+  { write, caller, request }: IdentityRequestContext,
 ): Promise<UserRow> {
   return write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, before)
-    if (status === 'ACTIVE') demandWayIn(before)
-    else demandSomebodyElse(caller, before, '/status', 'deactivate')
+    assertMayManageUser(caller, before)
+    if (status === 'ACTIVE') assertCanSignIn(before)
+    else assertNotOwnUser(caller, before, '/status', 'deactivate')
     const change = () => userRecords.update(trx, caller, before, { status })
     const losesPower = status === 'INACTIVE' && canAdminister(before)
-    const after = losesPower ? await keepingASuperAdmin(trx, '/status', change) : await change()
+    const after = losesPower ? await assertSuperAdminRemainsAfter(trx, '/status', change) : await change()
     if (status === 'INACTIVE') {
       await endSessionsOfUser(trx, before.id)
       await removeApiTokensOfUser(trx, before.id)
@@ -71,7 +71,7 @@ async function setUserStatus(
   })
 }
 
-function demandWayIn({ password_hash, sso_auth }: UserRow): void {
+function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
   if (password_hash === null && !sso_auth)
     throw problems.refused(
       '/status',
@@ -80,14 +80,14 @@ function demandWayIn({ password_hash, sso_auth }: UserRow): void {
 }
 
 /** Removes a user with whatever they have open. What they made stays, without their name. */
-async function deleteUser(uid: string, { write, caller, request }: Asked): Promise<void> {
+async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, before)
-    demandSomebodyElse(caller, before, '/', 'delete')
+    assertMayManageUser(caller, before)
+    assertNotOwnUser(caller, before, '/', 'delete')
     const left = await groupsOf(trx, before)
     const change = () => userRecords.remove(trx, before)
-    await (canAdminister(before) ? keepingASuperAdmin(trx, '/', change) : change())
+    await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', change) : change())
     request.audit(before.uid, { before: auditedOf(before), ...auditedGroups({ joined: [], left }) })
   })
 }

@@ -1,8 +1,8 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type Role, type User } from '@sluice/contracts'
 import { matchesLineOf, records, type Only, type Properties, type Property } from '@sluice/records'
-import { clientProperties, ofOwnClient } from '../clients/client-scope.ts'
-import type { Asked } from '../operation.ts'
+import { clientProperties, ownClientScope } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
 
@@ -62,7 +62,7 @@ const accessProperties: Properties = {
   hasClientAccess: accessProperty(['ROLE_MANAGE_CLIENT'], sql`true`),
 }
 
-export const userRecords = records<UserRow, User, Asked>({
+export const userRecords = records<UserRow, User, IdentityRequestContext>({
   noun: 'user',
   table: 'users',
   path: '/users',
@@ -105,7 +105,7 @@ export const userRecords = records<UserRow, User, Asked>({
       'analyticsPlatformEnabled',
     ],
   },
-  scope: ofOwnClient,
+  scope: ownClientScope,
   present: presentUsers,
 })
 

@@ -4,18 +4,18 @@ import { sendPage } from '../../pages/send-page.ts'
 import { type SignInFacts, signInPage } from '../../pages/sign-in-page.ts'
 import { publicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signIn } from '../../sign-in/sign-in.ts'
-import { type Step, factsOf, enter } from './step.ts'
+import { type InteractionStep, auditFactsOf, finishLogin } from './step.ts'
 import { keepTicket } from './second-factor.ts'
 import { sql } from 'kysely'
 import { transaction } from '@sluice/database'
-import { endUnused } from '../../sign-in/sessions.ts'
+import { endUnusedSession } from '../../sign-in/sessions.ts'
 import { takeHandover } from '../../sign-in/federated/handovers.ts'
 
 /** Asks for username and password, or leads to where the organisation signs in its people. */
-export const askPassword = (step: Step): Promise<void> => showPassword(step, 200, {})
+export const showPasswordPage = (step: InteractionStep): Promise<void> => renderPasswordPage(step, 200, {})
 
-export async function showPassword(
-  step: Step,
+export async function renderPasswordPage(
+  step: InteractionStep,
   status: number,
   facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
 ): Promise<void> {
@@ -39,7 +39,7 @@ export async function showPassword(
 }
 
 /** Takes `username` and `password`. */
-export async function takePassword(step: Step): Promise<void> {
+export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
   const words = textsIn(language).signIn
@@ -48,18 +48,21 @@ export async function takePassword(step: Step): Promise<void> {
       ...(!isText(username) && { username: words.usernameMissing }),
       ...(!isText(password) && { password: words.passwordMissing }),
     }
-    return showPassword(step, 400, { username: typeof username === 'string' ? username.slice(0, 255) : '', wrong })
+    return renderPasswordPage(step, 400, {
+      username: typeof username === 'string' ? username.slice(0, 255) : '',
+      wrong,
+    })
   }
   try {
     const result = await audited('auth.login', request, response, (context) =>
-      signIn({ username: username.trim(), password }, { ...context, of: application.tenant }),
+      signIn({ username: username.trim(), password }, { ...context, expectedClient: application.tenant }),
     )
-    if (result.kind === 'signed-in') return await enter(step, result)
+    if (result.kind === 'signed-in') return await finishLogin(step, result)
     keepTicket(step, result)
     response.redirect(303, `${base}/code`)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    await showPassword(step, 401, { username, message: words.refused })
+    await renderPasswordPage(step, 401, { username, message: words.refused })
   }
 }
 
@@ -74,7 +77,7 @@ async function providersOf({
   prefix,
   request,
   response,
-}: Step): Promise<{ href: string; label: string }[]> {
+}: InteractionStep): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
     where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
@@ -86,17 +89,19 @@ async function providersOf({
 }
 
 /** Whoever comes back from there brings a ticket for the session that was opened for them, or nothing that helps. */
-export async function takeFederated(step: Step): Promise<void> {
+export async function resumeFederatedLogin(step: InteractionStep): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
   const entered =
-    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, factsOf(step)) : undefined
-  if (entered?.user.client === application.tenant) return enter(step, entered)
+    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, auditFactsOf(step)) : undefined
+  if (entered?.user.client === application.tenant) return finishLogin(step, entered)
   if (entered)
-    await transaction(db, (trx) => endUnused(trx, entered, 'the application is of another organisation', factsOf(step)))
+    await transaction(db, (trx) =>
+      endUnusedSession(trx, entered, 'the application is of another organisation', auditFactsOf(step)),
+    )
   // What it is exactly is in the audit. Nothing that stands in an address is shown.
   const texts = textsIn(language)
   const broughtProblem = !entered && request.query['problem'] !== undefined
   const message = broughtProblem ? texts.application.federated : texts.signIn.refused
-  await showPassword(step, 401, { message })
+  await renderPasswordPage(step, 401, { message })
 }

@@ -3,17 +3,17 @@ import { type Kysely, sql } from 'kysely'
 import type { Interaction, Provider } from 'oidc-provider'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import type { Audited } from '../../pages/audited.ts'
-import type { Csrf } from '../../csrf.ts'
+import type { AuditedPageWrite } from '../../pages/audited.ts'
+import type { CsrfGuard } from '../../csrf.ts'
 import { transaction } from '@sluice/database'
-import { endUnused } from '../../sign-in/sessions.ts'
+import { endUnusedSession } from '../../sign-in/sessions.ts'
 
 /** One request to a page of a sign-in that an application began. */
-export interface Step {
+export interface InteractionStep {
   db: Kysely<DB>
   config: Config
-  csrf: Csrf
-  audited: Audited
+  csrf: CsrfGuard
+  audited: AuditedPageWrite
   provider: Provider
   interaction: Interaction
   application: {
@@ -36,12 +36,12 @@ export interface Step {
 }
 
 /** What an audit row says of the request. */
-export const factsOf = ({ request, response }: Step) => ({
+export const auditFactsOf = ({ request, response }: InteractionStep) => ({
   requestId: String(response.locals.requestId),
   address: request.ip ?? '',
 })
 
-interface Entered {
+interface CompletedLogin {
   user: { uid: string; client: string }
   session: { uid: string }
   amr: string[]
@@ -51,13 +51,13 @@ interface Entered {
  * Goes back to the application's request with a user. Who was signed in already and has shown that it is still them goes
  * on in the session they had, with all that hangs from it.
  */
-export async function enter(step: Step, { user, session, amr }: Entered): Promise<void> {
+export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
   const before = interaction.session
   const goesOn = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
   if (goesOn) {
     await transaction(db, async (trx) => {
-      await endUnused(trx, { user, session }, 'an open session goes on', factsOf(step))
+      await endUnusedSession(trx, { user, session }, 'an open session goes on', auditFactsOf(step))
       await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
     })
   }

@@ -1,11 +1,11 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import type { Person } from './exchange.ts'
-import { prefixOf } from '../network-prefix.ts'
-import { type Limit, counted, demandNoWait } from '../throttle.ts'
+import type { FederatedPerson } from './exchange.ts'
+import { networkPrefixOf } from '../network-prefix.ts'
+import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle.ts'
 
-export interface Admitted {
+export interface FederatedUser {
   id: number
   uid: string
   client: string
@@ -17,12 +17,12 @@ export interface Admitted {
 }
 
 /** Nobody else did it: from invited to active, by signing in. For the audit. */
-interface Activation {
+interface UserActivation {
   before: { client: string; username: string; status: UserStatus }
   after: { client: string; username: string; status: UserStatus }
 }
 
-interface Found extends Admitted {
+interface FederatedUserRow extends FederatedUser {
   status: UserStatus
   sso_auth: boolean
 }
@@ -33,12 +33,12 @@ interface Found extends Admitted {
  * mapping claim says; nor is this person another user. Whoever was invited is active from here. Nobody is who was sent on by
  * a config that changed while the provider was asked; one that is about to change waits, and finds the session to be ended.
  */
-export async function admit(
+export async function admitFederatedUser(
   trx: Transaction<DB>,
   config: { id: number; version: number },
-  { issuer, subject, ssoId }: Person,
-): Promise<{ user: Admitted; activation?: Activation } | { refusal: string; user?: Admitted }> {
-  const { rows } = await sql<Found & { unchanged: boolean }>`
+  { issuer, subject, ssoId }: FederatedPerson,
+): Promise<{ user: FederatedUser; activation?: UserActivation } | { refusal: string; user?: FederatedUser }> {
+  const { rows } = await sql<FederatedUserRow & { unchanged: boolean }>`
     select u.id, u.uid, u.client, u.name, u.username, c.name as organisation, u.roles, u.status, u.sso_auth, p.version = ${config.version} as unchanged
     from sso_provider_configs p
     join clients c on c.uid = p.client
@@ -54,7 +54,10 @@ export async function admit(
   return user.status === 'INVITATION' ? { user, activation: await activate(trx, user) } : { user }
 }
 
-async function activate(trx: Transaction<DB>, { id, uid, client, username, status }: Found): Promise<Activation> {
+async function activate(
+  trx: Transaction<DB>,
+  { id, uid, client, username, status }: FederatedUserRow,
+): Promise<UserActivation> {
   await sql`
     update users set status = 'ACTIVE', version = version + 1, updated_at = now(), updated_by = ${uid}
     where id = ${id}`.execute(trx)
@@ -67,7 +70,7 @@ async function isPerson(
   trx: Transaction<DB>,
   config: { id: number },
   user: { id: number },
-  { issuer, subject }: Pick<Person, 'issuer' | 'subject'>,
+  { issuer, subject }: Pick<FederatedPerson, 'issuer' | 'subject'>,
 ): Promise<boolean> {
   await sql`
     insert into sso_identities (config_id, user_id, issuer, subject)
@@ -81,19 +84,24 @@ async function isPerson(
 }
 
 /** Whoever comes back makes us ask a provider, so a network that never succeeds is slowed down. */
-const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
+const perNetwork: ThrottleLimit = {
+  freeFailures: 100,
+  firstWaitSeconds: 30,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
 
 /** Counts a way back as a failure before the provider is asked; answers what takes it back. Throws 429. */
-export async function admitWayBack(db: Kysely<DB>, address: string): Promise<string> {
-  const key = `sso:${prefixOf(address)}`
+export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {
+  const key = `sso:${networkPrefixOf(address)}`
   const { rows } = await sql<{
     key: string
     seconds: number
-  }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
-  demandNoWait(rows)
+  }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  assertNoWait(rows)
   return key
 }
 
-export async function wayBackSucceeded(trx: Kysely<DB>, key: string): Promise<void> {
+export async function uncountCallback(trx: Kysely<DB>, key: string): Promise<void> {
   await sql`update sign_in_attempts set failures = greatest(failures - 1, 0) where key = ${key}`.execute(trx)
 }

@@ -12,9 +12,9 @@ export interface Federation {
 }
 
 /** Milliseconds. A provider that fails is left alone for a moment, so that it holds up few and nobody has us hammer it. */
-const believed = { found: 3_600_000, failed: 5_000 }
+const cacheMs = { found: 3_600_000, failed: 5_000 }
 /** Metadata of so many providers is kept; the oldest goes first. */
-const kept = 1000
+const maxCached = 1000
 
 export function federation(outgoing: GuardedFetch): Federation {
   const known = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
@@ -22,11 +22,11 @@ export function federation(outgoing: GuardedFetch): Federation {
   const ask = (issuer: URL): Promise<ServerMetadata> => {
     const found = discover(issuer, outgoing)
     known.delete(issuer.href)
-    const entry = { until: Date.now() + believed.found, found }
+    const entry = { until: Date.now() + cacheMs.found, found }
     known.set(issuer.href, entry)
-    found.catch(() => (entry.until = Date.now() + believed.failed))
+    found.catch(() => (entry.until = Date.now() + cacheMs.failed))
     const [oldest] = known.keys()
-    if (known.size > kept && oldest !== undefined) known.delete(oldest)
+    if (known.size > maxCached && oldest !== undefined) known.delete(oldest)
     return found
   }
 

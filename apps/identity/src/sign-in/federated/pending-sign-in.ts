@@ -5,10 +5,10 @@ import type { DB } from '../../database.ts'
 import { secretHash } from '../../secret-hash.ts'
 
 /** Seconds that somebody may take at the provider. */
-export const patience = 600
+export const stateLifetimeSeconds = 600
 
 /** A sign-in under way. It travels sealed as the state, so that to begin one writes nothing. */
-export interface UnderWay {
+export interface PendingSignIn {
   /** The uid of the SSO provider config. */
   config: string
   issuer: string
@@ -24,17 +24,17 @@ const purpose = 'sso.state'
 const hashOf = (text: string): string => secretHash(text).toString('base64url')
 
 /** A new sign-in: the state for the provider, and the secret for the browser. */
-export function begin(ring: KeyRing, about: Pick<UnderWay, 'config' | 'issuer' | 'interaction'>) {
+export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
   const secret = randomBytes(32).toString('base64url')
-  const expires = Math.floor(Date.now() / 1000) + patience
-  const underWay: UnderWay = { ...about, browser: hashOf(secret), expires }
+  const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
+  const underWay: PendingSignIn = { ...about, browser: hashOf(secret), expires }
   return { underWay, secret, state: ring.seal(JSON.stringify(underWay), purpose) }
 }
 
 /** The sign-in that a state speaks of; undefined for one that is not ours or too old. */
-export function recall(ring: KeyRing, state: string): UnderWay | undefined {
+export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
   try {
-    const underWay = JSON.parse(ring.open(state, purpose)) as UnderWay
+    const underWay = JSON.parse(ring.open(state, purpose)) as PendingSignIn
     return underWay.expires * 1000 > Date.now() ? underWay : undefined
   } catch {
     return undefined
@@ -42,7 +42,7 @@ export function recall(ring: KeyRing, state: string): UnderWay | undefined {
 }
 
 /** Is this the browser that it began in? */
-export const isBrowserOf = ({ browser }: UnderWay, secret: string): boolean => hashOf(secret) === browser
+export const isBrowserOf = ({ browser }: PendingSignIn, secret: string): boolean => hashOf(secret) === browser
 
 /**
  * What ties the provider's code and token to this browser. Both come from the browser's secret, so nothing that is kept or
@@ -56,7 +56,7 @@ export const proofsOf = (secret: string) => ({
 const derived = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
 
 /** Notes that a state came back. Of any number of parallel ways back, exactly one hears true. */
-export async function useOnce(db: Kysely<DB>, state: string, { expires }: UnderWay): Promise<boolean> {
+export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {
   const { rows } = await sql`
     insert into sso_used_states (state_hash, expires_at)
     values (${secretHash(state)}, to_timestamp(${expires}))

@@ -20,7 +20,7 @@ export interface ProviderConfig {
   redirectUri: string
 }
 
-interface Row {
+interface ProviderConfigRow {
   id: number
   version: number
   uid: string
@@ -32,22 +32,25 @@ interface Row {
   mapping_claim: string
 }
 
-type Settings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
+type ProviderSettings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
 
 /** Of the client with this code (in any case), or with this uid. Undefined where nobody can sign in: no such client, disabled, without a complete config. */
 export async function findProviderConfig(
   db: Kysely<DB>,
-  settings: Settings,
+  settings: ProviderSettings,
   by: { clientCode: string } | { uid: string },
 ): Promise<ProviderConfig | undefined> {
   const which = 'uid' in by ? sql`p.uid = ${by.uid}` : sql`lower(c.code) = lower(${by.clientCode})`
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<ProviderConfigRow>`
     select p.* from sso_provider_configs p join clients c on c.uid = p.client
     where ${which} and not c.disabled and p.client_id is not null`.execute(db)
   return rows[0] && readyToUse(rows[0], settings)
 }
 
-export function readyToUse(row: Row, { IDENTITY_PUBLIC_URL, SECRET_KEYS }: Settings): ProviderConfig {
+export function readyToUse(
+  row: ProviderConfigRow,
+  { IDENTITY_PUBLIC_URL, SECRET_KEYS }: ProviderSettings,
+): ProviderConfig {
   return {
     id: row.id,
     version: row.version,
@@ -61,12 +64,12 @@ export function readyToUse(row: Row, { IDENTITY_PUBLIC_URL, SECRET_KEYS }: Setti
   }
 }
 
-export const callbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<Settings, 'IDENTITY_PUBLIC_URL'>): string =>
+export const callbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<ProviderSettings, 'IDENTITY_PUBLIC_URL'>): string =>
   `${IDENTITY_PUBLIC_URL}/api/v1/auth/sso/callback`
 
 const purposeOf = (uid: string) => `sso_provider_configs.client_secret:${uid}`
 
-export const secretOf = ({ uid, client_secret }: Pick<Row, 'uid' | 'client_secret'>, ring: KeyRing) =>
+export const secretOf = ({ uid, client_secret }: Pick<ProviderConfigRow, 'uid' | 'client_secret'>, ring: KeyRing) =>
   client_secret === null ? undefined : ring.open(client_secret, purposeOf(uid))
 
 export const sealedSecret = (uid: string, secret: string, ring: KeyRing): string => ring.seal(secret, purposeOf(uid))

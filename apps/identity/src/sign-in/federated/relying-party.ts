@@ -30,7 +30,7 @@ export async function discover(issuer: URL, outgoing: GuardedFetch): Promise<Ser
   const { ...metadata } = found.serverMetadata()
   // The library makes exceptions for vendors that share one issuer among everybody; we make none.
   if (new URL(metadata.issuer).href !== issuer.href) throw otherIssuer(metadata.issuer, issuer)
-  demandUsable(metadata)
+  assertMetadataUsable(metadata)
   return metadata
 }
 
@@ -54,7 +54,7 @@ const otherIssuer = (named: string, issuer: URL) =>
 
 const printable = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
 
-function demandUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
+function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
   const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
   if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
@@ -69,7 +69,7 @@ function demandUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...met
 export const algorithmsOf = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
   Array.isArray(supported) ? supported.filter((name) => acceptedAlgorithms.includes(name)) : ['RS256']
 
-export interface Registration {
+export interface ClientRegistration {
   metadata: ServerMetadata
   clientId: string
   clientSecret: string | undefined
@@ -78,7 +78,7 @@ export interface Registration {
 }
 
 /** Us at a provider, for one exchange: keys are read anew each time, so that a rotation there bites at once. */
-export function configuration({ metadata, ...us }: Registration, outgoing: GuardedFetch): Configuration {
+export function configuration({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: algorithmsOf(metadata) },
     us.clientId,

@@ -14,7 +14,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
   try {
     federation.forget(provider.issuer)
     const metadata = await federation.metadata(provider.issuer)
-    await demandAddresses(metadata, federation)
+    await assertEndpoints(metadata, federation)
     const fault = await keysFault(metadata, federation)
     if (fault) throw fault
     if (!provider.clientId)
@@ -22,7 +22,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
         'SSO_CLIENT_REFUSED',
         'The provider is there. What is missing is the clientId that it knows us by.',
       )
-    await demandAccepted(provider, metadata, federation)
+    await assertClientAccepted(provider, metadata, federation)
     const warnings = [...warningsAbout(provider, metadata)]
     return resultOf(warnings, { ...data, ...factsOf(metadata), warnings })
   } catch (error) {
@@ -33,7 +33,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
 }
 
 /** Metadata is the provider's to write: none of what it names may lead inside. */
-async function demandAddresses(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
+async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
   for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
     const url = metadata[name]
     if (url === undefined) continue
@@ -45,7 +45,7 @@ async function demandAddresses(metadata: ServerMetadata, { outgoing }: Federatio
 }
 
 /** A code that nobody issued: a provider that knows us refuses the code, one that does not refuses us. */
-async function demandAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
+async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = configuration({ metadata, ...provider }, federation.outgoing)
   const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
   try {
@@ -127,14 +127,14 @@ async function keysFault(metadata: ServerMetadata, { outgoing }: Federation): Pr
   }
 }
 
-interface Key {
+interface ProviderKey {
   kty?: unknown
   crv?: unknown
   alg?: unknown
   use?: unknown
 }
 
-const keysOf = (set: unknown): Key[] => {
+const keysOf = (set: unknown): ProviderKey[] => {
   const keys = (set as { keys?: unknown } | null)?.keys
   return Array.isArray(keys) ? keys.filter((key) => key !== null && typeof key === 'object') : []
 }
@@ -147,7 +147,7 @@ const kinds: Record<string, { kty: string; crv?: string }> = {
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 }
 
-function canVerify({ kty, crv, alg, use }: Key, algorithm: string): boolean {
+function canVerify({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
   const kind = kinds[algorithm]
   return (
     kty === kind?.kty &&

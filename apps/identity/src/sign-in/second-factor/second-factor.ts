@@ -10,14 +10,14 @@ import { skeletonOf } from '../username.ts'
 
 const purpose = (user: number) => `second_factors.seed:${user}`
 
-interface Factor {
+interface SecondFactorRow {
   seed: string
   confirmed_at: Date | null
   last_step: number
 }
 
-async function factorOf(db: Kysely<DB>, user: number): Promise<Factor | undefined> {
-  const { rows } = await sql<Factor>`
+async function factorOf(db: Kysely<DB>, user: number): Promise<SecondFactorRow | undefined> {
+  const { rows } = await sql<SecondFactorRow>`
     select seed, confirmed_at, last_step from second_factors where user_id = ${user}`.execute(db)
   return rows[0]
 }
@@ -76,7 +76,7 @@ export async function useCode(
 async function useStep(
   trx: Transaction<DB>,
   user: number,
-  { seed }: Factor,
+  { seed }: SecondFactorRow,
   code: string,
   keys: KeyRing,
 ): Promise<boolean> {
