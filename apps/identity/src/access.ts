@@ -39,7 +39,7 @@ export function effectiveRoles(
   return { roles: roles.filter(isOn), dormantRoles: roles.filter((role) => !isOn(role)) }
 }
 
-/** What a user can reach: the client's switch and a matching role. */
+/** Returns what a user can access: the client's switch and a matching role. */
 export function accessOfUser({ roles }: RoleHolder, client: ClientSwitches) {
   return {
     hasManagerAccess: client.manager_enabled && holds(roles, 'ROLE_SEE_INSTANCE'),

@@ -58,7 +58,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     problemPages: federatedProblemPages(publicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.whole }),
-      // Asked every time: one indexed look-up, so whatever changes here bites here at once.
+      // Not cached: one indexed look-up, so changes apply at once.
       standing: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),

@@ -57,7 +57,7 @@ export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
   return (await sql`select from users limit 1`.execute(db)).rows.length > 0
 }
 
-/** A password that an operator chose for the first admin: the same rules as for everybody. */
+/** Checks the password that an operator chose for the first admin, by the rules for all users. */
 export function assertUsablePassword(password: string): string {
   const { least, most } = passwordLength
   const length = [...password].length

@@ -8,7 +8,7 @@ import { problems, type Caller } from '@sluice/http'
 export const missingRoles = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !holds([...awake, ...dormantRoles], role))
 
-/** Nobody grants a role that they do not hold. */
+/** Callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
   const lacked = missingRoles(caller, roles)
   if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)

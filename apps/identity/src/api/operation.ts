@@ -7,7 +7,7 @@ import type { Federation } from '../sign-in/federated/federation.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import type { SignInBatchers } from '../sign-in/batched-sign-in.ts'
 
-/** What every handler of this service is given besides its request. */
+/** The dependencies of every operation handler. */
 export interface IdentityContext extends DatabaseContext<DB> {
   config: Config
   keys: SigningKeys

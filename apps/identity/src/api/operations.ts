@@ -16,10 +16,10 @@ import { userAccessOperations } from './users/user-access.ts'
 import { userInvitationOperations } from './users/invitation-operations.ts'
 import { userOperations } from './users/operations.ts'
 
-/** Everything the service can be asked. */
+/** All operations of the service. */
 export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
-  // Before users, whose paths would take "me" for an id.
+  // Must precede users, because their paths would match "me" as an id.
   ...Object.values(accountOperations),
   ...Object.values(allowedApplicationOperations),
   ...Object.values(userOperations),

@@ -42,7 +42,7 @@ export interface MaintenanceJob {
   run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
 }
 
-/** Made first: without them nothing could be written, or nobody would trust what is signed. */
+/** Runs first: without partitions no audit row can be written. */
 const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditMonths(db, new Date()) }
 const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
   name: 'signing-keys',

@@ -44,13 +44,13 @@ export async function mailPasswordReset(
   await queueMail(trx, config, { kind: 'PASSWORD_RESET', to, letter, expires: link.expires })
 }
 
-/** Tells a user that their password is another one now, however that came about. */
+/** Notifies a user that their password was changed. */
 export async function mailPasswordChanged(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
   const to = await readRecipient(trx, id)
   await queueMail(trx, config, { kind: 'PASSWORD_CHANGED', to, letter: letters.passwordChanged(to, new Date()) })
 }
 
-/** Tells whoever reads the address that a user had until now. */
+/** Notifies the previous address of a user. */
 export async function mailEmailChanged(
   trx: Kysely<DB>,
   config: MailConfig,
@@ -60,7 +60,7 @@ export async function mailEmailChanged(
   await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, letter: letters.emailChanged(to, new Date()) })
 }
 
-/** Tells a user that a code is asked for from now on when they sign in, or not any more. */
+/** Notifies a user that their second factor was set up or removed. */
 export async function mailSecondFactorChanged(
   trx: Kysely<DB>,
   config: MailConfig,
@@ -72,7 +72,7 @@ export async function mailSecondFactorChanged(
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }
 
-/** Tells a user that one of their recovery codes is used up, and how many are left. In the transaction that used it. */
+/** Notifies a user that a recovery code was used, and how many are left. Runs in the transaction that used it. */
 export async function mailRecoveryCodeUsed(
   trx: Kysely<DB>,
   config: MailConfig,

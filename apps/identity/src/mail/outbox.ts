@@ -7,7 +7,7 @@ import type { DB } from '../database.ts'
 
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 
-/** What a stored text is sealed for. */
+/** The sealing context of a stored body. */
 const purpose = (uid: string) => `mails.body:${uid}`
 
 interface NewMail {
@@ -45,7 +45,7 @@ async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Pr
 export const openBody = ({ SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>, uid: string, sealed: string): Rendered =>
   JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as Rendered
 
-/** What nobody sent in time is given up, also where no process sends any more. `most` at once; answers how many. */
+/** Fails overdue mails, also if no process sends mails. Handles up to `most` mails and returns how many. */
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),

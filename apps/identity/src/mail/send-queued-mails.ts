@@ -8,10 +8,10 @@ interface MailSenderOptions {
   db: Kysely<DB>
   config: MailConfig
   logger: Logger
-  /** Undefined: there is no server, and mails stay where they are. */
+  /** Undefined without an SMTP server; mails then stay in the outbox. */
   send: SendMail | undefined
   metrics?: MailMetrics
-  /** Answers what somebody may get a mail for. False: there was nothing. */
+  /** Answers pending password-reset requests. Returns false if there were none. */
   answer(): Promise<boolean>
 }
 
@@ -21,7 +21,7 @@ const pollAfterFailureMs = 5_000
 const batchSize = 5
 /** A whole try may take this long, in milliseconds: far less than another process waits before it takes the mail over. */
 const sendTimeoutMs = 60_000
-/** What is under way when the process stops may take this long. */
+/** The time that running sends get when the process stops. */
 const shutdownTimeoutMs = 10_000
 
 /** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
@@ -81,7 +81,7 @@ interface MailMetrics {
   tries: Counter<'outcome'>
 }
 
-/** What mails show at /metrics. Mails that fail or are delayed for long are worth an alarm. */
+/** The mail metrics at /metrics. Alert on mails that fail or are delayed for long. */
 export const mailMetrics = (registry: Registry): MailMetrics => ({
   tries: new Counter({
     name: 'identity_mail_tries_total',
@@ -108,7 +108,7 @@ interface ClaimedMail {
 const leaseMinutes = 5
 
 /**
- * Takes up to `most` mails that are due, for nobody else to take meanwhile. Where the process ends before it says how it
+ * Claims up to `most` due mails for this process. Where the process ends before it says how it
  * went, they come up again: a mail may be sent twice, and is never forgotten.
  */
 export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {

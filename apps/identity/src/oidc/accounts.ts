@@ -17,7 +17,7 @@ interface AccountRow {
   client_name: string
 }
 
-/** What each scope tells an application about its user. */
+/** The user claims that each scope grants to an application. */
 export const claims = {
   openid: ['sub', 'auth_time', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
@@ -27,8 +27,8 @@ export const claims = {
 }
 
 /**
- * The user of that uid, for an application of their own client only. Undefined for whoever may not sign in: inactive, of a
- * disabled client, or of another one.
+ * Returns the user with the given uid, for an application of the user's own client only. Returns undefined if the user is
+ * inactive or belongs to a disabled or another client.
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
@@ -64,7 +64,7 @@ const claimsOf = ({ uid, name, username, email, updated_at, client, client_code,
   preferred_username: username,
   updated_at: Math.floor(updated_at.getTime() / 1000),
   email,
-  // Nobody proved that it is theirs.
+  // Sluice does not verify e-mail addresses.
   email_verified: false,
   organization: { id: client, code: client_code, name: client_name },
 })

@@ -19,7 +19,7 @@ const live = sql`m.expires_at > now() and (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
-/** Where oidc-provider keeps what it makes. One of these for every kind of thing. */
+/** The storage adapter of oidc-provider; the library creates one instance per model. */
 export const oidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
@@ -62,10 +62,10 @@ export const oidcAdapter =
       /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
-      /** There is no grant by user code. */
+      /** The device flow is disabled. */
       findByUserCode: async () => undefined,
 
-      /** Of any number of parallel uses exactly one finds it unused, because the update is the question. */
+      /** The conditional update lets exactly one of any number of concurrent uses succeed. */
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (
@@ -81,7 +81,7 @@ export const oidcAdapter =
         await sql`delete from oidc_models where ${modelWithId(id)}`.execute(db)
       },
 
-      /** Of every kind at once: oidc-provider asks only the kinds that the application may have now. */
+      /** Deletes all models of the grant; oidc-provider calls this only for models that the application may have now. */
       async revokeByGrantId(grantId) {
         await sql`delete from oidc_models where grant_id = ${grantId}`.execute(db)
       },
@@ -101,7 +101,7 @@ function sessionOf(model: string, { accountId, sessionUid, uid, session }: Adapt
   return found && isUid(found) ? found : undefined
 }
 
-/** Whose code or token it was that a request showed again. By the request: oidc-provider forgets it before it says so. */
+/** The owners of replayed codes and tokens by request. oidc-provider drops the model before it emits its event. */
 const replayedTokenUsers = new WeakMap<object, string>()
 
 function rememberReplayedTokenUser(user: string | undefined): void {
@@ -111,7 +111,7 @@ function rememberReplayedTokenUser(user: string | undefined): void {
 
 export const replayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
 
-/** JSON of a payload, without what could be used by whoever reads the database: the id itself, and the browser's session. */
+/** Serialises a payload without the id and the browser's session cookie, so that a database reader cannot use them. */
 function storedPayload(model: string, id: string, payload: AdapterPayload): string {
   const { jti: _jti, ...rest } = payload
   const stored: Record<string, unknown> = model === 'Interaction' ? withoutIds(rest, id) : rest
@@ -132,7 +132,7 @@ function withoutIds({ returnTo, session, ...rest }: AdapterPayload, id: string):
   return { ...rest, returnTo: returnTo?.slice(0, -id.length), ...(session && { session: about }) }
 }
 
-/** Does somebody sign in to an application on the page of this name just now? */
+/** Returns whether the interaction exists and has not expired. */
 export async function isOpenInteraction(db: Kysely<DB>, interaction: string): Promise<boolean> {
   const { rows } = await sql`
     select from oidc_models

@@ -5,9 +5,9 @@ import type { DB } from '../database.ts'
 /** Something that happens too often to leave a row each time. */
 export interface TalliedEvent {
   operation: string
-  /** What the application calls itself. */
+  /** The client id that the request claims. */
   application: string
-  /** What it did is known to be the application's own doing. */
+  /** Whether the application authenticated. */
   proven: boolean
   /** The user it was about, by uid. */
   user?: string
@@ -29,7 +29,7 @@ interface TallyEntry extends Omit<TalliedEvent, 'address'> {
 }
 
 const flushIntervalMs = 60_000
-/** Strangers choose what some of these are about, so there is an end to how many are told apart. */
+/** Bounds memory, because unauthenticated requests choose some of the keys. */
 const maxEntries = 1_000
 const maxAddresses = 10
 
@@ -90,7 +90,7 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   }
 }
 
-/** What a stranger calls an application is kept only if one could be called so. */
+/** Keeps a claimed client id only if it is syntactically valid. */
 const nameOf = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
 
 const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({

@@ -9,7 +9,7 @@ import { networkPrefixOf } from '../sign-in/network-prefix.ts'
 import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle.ts'
 import { coalesce } from './coalesce.ts'
 
-/** For an application in one network: programs that were given a wrong secret go on trying, and are set right meanwhile. */
+/** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
 const perNetwork: ThrottleLimit = {
   freeFailures: 20,
   firstWaitSeconds: 5,
@@ -49,7 +49,7 @@ class TooManySecrets extends errors.OIDCProviderError {
   }
 }
 
-/** Begins anew, unless there is still to be waited. Nearly always there is no row, and nothing is written. */
+/** Forgets past failures and returns the seconds left to wait. Usually there is no row, and the query writes nothing. */
 async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     ${prepared('right-client-secret')}

@@ -4,7 +4,7 @@ import { roleScopes, userScopes } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 
-/** What oidc-provider needs to know of an application. */
+/** The columns that oidc-provider needs of an application. */
 export interface RegisteredApplication {
   sso_client_id: string
   client_name: string
@@ -17,7 +17,7 @@ export interface RegisteredApplication {
   organisation?: string
 }
 
-/** Our own properties of an application, beside the ones that OpenID knows. */
+/** The metadata that Sluice adds to those of OpenID Connect. */
 export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
 
 export interface ExtraMetadata {
@@ -41,7 +41,7 @@ export function applicationMetadata(application: RegisteredApplication): AllClie
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',
-    // Without any there is no allow-list, and nobody to ask about: whoever signs users in has openid.
+    // Omit an empty scope, because oidc-provider would treat it as an allow-list.
     ...(userScopes(scopes).length > 0 && { scope: userScopes(scopes).join(' ') }),
     role_scopes: roleScopes(scopes),
     tenant: application.client ?? '',
@@ -49,7 +49,7 @@ export function applicationMetadata(application: RegisteredApplication): AllClie
   }
 }
 
-/** The application of that id, unless its client is disabled. Asked at every request, so that a change bites at once. */
+/** Returns the application with this id unless its client is disabled. Every request reads it, so changes apply at once. */
 export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
   const { rows } = await sql<RegisteredApplication>`

@@ -1,6 +1,6 @@
 /**
- * Asks for one key at a time. Whoever asks while an answer is under way shares the next question with all who wait: it
- * begins after they asked, so nobody is answered with what was true before. Failures are shared as answers are.
+ * Runs one query per key at a time. Calls that arrive while a query is running share the next one. The shared query starts
+ * after these calls, so they never get an outdated result. Failures are shared too.
  */
 export function coalesce<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const running = new Map<string, Promise<unknown>>()

@@ -26,7 +26,7 @@ const minutes = 60
 
 const extra = (client: unknown) => client as ExtraMetadata
 
-/** How oidc-provider is set up: every choice it leaves is made here, so that it warns of nothing. */
+/** Returns the configuration of oidc-provider. It sets every option explicitly, so that the library logs no warnings. */
 export function providerConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
   const { prefix, secure } = publicAddress(IDENTITY_PUBLIC_URL)
@@ -74,7 +74,7 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
       AuthorizationCode: minutes,
       IdToken: 60 * minutes,
       Interaction: 60 * minutes,
-      // Of nobody yet, it is kept for a sign-in under way only.
+      // An anonymous session lasts only as long as a pending sign-in.
       Session: (_ctx, session) => (session.accountId ? longest : 60 * minutes),
       Grant: longest,
       /** From the sign-in, however often it is refreshed. */
@@ -105,8 +105,8 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
 }
 
 /**
- * An application that proves itself with a secret may ask about tokens of its own organisation: those of the others are none to it.
- * One without a secret could be anybody.
+ * An application that authenticates with a secret may introspect tokens of its own organisation only. A public client may
+ * not introspect tokens, because its identity is not proven.
  */
 async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string }): Promise<boolean> {
   if (client.clientAuthMethod === 'none') return false
@@ -115,7 +115,7 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
   return issuedTo !== undefined && extra(issuedTo).tenant === extra(client).tenant
 }
 
-/** The library's own questions, and one more: a session of somebody who may not use this application is none for it. */
+/** The default policy plus one check: a session of a user who may not use this application requires a new login. */
 function policy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
   prompts
@@ -131,7 +131,7 @@ function policy(): interactionPolicy.DefaultPolicy {
   return prompts
 }
 
-/** Where the OpenID Provider answers: paths below the public address. */
+/** The paths of the OpenID Provider, relative to the public address. */
 export const oidcPaths = {
   authorization: '/oidc/auth',
   token: '/oidc/token',

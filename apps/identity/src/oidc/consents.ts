@@ -9,7 +9,7 @@ interface ConsentParties {
   application: string
 }
 
-/** To what a user said yes for an application. Undefined: they were never asked. */
+/** Returns the scopes that a user granted to an application; undefined if the user never decided. */
 export async function consentedScopes(
   db: Kysely<DB>,
   { user, application }: ConsentParties,

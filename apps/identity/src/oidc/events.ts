@@ -62,7 +62,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   })
   provider.on('authorization.success', (ctx) => {
     const { client, entities, session } = ctx.oidc
-    // Whoever was asked anything has left a row by answering.
+    // A sign-in with an interaction already has an audit row.
     if (entities.Interaction || !client || session?.accountId === undefined) return
     const who = { application: client.clientId, proven: true, user: session.accountId, address: addressOf(ctx) }
     tally.count({ operation: 'oidc.silentSignIn', ...who })
@@ -84,7 +84,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
 
 const addressOf = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
 
-/** What an application that was not let in calls itself. */
+/** Returns the client id that an unauthenticated application claims. */
 function claimedName({ oidc, headers }: KoaContextWithOIDC): string {
   const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
   const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')

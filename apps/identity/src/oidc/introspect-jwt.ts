@@ -69,7 +69,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
       if (client_id === firstParty) return { credential, issued }
       return { credential: { ...credential, application: client_id }, issued, scope: scope ?? '' }
     } catch {
-      // Expired, forged or of somebody else: inactive, as RFC 7662 has it.
+      // RFC 7662: an expired, forged or foreign token is inactive.
       return undefined
     }
   }

@@ -20,7 +20,7 @@ import { pagePolicy } from '../pages/send-page.ts'
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
   routes: Router
-  /** What the provider would refuse of an application, as `applicationMetadata` makes it. Undefined: nothing. */
+  /** Returns why oidc-provider rejects the metadata of `applicationMetadata`; undefined if it accepts them. */
   refusalOf(metadata: object): Promise<string | undefined>
 }
 
@@ -33,7 +33,7 @@ interface OpenIdProviderOptions {
   tally?: AuditTally | undefined
 }
 
-/** The OpenID Provider. Keys that change are taken up by a new instance behind the same routes; requests under way finish with the old one. */
+/** The OpenID Provider. After a key change, new requests use a new instance; running requests finish with the old one. */
 export function openIdProvider({
   db,
   config,

@@ -29,7 +29,7 @@ export function answerTemporarilyUnavailable(provider: Provider): void {
 const isAnswer = (body: unknown): body is { error: string } =>
   typeof body === 'object' && body !== null && 'error' in body && body.error === 'server_error'
 
-/** Where the application is told, it is told the same. */
+/** Replaces `server_error` in a redirect to the application too. */
 function withUnavailableError(location: string): string {
   const url = new URL(location)
   if (url.searchParams.get('error') !== 'server_error') return location

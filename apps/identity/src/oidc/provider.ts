@@ -36,8 +36,8 @@ interface SessionLike {
 }
 
 /**
- * A browser's session here is named by the sign-in that it hangs from, and ends it. Of somebody who is not signed in, and
- * comes to sign out, none is made: anybody could fill the database with them.
+ * Gives each provider session the uid of the sign-in session that it belongs to, and ends that session with it. A logout
+ * request without a sign-in creates no session, so that unauthenticated requests cannot fill the database.
  */
 function tieSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
@@ -60,7 +60,7 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
   }
 }
 
-/** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
+/** Compares client secrets by hash, and allows every page of the application's origins after a logout. */
 function tieClients(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
   const isSecretOf = clientSecretVerifier(db)
@@ -81,7 +81,7 @@ function isPageOf(uri: string, registered: readonly string[]): boolean {
   return plain && registered.some((known) => new URL(known).origin === origin)
 }
 
-/** What oidc-provider would refuse of an application. Undefined: nothing. */
+/** Returns why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
 export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
   try {
     await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(

@@ -49,7 +49,7 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
       if (network.count >= most)
         throw problems.tooManyRequests(
           Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
-          'Too many sign-ins were begun from this network and not ended.',
+          'Too many unfinished sign-ins from this network.',
         )
       // Before it is known whether it is one, so that no number of parallel ones gets past.
       network.count += 1
@@ -64,7 +64,7 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
   }
 }
 
-/** Bytes. The provider's own limit is 56 KiB; anybody may send a form here. */
+/** oidc-provider's own limit is 56 KiB, which is too much for an endpoint without authentication. */
 const maxBodyBytes = 16_384
 
 /**
@@ -82,13 +82,13 @@ export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
   next()
 }
 
-/** Bytes: what comes in `state` and the like is kept with a sign-in, and nobody needs to be known to begin one. */
+/** The database stores parameters such as `state` for each sign-in, and starting a sign-in needs no authentication. */
 const maxParameterBytes = 2048
 /** An ID token is signed by us, and holds names of any length that we let people have. */
 const maxBytesByParameter = new Map([['id_token_hint', 4096]])
 const maxQueryLength = 8192
 
-/** Refuses, with a page, requests whose parameters are longer than any application has use for. */
+/** Rejects requests with overlong parameters and shows an error page. */
 export const limitParameterLength =
   (prefix: string): RequestHandler =>
   (request, response, next) => {

@@ -2,14 +2,14 @@ import { errors, type Client, type Configuration, type KoaContextWithOIDC } from
 import { accessTokenAudience } from '@sluice/contracts'
 import type { ExtraMetadata } from './clients.ts'
 
-/** Our own services as a resource that tokens can be asked for (RFC 8707). */
+/** The resource indicator (RFC 8707) of Sluice's own services. */
 export const sluiceApi = 'urn:sluice:api'
 
 type ProviderFeatures = NonNullable<Configuration['features']>
 
 /**
- * Our own services are the one resource that tokens can be asked for (RFC 8707), by asking for a role. Without one there is
- * no such token: it would show its user's account to an application that never asked for anything.
+ * Sluice's own services are the only resource (RFC 8707); requesting a role scope selects it. Without a role the provider
+ * issues no such token, because it would expose the user's account to an application that did not request access.
  */
 export const sluiceResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,
@@ -40,7 +40,7 @@ const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
 
 const isForItself = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
 
-/** Whoever asks for a role means our services, and whoever acts for themselves has nothing else to mean. */
+/** A role scope selects the Sluice services. A client-credentials request always does. */
 function defaultResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {} } = ctx.oidc
   // All that the application has, as other providers do it, unless it asks for less.

@@ -33,7 +33,7 @@ export function endSignedInSession(
 }
 
 /**
- * Whoever is not signed in has nothing to confirm: they go on at once, where oidc-provider would send a form that submits
+ * A browser without a session needs no confirmation: it is redirected at once, where oidc-provider would send a form that submits
  * itself by a script. Where an application may have them sent was looked at by then.
  */
 export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> {

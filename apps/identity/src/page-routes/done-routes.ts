@@ -13,7 +13,7 @@ interface DonePage {
   signsIn?: boolean
 }
 
-/** What one is told afterwards, at addresses that hold nothing and can be loaded again. */
+/** The final pages of each flow. Their addresses contain no data and can be reloaded. */
 const donePages: Record<string, (texts: PageTexts) => DonePage> = {
   '/account/invitation-accepted': ({ newPassword: words }) => ({
     title: words.invitationDoneTitle,

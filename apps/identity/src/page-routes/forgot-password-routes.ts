@@ -11,7 +11,7 @@ const action = '/account/forgot-password'
 /** The longest mail address, as the operation's contract has it. */
 const longest = 254
 
-/** GET shows the form, POST takes note. Whether there is such a user, nobody is told. */
+/** GET shows the form, POST queues the request. The response does not reveal whether the user exists. */
 export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: { username: string }) => {
     const language = languageOf(request)

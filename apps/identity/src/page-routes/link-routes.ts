@@ -16,19 +16,19 @@ import { joinPage } from '../pages/join-page.ts'
 
 type LinkUser = FoundLink['user']
 
-/** What a link from a mail is for, and what its pages are like. */
+/** The use of a one-time link and its pages. */
 export interface LinkUse {
   purpose: LinkPurpose
-  /** Where its form is, and is sent to. */
+  /** The path of the form. */
   action: string
-  /** What the audit calls its use. */
+  /** The operation in the audit log. */
   operation: string
   /** Whether its user chooses a password; where sign-in is elsewhere, a click is enough. */
   asksPassword(user: LinkUser): boolean
   page(facts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
   /** Throws 422 at `/token` for a link that does not work, and at `/password` for a password that will not do. */
   use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
-  /** Where the browser goes then. */
+  /** The path of the final page. */
   done(user: LinkUser): string
 }
 
@@ -89,13 +89,13 @@ export function linkRoutes(
 
 type ShownLink = FoundLink & { token: string }
 
-/** Whom the token of a request is for. Looking does not use it up: mail programs look at links before people do. */
+/** Finds the link of a request without using it, because mail programs open links before users do. */
 async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   if (typeof token !== 'string' || !/^[\w-]{20,200}$/.test(token)) return undefined
   return findLink(db, token, purpose)
 }
 
-/** One page for links that were used, have expired, or never were: which of them, nobody is told. */
+/** Sends the same page for used, expired and unknown links. */
 function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
   const language = languageOf(request)
   const words = textsIn(language).link
@@ -122,7 +122,7 @@ function refusedField(error: unknown): string | undefined {
   return error instanceof Problem && error.status === 422 ? error.errors?.[0]?.pointer.slice(1) : undefined
 }
 
-/** GET shows the form for a new password to whoever has a link, POST changes it. */
+/** GET shows the form of a password-reset link, POST changes the password. */
 export const passwordRoutes = (pages: PageRouteContext): Router =>
   linkRoutes(
     {

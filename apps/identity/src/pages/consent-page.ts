@@ -9,7 +9,7 @@ export interface ConsentFacts extends PageFacts {
   organisation: Organisation
   application: string
   user: { name: string; username: string }
-  /** What it asks for, in people's words. */
+  /** The requested scopes with descriptions. */
   scopes: readonly { name: string; description: string }[]
 }
 

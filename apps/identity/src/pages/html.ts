@@ -32,11 +32,11 @@ function renderValue(value: HtmlValue): string {
 /** A name that people chose, kept from turning the text around it right to left. */
 export const name = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
 
-/** A name for where there is no markup, such as a title: without the characters that change the direction. */
+/** Removes the characters that change the text direction, for places without markup such as a title. */
 export const withoutDirectionMarks = (text: string): string =>
   text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
 
-/** An address to go to. Anything but a path of ours or a page of the web leads nowhere: it would be a script. */
+/** Returns a safe href: local paths and http(s) URLs only; `#` for anything else, such as a script URL. */
 export function safeHref(href: string): string {
   if (/^[/?](?![/\\])/.test(href)) return href
   return URL.canParse(href) && /^https?:$/.test(new URL(href).protocol) ? href : '#'

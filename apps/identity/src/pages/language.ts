@@ -3,12 +3,12 @@ import { de } from './texts/de.ts'
 import { en, type PageTexts } from './texts/en.ts'
 import { fr } from './texts/fr.ts'
 
-/** The languages there are, the first being the one for everybody else. */
+/** The supported languages; the first one is the default. */
 const all: Record<string, PageTexts> = { en, de, fr }
 
 export const languages = Object.keys(all)
 
-/** The reader's language as one of ours, from Accept-Language. */
+/** Returns the supported language that fits Accept-Language best. */
 export const languageOf = (request: Request): string => request.acceptsLanguages(languages) || 'en'
 
 /** Returns the language of the first locale that the pages support, or `en`. */

@@ -6,13 +6,13 @@ import { page, type PageFacts } from './parts/frame.ts'
 export interface SignInFacts extends PageFacts {
   action: string
   csrf: string
-  /** What one signs in for. */
+  /** The application that the user signs in to. */
   application?: string
   username?: string
   /** Why the last try failed. */
   message?: string
   wrong?: { username?: string; password?: string }
-  /** Where else one can sign in. */
+  /** Links to SSO providers. */
   providers?: readonly { href: string; label: string }[]
 }
 

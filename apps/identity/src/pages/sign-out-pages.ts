@@ -5,7 +5,7 @@ import { page, type PageFacts } from './parts/frame.ts'
 
 export interface SignOutFacts extends PageFacts {
   action: string
-  /** What goes along with the answer, such as the provider's own token. */
+  /** Hidden fields, such as the provider's own token. */
   hidden: Record<string, string>
   /** Which application asks. */
   application?: string
@@ -30,7 +30,7 @@ ${form({
 }
 
 export interface SignedOutFacts extends PageFacts {
-  /** Where one came from. */
+  /** The application that started the sign-out. */
   application?: { name: string; href: string }
 }
 

@@ -32,7 +32,7 @@ export async function accessToken(
   return `${signed}.${signature.toString('base64url')}`
 }
 
-/** Claims that RFC 9068 asks for beside ours; times in seconds since 1970. */
+/** The registered claims that RFC 9068 requires; times in seconds since 1970. */
 interface RegisteredClaims {
   iss: string
   aud: string

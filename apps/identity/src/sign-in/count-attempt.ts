@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import { batchUnderLoad } from './micro-batcher.ts'
 import { countedRows, countedColumns, countAttemptsSql, countAttemptSql, type AttemptCount } from './throttle.ts'
 
-/** Whose username it is, as they were when the try was counted. */
+/** The account of the username when the attempt was counted. */
 export interface SignInAccount {
   id: number
   uid: string
@@ -24,10 +24,10 @@ interface SignInAttempt {
 
 export type CountedAttempt = AttemptCount & (SignInAccount | Record<keyof SignInAccount, null>)
 
-/** Counts a try and finds whose it is, in one statement. */
+/** Counts an attempt and finds the account in one statement. */
 export type CountAttempt = (trying: SignInAttempt) => Promise<CountedAttempt>
 
-/** In a crowd, one statement counts several. */
+/** Under load, one statement counts several attempts. */
 export function attemptCounter(db: Kysely<DB>): CountAttempt {
   const together = batchUnderLoad<SignInAttempt, CountedAttempt | undefined>({
     patience: 5,
@@ -51,7 +51,7 @@ export async function countAttempt(db: Kysely<DB>, { skeleton, address }: SignIn
   return rows[0]!
 }
 
-/** Undefined for whoever was not counted. */
+/** Returns undefined for attempts that were not counted. */
 async function countAttempts(db: Kysely<DB>, all: readonly SignInAttempt[]): Promise<(CountedAttempt | undefined)[]> {
   const first = new Map(all.toReversed().map((trying) => [trying.skeleton, trying]))
   const { rows } = await sql<CountedAttempt & { skeleton: string }>`

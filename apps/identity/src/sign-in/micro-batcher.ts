@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { hashing } from './hashing-queue.ts'
 
-/** So many passwords that wait to be checked are no crowd yet. */
+/** Batching starts above this number of queued password checks. */
 const maxQueuedWithoutBatching = 3
 
 /**
@@ -21,8 +21,8 @@ export const batchUnderLoad = <Asked, Answer>(
   })
 
 /**
- * Asks one question for several who come while there is no hurry, and for one alone otherwise. A group whose question is
- * refused as a whole, so that nothing of it happened, is asked one by one: what is wrong with one of them fails no other.
+ * Micro-batcher: sends several requests as one query. If a batch fails without effect, its requests are sent one by one, so
+ * that one bad request fails no other.
  */
 export function microBatcher<Asked, Answer>({
   most,
@@ -31,11 +31,11 @@ export function microBatcher<Asked, Answer>({
   ask,
   refused,
 }: {
-  /** How many share a question at most. */
+  /** The maximum batch size. */
   most: number
   /** Milliseconds that the first of a group waits for the others. */
   patience: number
-  /** Is nobody to wait for company? Asked when somebody comes; those who wait go along with them. */
+  /** Whether a new request is sent at once, together with those that wait. */
   hurried(): boolean
   /** Answers in the order of those who ask. */
   ask(all: readonly Asked[]): Promise<readonly Answer[]> | readonly Answer[]

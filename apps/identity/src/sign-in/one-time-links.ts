@@ -7,13 +7,13 @@ import { secretHash } from '../secret-hash.ts'
 
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 
-/** How long a link works, and which page it opens. */
+/** The lifetime and the page of each purpose. */
 const kinds: Record<LinkPurpose, { hours: number; page: string }> = {
   INVITATION: { hours: 7 * 24, page: '/account/invitation' },
   PASSWORD_RESET: { hours: 1, page: '/account/password' },
 }
 
-/** Whom a link is for, and until when it works. */
+/** The user and the expiry of a link. */
 export interface FoundLink {
   user: {
     id: number
@@ -57,7 +57,7 @@ export async function addLink(
 }
 
 /**
- * Whom a link is for, without using it up. Undefined when there is no such link, or it no longer works: used, replaced or
+ * Finds a link without using it. Returns undefined if it does not exist or no longer works: used, replaced or
  * expired; the user's address, status or way of signing in is another by now, or their client is disabled.
  */
 export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<FoundLink | undefined> {
@@ -95,7 +95,7 @@ export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkP
   return rows[0]?.id
 }
 
-/** After a password was changed, links that would change it again are worthless. */
+/** Revokes the links of a user, such as after a password change. */
 export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from links where user_id = ${user}`.execute(trx)
 }

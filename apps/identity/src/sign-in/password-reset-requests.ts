@@ -24,13 +24,13 @@ const perNetwork: ThrottleLimit = {
   forgetAfterSeconds: 3600,
 }
 
-/** Users of one client who may share one mail address, and users whom one request is answered for. */
+/** The maximum number of users per client and per request. */
 const maxUsersPerClient = 10
 const maxUsersPerRequest = 50
 
 /**
  * Counts a request for a new password, for what was typed and for the network, before anything is looked up. Counted apart
- * from sign-ins: who asks for somebody's new password does not keep them from using their old one. Throws 429.
+ * from sign-ins: a password-reset request for a user does not block their sign-in. Throws 429.
  */
 export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
   const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
@@ -44,7 +44,7 @@ export async function admitPasswordReset(db: Kysely<DB>, typed: string, address:
   assertNoWait(rows)
 }
 
-/** Leaves a request to be answered in a moment, the same for whatever was typed. */
+/** Queues a request, whatever was typed. */
 export async function queuePasswordReset(
   trx: Kysely<DB>,
   typed: string,
@@ -71,7 +71,7 @@ interface PasswordResetAccount {
   address_is_new: boolean
 }
 
-/** Answers the oldest request: mails a link to every user it is about, as far as they may have one. False: there was none. */
+/** Answers the oldest request: mails a link to every matching user who may get one. Returns false if there was no request. */
 export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql<PasswordResetRequest>`
@@ -87,8 +87,8 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
 }
 
 /**
- * Whose username or mail address it is, each locked, in one order everywhere. First who is named, then who can have a link,
- * of every client in turn: whoever gives somebody's address to many users of theirs keeps nobody else from being found.
+ * Finds and locks the users with this username or e-mail address. The named user comes first, then users who can get a link,
+ * in turn over the clients, so that many users of one client with the same address do not hide those of others.
  */
 async function accountsOf(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
   const named = sql<boolean>`u.username_skeleton = ${skeletonOf(typed)}`
@@ -124,11 +124,11 @@ function refusalOf({ status, sso_auth, disabled, address_is_new }: PasswordReset
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'
-  // Whoever found a session open could have given it.
+  // Someone with access to an open session could have set it.
   return address_is_new ? 'address is new' : undefined
 }
 
-/** What nobody answered within an hour is not wanted any more. */
+/** Removes requests that were not answered within an hour. */
 export async function removeOldPasswordResets(trx: Kysely<DB>): Promise<void> {
   await sql`delete from forgotten_passwords where created_at < now() - interval '1 hour'`.execute(trx)
 }

@@ -24,7 +24,7 @@ const isRepetition = (text: string): boolean => /^(.{1,4}?)\1+.{0,3}$/su.test(te
 /** argon2id (2) at OWASP's minimum: 19 MiB, two passes, one lane. 17 ms on the machine it was measured on. */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** The hash of a password that nobody has: checking against it takes as long as against a real one of this cost. */
+/** A hash that no password matches. Verifying it takes as long as a real hash. */
 const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$c2x1aWNlLWRlY295LXNhbHQ$${'A'.repeat(43)}`
 
 /** Why each is refused. None repeats the password. */
@@ -35,7 +35,7 @@ const sentences = {
 }
 export type PasswordWeakness = keyof typeof sentences
 
-/** What makes a password easy to guess. Undefined: nothing that can be seen from here. */
+/** Returns why a password is easy to guess; undefined if no rule matches. */
 export function weaknessOf(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
   if (isCommonPassword(password)) return 'common'
   return holdsContextWord(password, owner) ? 'context' : undefined
@@ -49,7 +49,7 @@ export function checkPassword(password: string, owner: PasswordOwner, pointer = 
 
 export const hashPassword = (password: string): Promise<string> => hashing(() => hash(password, cost))
 
-/** Is it the password? Takes the same time when there is none to compare with. */
+/** Verifies a password. Takes the same time without a stored hash. */
 export function verifyPassword(password: string, stored: string | null | undefined): Promise<boolean> {
   return hashing(async () => (await verify(stored ?? decoy, password)) && stored !== null && stored !== undefined)
 }

@@ -115,7 +115,7 @@ async function findSessionPrincipal(
 }
 
 interface ApplicationSessionRow extends UserPrincipalRow {
-  /** What the application may have now and its user said yes to. */
+  /** The scopes that the application has now and the user granted. */
   scopes: Role[]
 }
 
@@ -147,14 +147,14 @@ async function findApplicationSessionPrincipal(
 
 type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<Standing | undefined>
 
-/** How each kind of credential is looked up. */
+/** The look-up of each credential kind. */
 const byKind: Record<Credential['kind'], PrincipalLookup> = {
   session: findSessionPrincipal,
   application: findApplicationPrincipal,
   'api-token': findApiTokenPrincipal,
 }
 
-/** Who comes with a credential, and what is known of them at this moment. Undefined: there is none such. */
+/** Finds the current principal of a credential; undefined if there is none. */
 export const findPrincipal: PrincipalLookup = (db, credential) => byKind[credential.kind](db, credential)
 
 export interface UserPrincipalRow {
@@ -177,7 +177,7 @@ export interface UserPrincipalRow {
   time_zone: string | null
 }
 
-/** What is asked of a user `u` of the client `own` who acts for the client `c`; `open` comes from what they come with. */
+/** The columns of a user `u` of the client `own` who acts for the client `c`; the credential determines `open`. */
 export const userColumns = sql`
   u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
   array(
@@ -209,8 +209,8 @@ export const userPrincipal = (kind: Standing['kind'], row: UserPrincipalRow): St
 })
 
 /**
- * Locks the caller's user, or their application, until the transaction ends, and looks again who they are: whoever was shut
- * out, demoted or signed out since the request came writes nothing more, and what would do that to them now waits. 401.
+ * Locks the caller's user or application until the transaction ends and reads the principal again. Throws 401 if the caller
+ * was deactivated, demoted or signed out since the request arrived; concurrent changes of that kind wait.
  */
 export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Caller): Promise<void> {
   if (!caller.given) return

@@ -20,15 +20,15 @@ export type SessionLives = Pick<Config, 'SESSION_DAYS' | 'SESSION_IDLE_HOURS'>
 
 export interface NewSession {
   user: { id: number; client: string; roles: Role[] }
-  /** How long it may live, and how long be left alone. */
+  /** The maximum lifetime and the idle timeout. */
   lives: SessionLives
   address: string
   userAgent: string
-  /** How they proved who they are, as RFC 8176 names it. */
+  /** The authentication methods (RFC 8176). */
   amr: string[]
 }
 
-/** A session that has not ended, for whoever looks through them. */
+/** An open session as listed to users. */
 export interface FoundSession {
   uid: string
   created_at: Date
@@ -42,7 +42,7 @@ export interface FoundSession {
 
 const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
 
-/** The session `s` has not ended, in none of the ways in which one ends. */
+/** SQL condition: the session `s` is neither ended, expired nor idle. */
 export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
 /** A new session of a user, for the client they belong to. */
@@ -76,7 +76,7 @@ export async function endOwnSession(trx: Kysely<DB>, user: number, session: stri
   return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
 
-/** Ends what a user has open besides one session, and their half sign-ins. Answers how many there were. */
+/** Ends all sessions of a user but one, and their pending second-factor tickets. Returns the number of ended sessions. */
 export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
   await endTicketsOfUser(trx, user)
   return end(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
@@ -111,7 +111,7 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
   await end(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
 }
 
-/** Ends what was left alone for too long. It goes on nowhere since; this is for whoever looks at the table. */
+/** Marks idle sessions as ended. They are refused before that; this only updates the table. */
 export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
@@ -148,13 +148,13 @@ interface UnusedSession {
   user: { uid: string; client: string }
 }
 
-/** What an audit row says of the request that a sign-in failed in. */
+/** The request columns of an audit row. */
 export interface RequestAuditFacts {
   requestId: string
   address: string
 }
 
-/** Ends a session that was opened at a sign-in that led nowhere. The audit says why. */
+/** Ends a session of a sign-in that did not complete, and audits the reason. */
 export async function endUnusedSession(
   trx: Transaction<DB>,
   { session, user }: UnusedSession,

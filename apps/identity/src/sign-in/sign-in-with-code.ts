@@ -27,7 +27,7 @@ const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'
 export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
   const { db, write, request } = context
   const holder = await ticketHolder(db, ticket)
-  // Made-up tickets leave nothing behind.
+  // Unknown tickets are neither counted nor audited.
   if (!holder) throw notDone()
   const attempt = await auditThrottled(admitCode(db, holder.uid, request.address), context, async () => holder)
 

@@ -15,7 +15,7 @@ import { openSession, type SessionLives } from './sessions.ts'
 import { assertAdmitted, forgiveAttempt, undoAttempt, type ThrottleKeys } from './throttle.ts'
 import { skeletonOf } from './username.ts'
 
-/** What a sign-in needs: what an operation has, and what a page can make. */
+/** The context of a sign-in, from an operation or a page. */
 export interface SignInContext {
   db: Kysely<DB>
   write: Write<DB>
@@ -26,11 +26,11 @@ export interface SignInContext {
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
   }
-  /** The client whose users may sign in here, where it is not everybody: others are refused as if the password were wrong. */
+  /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
   expectedClient?: string
-  /** How it is done in one statement with others, where what the session begins with is all that `opened` does. */
+  /** Batches the sign-in with others, if `onSessionOpened` only adds the refresh token. */
   batchers?: SignInBatchers & { refreshToken: string }
-  /** What else belongs to the sign-in, in the transaction that opens the session. */
+  /** Runs in the transaction that opens the session. */
   onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export interface SignedIn {
   kind: 'signed-in'
   user: { uid: string; id: number; client: string }
   session: { id: number; uid: string; expires_at: Date }
-  /** How they proved who they are, as RFC 8176 names it. */
+  /** The authentication methods (RFC 8176). */
   amr: string[]
 }
 
@@ -64,7 +64,7 @@ export async function signIn(
   if (account && refusal === undefined) {
     const opened = await openSessionBatched(account, attempt, context)
     if (opened) return opened
-    // By itself: in the transaction, others of this network would wait for what it has yet to do.
+    // Outside the transaction, so that other attempts of this network do not wait for it.
     await forgiveAttempt(db, attempt)
   }
 
@@ -84,7 +84,7 @@ export async function signIn(
   return result
 }
 
-/** Undefined: it is not to be opened in one statement, or cannot be. */
+/** Returns undefined if batching is disabled or not possible for this user. */
 async function openSessionBatched(
   { id, password_hash: passwordHash }: SignInAccount,
   attempt: ThrottleKeys,
@@ -108,7 +108,7 @@ function outcomeOf(result: SignedIn | SecondFactorRequired | undefined, refusal:
     : { outcome: 'second factor wanted' }
 }
 
-/** Counts the try and finds whose it is, in one statement. Throws 429 for one that has to wait. */
+/** Counts the attempt and finds the account in one statement. Throws 429 if the attempt has to wait. */
 async function admitSignIn(
   username: string,
   context: SignInContext,
@@ -125,7 +125,7 @@ async function admitSignIn(
   return { attempt, account }
 }
 
-/** Too busy to check is no try. */
+/** An overload error does not count as a failed attempt. */
 async function verifyCountedPassword(
   password: string,
   account: SignInAccount | undefined,

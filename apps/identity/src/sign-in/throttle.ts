@@ -56,8 +56,8 @@ export interface ThrottleKeys {
 }
 
 /**
- * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `succeeded` takes
- * it back. Throws 429 when the account or the network has to wait. A try that has to wait for its network counts nowhere; one
+ * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `forgiveAttempt`
+ * takes it back. Throws 429 when the account or the network has to wait. A try that has to wait for its network counts nowhere; one
  * that has to wait for its account still counts for its network.
  *
  * A user's own network (where one of their sessions was opened) is counted apart from the rest of the world, so that
@@ -70,7 +70,7 @@ export async function admitAttempt(db: Kysely<DB>, username: string, address: st
   return assertAdmitted(rows[0]!)
 }
 
-/** What was counted of a try: `…_key` what under, `…_wait` how many seconds there are to wait. */
+/** The throttle keys of an attempt (`…_key`) and the seconds to wait (`…_wait`). */
 export interface AttemptCount {
   network_key: string
   network_wait: number
@@ -81,7 +81,7 @@ export interface AttemptCount {
 
 const accountKey = (skeleton: string): string => `account:${createHash('sha256').update(skeleton).digest('base64url')}`
 
-/** The counting of `admitTry` as parts of a statement's WITH, for whoever asks for more in it: one row of `tried`. */
+/** The counting of `admitAttempt` as WITH parts for larger statements: one row of `countedRows`. */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = networkPrefixOf(address)
   const account = accountKey(skeleton)
@@ -212,7 +212,7 @@ function upsertFailuresSql(
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 }
 
-/** The account begins anew; the network gets this one try back. */
+/** Resets the account and takes the attempt back from the network. */
 export async function forgiveAttempt(
   db: Kysely<DB>,
   { account, network }: Pick<ThrottleKeys, 'account'> & Partial<ThrottleKeys>,
@@ -228,15 +228,15 @@ export async function forgiveAttempt(
 }
 
 /**
- * Locks what is counted under several keys, networks before accounts, as those who count do, so that nobody waits in a ring.
- * Parts of a WITH. By a list and not by a join, which misses a row that somebody else changed while it was waited for.
+ * WITH parts that lock several keys, networks before accounts as when counting, to prevent deadlocks. Uses a list instead of
+ * a join, because a join misses rows that were changed while it waited.
  */
 const lockKeysSql = (keys: RawBuilder<unknown>) => sql`
   tries as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update),
   locked as (select count(*) from tries)`
 const whenLocked = sql`(select count from locked) > 0`
 
-/** What `succeeded` does, for many and as parts of a statement that does more: `forgiven` is their rows of `network` and `account`. */
+/** `forgiveAttempt` for many attempts, as WITH parts. `forgiven` has rows of `network` and `account`. */
 export const forgiveAttemptsSql = (forgiven: RawBuilder<unknown>) => sql`
   ${lockKeysSql(sql`array(select network from ${forgiven} union all select account from ${forgiven})`)},
   networks_forgiven as (
@@ -256,7 +256,7 @@ const forgiveNetworkSql = (times: RawBuilder<unknown>, which: RawBuilder<unknown
     blocked_until = case when failures - ${times} < ${perNetwork.freeFailures} then '-infinity' else blocked_until end
   ${which}`
 
-/** A try that could not be made, because a part was down, is none. */
+/** Takes an attempt back that could not be checked because of an outage. */
 export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
   const keys = [account, network]
   await sql`

@@ -45,14 +45,14 @@ export async function createApiToken(body: ApiTokenBody, input: IdentityRequestC
   })
 }
 
-/** What the audit says of a token: not the token. */
+/** The audit details of a token, without the token itself. */
 const auditedToken = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
 
 function expiryOf(text: string): Date {
   const expires = new Date(text)
   const ahead = expires.getTime() - Date.now()
   if (!(ahead > 0)) throw problems.refused('/expires', 'This time has passed.')
-  // Some leeway for whoever adds days to a clock that is ahead of ours.
+  // Allow for clients with a fast clock.
   if (ahead > longest * day + day / 2) throw problems.refused('/expires', `An API token lasts ${longest} days at most.`)
   return expires
 }

@@ -9,7 +9,7 @@ import type { IdentityRequestContext } from '../operation.ts'
 import { readOwnUser } from './own-user.ts'
 import { proveIdentity, proveByPassword } from './proof.ts'
 
-/** Changes one's own password, ends whatever else one has open, and tells by mail. This session goes on. */
+/** Changes the caller's password, ends their other sessions and mails a notice. The current session continues. */
 export async function changePassword(
   { currentPassword, newPassword }: ChangePasswordBody,
   input: IdentityRequestContext,
@@ -33,7 +33,7 @@ export async function changePassword(
   })
 }
 
-/** Changes one's own mail address, and tells by mail to the old one. Links that went there work no more. */
+/** Changes the caller's e-mail address and notifies the old address. Revokes links that were sent there. */
 export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: IdentityRequestContext): Promise<void> {
   const { db, write, caller, config, request } = input
   const own = await readOwnUser(db, caller)

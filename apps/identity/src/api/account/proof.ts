@@ -23,7 +23,7 @@ export type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
   password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
 
-/** By the password only. `pointer` names its field. */
+/** Proves the identity by password only. `pointer` names the field. */
 export async function proveByPassword(
   password: string,
   input: IdentityRequestContext,
@@ -40,7 +40,8 @@ export async function proveByPassword(
   await forgiveAttempt(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
-    if (user.password_hash !== password_hash) throw problems.refused(pointer, 'Your password was changed meanwhile.')
+    if (user.password_hash !== password_hash)
+      throw problems.refused(pointer, 'Your password was changed by another request.')
     return user
   }
 }
@@ -61,7 +62,7 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
   return (trx) => lockOwnUser(trx, caller)
 }
 
-/** Whoever guesses in an open session is seen in the audit, as whoever guesses to get one. */
+/** Audits wrong guesses in an open session like those of a sign-in. */
 async function refused(
   { write, caller, request }: IdentityRequestContext,
   outcome: string,

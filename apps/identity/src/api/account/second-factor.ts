@@ -29,8 +29,7 @@ export async function enrol(
 ): Promise<SecondFactorEnrolment> {
   const { write, config, caller, request } = input
   const own = await readOwnUser(input.db, caller)
-  if (own.sso_auth)
-    throw problems.refused('/', 'You sign in through your organisation: a second factor is asked for there.')
+  if (own.sso_auth) throw problems.refused('/', 'You sign in through your organisation. Set up a second factor there.')
   const proven = await proveByPassword(password, input)
   return write(async (trx) => {
     const { id, username, client_name } = await proven(trx)
@@ -50,7 +49,7 @@ export async function confirm({ code }: CodeBody, input: IdentityRequestContext)
     const { id } = await lockOwnUser(trx, caller)
     const confirmed = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
     if (confirmed === 'nothing to confirm')
-      throw problems.conflict('/', 'There is no second factor to confirm: begin to set one up.')
+      throw problems.conflict('/', 'There is no second factor to confirm. Start the setup first.')
     if (confirmed === 'wrong code') {
       request.audit(caller.uid, { outcome: confirmed })
       return undefined

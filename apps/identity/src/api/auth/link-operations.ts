@@ -16,21 +16,20 @@ import { mailPasswordChanged } from '../../mail/notices.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
 import { admitPasswordReset, queuePasswordReset } from '../../sign-in/password-reset-requests.ts'
 
-/** What asking for a new password needs: what an operation has, and what a page can make. */
+/** The context of a password-reset request, from an operation or a page. */
 type PasswordResetContext = Omit<LinkContext, 'config'> & {
   request: LinkContext['request'] & { id: string; address: string }
 }
 
 /**
- * Takes note that somebody forgot their password: the same, and as fast, whoever it is and whether there is one. The mail is
- * made a moment later, by `answerForgotten`. Too many tries are 429.
+ * Queues a password-reset request. Response and timing do not depend on whether the user exists. The mail is created later by `answerForgotten`. Too many tries are 429.
  */
 export async function forgotPassword({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
   const { db, write, request } = context
   await admitPasswordReset(db, username, request.address)
   await write(async (trx) => {
     await queuePasswordReset(trx, username, request)
-    // What was typed may be a password in the wrong field.
+    // The username field may contain a mistyped password, so the audit log omits it.
     request.audit(null, { outcome: 'noted' })
   })
 }
@@ -77,7 +76,7 @@ export async function acceptInvitation(
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'INVITATION')
     if (user === undefined) throw linkInvalid()
-    // With the way of signing in that was found, in case it changed meanwhile.
+    // The condition detects a concurrent change of the sign-in method.
     const { rows } = await sql`
       update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
@@ -112,7 +111,7 @@ export const authLinkOperations = {
   resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(nothing)),
 }
 
-/** What using a link needs: what an operation has, and what a page can make. */
+/** The context for using a one-time link, from an operation or a page. */
 export interface LinkContext {
   db: Kysely<DB>
   write: Write<DB>

@@ -12,7 +12,7 @@ export const authOperations = {
 
   refresh: operation(identityOperations.auth.refresh, (input) => refresh(input.body, input)),
 
-  // Before startSso, whose path would take "callback" for a client's code.
+  // Must precede startSso, because its path would match "callback" as a client code.
   finishSso: operation(identityOperations.auth.finishSso, (input) => finishSso(input.query, input)),
 
   startSso: operation(identityOperations.auth.startSso, (input) =>

@@ -55,7 +55,7 @@ export async function finishSso(
   // Another config's answer: RFC 9207 calls it a mix-up.
   if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
 
-  // Before anything is written: whoever has to wait leaves no rows, and can come back with the same state and cookie.
+  // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
   const counted = await countCallback(input.db, request.address).catch((error: unknown) =>
     redirectToInteraction(error, underWay, input, {}),
   )
@@ -75,7 +75,7 @@ export async function finishSso(
   }
 }
 
-/** Tells what went wrong on the page that the sign-in began on. Throws where there is none, and what is our own fault. */
+/** Redirects a problem to the interaction page. Rethrows if there is none, and internal errors. */
 function redirectToInteraction(
   error: unknown,
   underWay: PendingSignIn,
@@ -125,10 +125,10 @@ function renderSignedInPage(
 
 interface ProviderCallback {
   state: string
-  /** What the browser kept. */
+  /** The secret of the browser's cookie. */
   secret: string
   underWay: PendingSignIn
-  /** What the way back was counted under. */
+  /** The throttle key of the callback. */
   counted: string
 }
 
@@ -177,7 +177,7 @@ function toProviderProblem(error: unknown): ProviderProblem {
   return problem
 }
 
-/** For a page a ticket, for everybody else the first refresh token. */
+/** Opens the session. Returns a ticket for an interaction page, otherwise the first refresh token. */
 async function open(
   trx: Transaction<DB>,
   user: { id: number; client: string; roles: Parameters<typeof openSession>[1]['user']['roles'] },
@@ -216,8 +216,8 @@ export async function startSso(
 }
 
 /**
- * Is the page open, and did this very browser follow its link? Anybody else's link would open a session for whoever follows
- * it that nobody can use.
+ * Returns whether the interaction is open and this browser received its link. A link of another browser would open an
+ * unusable session.
  */
 async function isOwnInteraction(
   interaction: string,

@@ -11,7 +11,7 @@ interface IssuedSession {
   refreshToken: string
 }
 
-/** What a sign-in and a refresh answer. */
+/** Returns the tokens of a sign-in or refresh. */
 export async function tokensOf(
   { keys, config }: IdentityContext,
   { user, client, session, refreshToken }: IssuedSession,

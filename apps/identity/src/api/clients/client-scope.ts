@@ -11,7 +11,7 @@ export const ownClientScope = ({ roles, client }: Caller): RawBuilder<SqlBool> =
 
 const ofClient = (column: 'code' | 'name') => sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
 
-/** What such rows can be searched by. */
+/** The searchable client properties of such rows. */
 export const clientProperties = {
   'client.id': { column: 'r.client', type: 'uid', required: true },
   'client.code': { column: ofClient('code'), type: 'string' },
@@ -39,8 +39,8 @@ export async function clientsOf(
 }
 
 /**
- * The client that something new belongs to: one's own, or for a super admin any that there is. Of others, nobody learns
- * whether they exist.
+ * The client that something new belongs to: the caller's own, or for a super admin any. The error does not reveal whether
+ * another client exists.
  */
 export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
   const client = wanted.toLowerCase()

@@ -31,7 +31,7 @@ export async function updateClient(
   if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // Again, now that nobody can sign in meanwhile.
+    // Repeat under the lock, which prevents new sign-ins.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
     const disables = body.disabled && !before.disabled
@@ -60,7 +60,7 @@ export async function deleteClient(uid: string, { write, caller, request }: Iden
   })
 }
 
-/** What the operator of the installation decides about a client, and not the client. */
+/** Fields that only the operator of the installation may change. */
 const operatorFields = [
   'code',
   'billingCode',

@@ -12,7 +12,7 @@ import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations
 
-/** What the pipeline service asks of users, groups and clients. Ids that are not found are left out of the answer. */
+/** Look-ups of users, groups and clients for the pipeline service. Answers omit unknown ids. */
 export const lookupOperations = {
   standing: operation(lookups.standing, async ({ db, body }) => {
     const standing = await findPrincipal(db, body)

@@ -9,7 +9,7 @@ import { assertMayManageUser } from '../users/rules.ts'
 const { mails } = identityOperations
 
 export const mailOperations = {
-  /** The newest first, where no other order is asked for. */
+  /** Newest first by default. */
   list: operation(mails.list, (input) => {
     const search = searchOf(input.query)
     const order = search.order?.length ? search.order : ['created:desc']
@@ -37,8 +37,9 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
   const [recipient] = await recipientsOf([row], db)
   if (!recipient) throw problems.notFound('mail')
   assertMayManageUser(caller, recipient)
-  // With a link of one's own, a session that somebody found open would become a password.
-  if (recipient.uid === caller.uid) throw problems.forbidden('Have somebody else read you this mail of yours.')
+  // Otherwise an unattended session could be turned into a new password.
+  if (recipient.uid === caller.uid)
+    throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }
 
 /** Reading is not audited elsewhere; this hands out a way in. */

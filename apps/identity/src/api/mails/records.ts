@@ -7,7 +7,7 @@ import type { IdentityRequestContext } from '../operation.ts'
 
 type StoredMail = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>
 
-/** Nobody changes mails, so they have no version. */
+/** Mails are never edited, so they have no version. */
 export interface MailRow extends StoredMail {
   version: never
 }
@@ -27,7 +27,7 @@ export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
   path: '/mails',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // What lists are ordered by where nothing else is asked for.
+    // The default order of lists.
     name: { column: 'r.subject', type: 'string', required: true },
     subject: { column: 'r.subject', type: 'string', required: true },
     recipient: { column: 'r.recipient', type: 'string', required: true },

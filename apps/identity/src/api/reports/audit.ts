@@ -59,7 +59,7 @@ const auditColumns: ReportColumn<AuditRow>[] = [
   { name: 'Details', column: 'details', valueType: 'JSONB', cell: ({ details }) => details },
 ]
 
-/** What the audit is searched by. */
+/** The searchable properties of the audit log. */
 export const auditProperties = {
   at: { column: 'r.at', type: 'date-time' },
   operation: { column: 'r.operation', type: 'string' },
@@ -76,7 +76,7 @@ export const auditProperties = {
 /** Pages do not go further either, and to count a log of years would take longer than to read it. */
 const countedAtMost = 100_000
 
-/** Who did what, when, from where: newest first, one page. */
+/** Returns one page of audit rows, newest first. */
 export async function auditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
   const { db, caller } = input
   const plan = planOf(searchOf(query))
@@ -95,7 +95,7 @@ export async function auditReport(query: ListQuery, input: IdentityRequestContex
   })
 }
 
-/** What a request asks of the audit. Throws 400. */
+/** Parses an audit query. Throws 400. */
 export function planOf(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
     const like = `%${escaped(text)}%`

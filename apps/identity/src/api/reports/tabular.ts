@@ -12,9 +12,9 @@ export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
 export interface ReportPager {
   page: number
   pageSize: number
-  /** Of all pages. Undefined: not counted. */
+  /** The total of all pages; undefined if not counted. */
   total?: number | undefined
-  /** There may be more: nobody counted on. */
+  /** Whether the total is a lower bound. */
   totalIsAtLeast?: boolean
 }
 
@@ -63,7 +63,7 @@ const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
   ...(totalIsAtLeast && { totalIsAtLeast }),
 })
 
-/** Whose rows a report tells of, in words. */
+/** Describes the scope of a report. */
 export async function scopeName({ db, caller }: IdentityRequestContext): Promise<string> {
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
   const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)

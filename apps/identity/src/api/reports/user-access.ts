@@ -79,7 +79,7 @@ const columns: ReportColumn<UserAccessRow>[] = [
   { name: 'Clients', column: 'hasClientAccess', valueType: 'BOOLEAN', cell: (user) => user.hasClientAccess },
 ]
 
-/** What the report is searched by: what users are, and when they last signed in. */
+/** The searchable properties of the report: those of users, and the last sign-in. */
 export const userAccessProperties: Properties = {
   ...userRecords.kind.properties,
   lastSignIn: { column: lastSignIn, type: 'date-time' },

@@ -20,7 +20,7 @@ async function switchClient(
     const { rows } = await sql<{ before: string }>`
       update sessions set client = ${client} where uid = ${caller.session} and ended_at is null
       returning old.client as before`.execute(trx)
-    if (!rows[0]) throw problems.unauthenticated('The session ended meanwhile: sign in again.')
+    if (!rows[0]) throw problems.unauthenticated('The session has ended. Sign in again.')
     request.audit(caller.session, { before: { client: rows[0].before }, after: { client } })
   })
 }
@@ -30,8 +30,7 @@ async function assertClientEnabled(trx: Transaction<DB>, client: string): Promis
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
   if (!rows[0]) throw problems.refused('/clientId', 'There is no such client.')
-  if (rows[0].disabled)
-    throw problems.refused('/clientId', 'This client is disabled, and nobody acts for it: enable it first.')
+  if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
 }
 
 /** Likewise: a role that is taken away ends the sessions that it finds, and none may slip out of its own client before. */

@@ -9,7 +9,7 @@ import { sql } from 'kysely'
 import { prepared, rowOf } from '@sluice/database'
 import type { UserGroupRow } from '../user-groups/row.ts'
 
-/** Who is signed in, for which client, and where they go first. What they can reach is what the active client offers. */
+/** Returns the signed-in user, the active client and the start page. The active client determines the access. */
 export async function readSession(input: IdentityRequestContext): Promise<Session> {
   const { caller, request } = input
   const { row, around, client, rolesAtIssue, intro } = await signedInAs(input)
@@ -68,14 +68,14 @@ const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
 
 type StartPageTarget = NonNullable<Session['forwardTo']>
 
-/** In the order in which somebody without a wish, or whose wish cannot be met, is sent. */
+/** The fallback order of start pages. */
 const doors: { startPage: User['startPage']; target: StartPageTarget; open(user: User): boolean }[] = [
   { startPage: 'MANAGER', target: 'SERVICE_MANAGER', open: (user) => user.hasManagerAccess },
   { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', open: (user) => user.hasRouteAccess },
   { startPage: 'DATA_PIPELINE', target: 'SERVICE_DATA_PIPELINE', open: (user) => user.hasDataPipelineAccess },
 ]
 
-/** Where a user goes after signing in. Undefined for whoever can reach nothing. */
+/** Returns the start page after a sign-in; undefined if the user has no access. */
 function forwardTo(user: User): StartPageTarget | undefined {
   const open = doors.filter((door) => door.open(user))
   return (open.find(({ startPage }) => startPage === user.startPage) ?? open[0])?.target
@@ -83,7 +83,7 @@ function forwardTo(user: User): StartPageTarget | undefined {
 
 interface SignedInAs {
   row: UserRow
-  /** What presenting the row needs. */
+  /** The rows that the answer needs. */
   around: UserReferences
   /** The client that is acted for. */
   client: ClientRow

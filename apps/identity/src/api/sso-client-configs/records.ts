@@ -46,5 +46,5 @@ export const ownFields = (row: SsoClientConfigRow) => ({
   confidential: row.secret_hash !== null,
 })
 
-/** The same for the audit, with whose it is. */
+/** The same for the audit log, with the client. */
 export const auditedOf = (row: SsoClientConfigRow) => ({ ...ownFields(row), client: row.client })

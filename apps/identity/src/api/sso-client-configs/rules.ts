@@ -4,7 +4,7 @@ import { skeletonOf } from '../../sign-in/username.ts'
 
 const leastVariety = 10
 
-/** Refuses, all at once, what would be no application that anybody can sign in to or that can sign itself in. */
+/** Rejects inconsistent application settings, all in one problem. */
 export function assertConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > longestApplicationText)
@@ -25,7 +25,7 @@ function* idViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation
     yield { pointer: '/ssoClientId', detail: 'is the name of our own sign-in' }
 }
 
-/** Kept as a fast hash, for it cannot be guessed: so it must be none that somebody thought of. */
+/** The secret is stored as a fast hash, so it must be random and not chosen by a person. */
 function* secretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
   if (clientSecret && new Set(clientSecret).size < leastVariety)
     yield { pointer: '/clientSecret', detail: `must hold ${leastVariety} different characters: make one by chance` }

@@ -69,7 +69,7 @@ export async function deleteSsoClientConfig(
   })
 }
 
-/** Nobody gives an application what they do not hold, and what the provider itself would choke on is never stored. */
+/** Rejects scopes that the caller does not hold, and metadata that oidc-provider rejects. */
 async function assertAcceptable(
   body: SsoClientConfigBody,
   hash: Buffer | null,
@@ -81,7 +81,7 @@ async function assertAcceptable(
   if (refusal !== undefined) throw problems.malformed([{ pointer: '/', detail: refusal }])
 }
 
-/** Nobody changes or removes an application that can do what they cannot. */
+/** Callers may not change or delete an application with roles that they lack. */
 function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
   const lacked = missingRoles(caller, roleScopes(scopes))
   if (lacked.length > 0) throw problems.forbidden(`This application may do what you may not: ${lacked.join(', ')}.`)
@@ -97,7 +97,7 @@ function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | nu
   return clientSecret === null ? null : secretHash(clientSecret)
 }
 
-/** What a body says of an application, its client and secret aside. */
+/** Maps a body to columns, without client and secret. */
 const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
   sso_client_id: body.ssoClientId,
   sso_client_id_skeleton: skeletonOf(body.ssoClientId),

@@ -29,7 +29,7 @@ export async function listMembers(
   return members.search(input.db, input, searchOf(query), input.request.url)
 }
 
-/** Makes a user a member of a group, if they are none yet. */
+/** Adds a user to a group unless they are a member already. */
 export const addMember = (place: MembershipReference, input: IdentityRequestContext) =>
   changeMembership(place, input, async (trx, group, user) => {
     assertMembershipAllowed(input.caller, user, 'joining')

@@ -9,7 +9,7 @@ import type { DB } from '../../database.ts'
 import { resolveClient } from '../clients/client-scope.ts'
 import type { UserGroupRow } from './row.ts'
 
-/** How a body becomes a row: see `recordOperations`. Deleting a group takes its memberships with it. */
+/** Creates, replaces and deletes groups: see `recordOperations`. Deleting a group deletes its memberships. */
 const userGroupWriting = {
   check: async () => {},
   columns: async (
@@ -35,7 +35,7 @@ function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
   return {}
 }
 
-/** Who loses a group with its deletion is in the audit: the number of members and at most a thousand of their usernames. */
+/** The members of a deleted group for the audit log: their number and at most 1,000 usernames. */
 async function noteMembers(
   trx: Transaction<DB>,
   group: UserGroupRow,

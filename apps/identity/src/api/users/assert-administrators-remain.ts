@@ -29,7 +29,7 @@ export async function assertSuperAdminRemainsAfter<T>(
   if (rows.length === 0)
     throw problems.refused(
       pointer,
-      'Nobody would be left who can administer the whole system: this is the last active super admin.',
+      'This is the last active super admin. Give another user the role ROLE_SUPER_ADMIN first.',
     )
   return changed
 }
@@ -37,8 +37,8 @@ export async function assertSuperAdminRemainsAfter<T>(
 const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
- * Of themself, nobody takes the role to manage users away when nobody else at their client has it: they could not give it
- * back. Looks at what was changed already. Two who do so at once are not told apart; a super admin can mend that.
+ * Users cannot remove their own manager role if no other manager remains. Reads the changed rows. Two concurrent changes are
+ * not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   if (!before.roles.includes(manageUsersRole) || holds(after.roles, manageUsersRole)) return
@@ -48,6 +48,6 @@ export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow
   if (rows.length === 0)
     throw problems.refused(
       '/auths',
-      `Nobody at your organisation would be left who manages users: give somebody else ${manageUsersRole} first.`,
+      `You are the last manager of users in your organisation. Give another user ${manageUsersRole} first.`,
     )
 }

@@ -35,7 +35,7 @@ export async function createUser(body: UserBody, input: IdentityRequestContext):
   })
 }
 
-/** The hash of a body's password, once it will do for that user of that client. Null: it has none. */
+/** Checks and hashes the password of a body. Returns null if it has none. */
 export async function hashOf(
   body: UserBody,
   client: string,
@@ -45,12 +45,12 @@ export async function hashOf(
   if (password === undefined) return null
   const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
     select name as "clientName", code as "clientCode" from clients where uid = ${client}`.execute(db)
-  // Of a client that there is not, the insertion says so.
+  // The insertion rejects an unknown client.
   checkPassword(password, { name, username, email, ...(rows[0] ?? { clientName: '', clientCode: '' }) })
   return hashPassword(password)
 }
 
-/** The client that a new user is for, as far as the caller may know of it: what they may not, they do not learn by guessing. */
+/** Returns the client of a new user; the caller's own client unless the caller may see others. */
 const clientSeen = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
   client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 

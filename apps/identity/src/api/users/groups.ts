@@ -62,7 +62,7 @@ export async function replaceGroups(
   return { joined, left }
 }
 
-/** What the audit keeps of a change of groups: nothing where nothing changed. */
+/** Returns the audit details of a group change; empty if nothing changed. */
 export const auditedGroups = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
   joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
 
@@ -78,8 +78,8 @@ export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>
 const maxGroupsPerUser = 1000
 
 /**
- * Who is in a group reaches the data that is shared with it. So whoever manages groups cannot give themself that reach:
- * somebody else has to. A super admin can, who reaches everything of the client anyway. Anyone may leave.
+ * Group members can access the data that is shared with the group, so users cannot add themselves. Super admins can, because
+ * they have access to everything anyway. Every user may leave a group.
  */
 export function assertMembershipAllowed(
   caller: Caller,
@@ -88,10 +88,10 @@ export function assertMembershipAllowed(
 ): void {
   assertMayManageUser(caller, user)
   if (change === 'joining' && user.uid === caller.uid && !holds(caller.roles, 'ROLE_SUPER_ADMIN'))
-    throw problems.forbidden('Nobody puts themself into a user group: ask somebody else who manages groups.')
+    throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
 }
 
-/** The user is locked, so that nobody else adds to their groups meanwhile. */
+/** Requires the lock on the user, so that no concurrent change adds groups. */
 export async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)

@@ -16,20 +16,20 @@ import { auditedGroups } from './groups.ts'
 import type { DB } from '../../database.ts'
 
 /**
- * A user and, where there is no mail server to bring it to them, the link of their invitation. Whoever has a link has the
- * account, so it goes to people in person only, like the mail that is kept of it.
+ * A user and, without an SMTP server, their invitation link. The link gives access to the account, so the API returns it
+ * to signed-in people only, like the stored mail.
  */
 interface InvitedUserRow {
   user: UserRow
   link: string | undefined
 }
 
-/** Makes a user who is invited by mail: INVITATION until they accept. They choose their password themself. */
+/** Creates a user and mails them an invitation. They are in status INVITATION until they accept and choose a password. */
 async function inviteUser(body: UserBody, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
   const { write, caller, request } = input
   assertGrantable(caller, body.auths ?? [])
   if (body.password !== undefined)
-    throw problems.refused('/password', 'Whoever is invited chooses their own password: leave it out.')
+    throw problems.refused('/password', 'Invited users choose their own password. Omit the password.')
   const { user, link } = await write(async (trx) => {
     const { user, groups } = await insertUser(trx, body, null, input, 'INVITATION')
     request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
@@ -38,7 +38,7 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
   return withLink(await userRecords.created(user, input), link)
 }
 
-/** Sends an invited user a new link; so it does somebody whom an update left without any way to sign in. */
+/** Sends a new link to an invited user, or to a user whom an update left without a way to sign in. */
 async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
@@ -66,12 +66,15 @@ async function invite(
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
 }
 
-/** Nobody could accept the invitation. Locked, so that the client is not disabled meanwhile. */
+/** Users of a disabled client cannot accept an invitation. Locks the client, so that it is not disabled concurrently. */
 async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
   if (rows[0]?.disabled)
-    throw problems.conflict('/client', 'This client is disabled, so nobody can accept: enable it before you invite.')
+    throw problems.conflict(
+      '/client',
+      'This client is disabled, so its users cannot accept invitations. Enable it first.',
+    )
 }
 
 function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer<InvitedUser> {
@@ -100,16 +103,16 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Where there is no mail server, it would be a password change without the password.
+  // Without an SMTP server this would change the password without asking for the current one.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION') throw problems.refused('/', 'This user was invited: send the invitation again.')
-  if (status === 'INACTIVE') throw problems.refused('/', 'This user is shut out: let them in first.')
+  if (status === 'INACTIVE') throw problems.refused('/', 'This user is deactivated. Reactivate the user first.')
 }
 
 const { users } = identityOperations
 
-/** How users come to be, and come back in, by mail. */
+/** Invitations and password resets that administrators send. */
 export const userInvitationOperations = {
   invite: operation(users.invite, (input) => inviteUser(input.body, input)),
 

@@ -15,7 +15,7 @@ import { auditedGroups, groupsOf } from './groups.ts'
 const { users } = identityOperations
 
 export const userOperations = {
-  // Before `read`, whose path would take "me" for an id.
+  // Must precede `read`, because its path would match "me" as an id.
   me: operation(users.me, async (input) =>
     userRecords.answer(await userRecords.read(input.db, input.caller, input.caller.uid), input),
   ),
@@ -48,7 +48,7 @@ export const userOperations = {
   }),
 }
 
-/** Shuts a user out, with whatever they have open, or lets them in again: whoever has a way to sign in. */
+/** Deactivates a user and ends their sessions and API tokens, or reactivates a user who has a way to sign in. */
 async function setUserStatus(
   uid: string,
   { status }: UserStatusBody,
@@ -79,7 +79,7 @@ function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
     )
 }
 
-/** Removes a user with whatever they have open. What they made stays, without their name. */
+/** Deletes a user and their sessions. The records that they created stay, without their name. */
 async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)

@@ -25,7 +25,7 @@ const forClientManagers = Object.entries(clientProperties).map(([name, property]
   { ...property, onlyFor: ['ROLE_MANAGE_CLIENT'] },
 ])
 
-/** Who they are, people or applications, is found first: a few administrators made a million users. */
+/** Searches the authors (users or applications) first, because a few administrators create most users. */
 const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   column: sql`select coalesce(
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),

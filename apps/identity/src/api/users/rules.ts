@@ -5,13 +5,13 @@ import type { UserRow } from './row.ts'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 
-/** Nobody edits or removes someone who can do what they cannot. */
+/** Callers may not edit or delete users who hold roles that the caller lacks. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
   const lacked = missingRoles(caller, user.roles)
-  if (lacked.length > 0) throw problems.forbidden(`This user holds what you do not: ${lacked.join(', ')}.`)
+  if (lacked.length > 0) throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}.`)
 }
 
-/** Passwords of others, where the deployment lets administrators choose them. Not beside single sign-on. */
+/** Rejects a password for another user unless the deployment allows it; never with single sign-on. */
 export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSetsPasswords: boolean): void {
   if (password === undefined) return
   if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here.')
@@ -19,15 +19,15 @@ export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSets
     throw problems.refused('/password', 'In this installation, people choose their own passwords.')
 }
 
-/** One's own takes the current one too, so that a session that somebody found open does not become a password. */
+/** Users change their own password only with the current one, so that an unattended session cannot change it. */
 export function assertNotOwnPassword({ password }: UserBody, own: boolean): void {
   if (own && password !== undefined)
     throw problems.refused('/password', 'Change your own password with PUT /users/me/password.')
 }
 
 /**
- * How somebody signs in, and where their links are mailed, nobody changes of themself by the way: with an open session or an
- * API token alone, the account would be theirs for good.
+ * Users cannot change their own sign-in fields here: with an unattended session or an API token alone, an attacker could
+ * take over the account.
  */
 export function assertOwnSignInUnchanged(
   before: UserRow,
@@ -37,13 +37,16 @@ export function assertOwnSignInUnchanged(
     throw problems.refused('/email', 'Change your own e-mail address with PUT /users/me/email.')
   for (const [column, field] of signInFields)
     if (after[column] !== before[column])
-      throw problems.refused(`/${field}`, `Have somebody else who manages users change the ${field} of your own user.`)
+      throw problems.refused(
+        `/${field}`,
+        `You cannot change the ${field} of your own user. Ask another manager of users.`,
+      )
 }
 
-/** Whoever does away with their own user by a slip has nobody to undo it: somebody else looks first. */
+/** Users cannot deactivate or delete themselves, because they could not undo it. */
 export function assertNotOwnUser(caller: Caller, user: Pick<UserRow, 'uid'>, pointer: string, doing: string): void {
   if (user.uid === caller.uid)
-    throw problems.refused(pointer, `Have somebody else who manages users ${doing} your own user.`)
+    throw problems.refused(pointer, `You cannot ${doing} your own user. Ask another manager of users.`)
 }
 
 const signInFields = [
@@ -55,9 +58,9 @@ const signInFields = [
 type UserSignIn = Pick<UserRow, 'client' | 'sso_auth' | 'roles'>
 
 /**
- * Whoever chose the provider of a client can be everybody who signs in there. So nobody gets a role there that whoever saved
- * the provider's config last does not hold now; who is deleted or shut out holds none. Asked of what was
- * changed already; both the config and its absence stay until the transaction ends.
+ * The last editor of an SSO provider config can impersonate every user who signs in there. Rejects roles that this editor
+ * does not hold now; a deleted or deactivated editor holds none. Reads the changed rows and locks the config, or the client
+ * if it has none, until the transaction ends.
  */
 export async function assertProviderTrusted(
   trx: Transaction<DB>,
@@ -71,7 +74,7 @@ export async function assertProviderTrusted(
   if (lacked.length > 0)
     throw problems.refused(
       before.sso_auth || before.roles.length === 0 ? '/auths' : '/ssoAuth',
-      `Whoever saved this client’s SSO provider config last does not hold ${lacked.join(', ')}, and could sign in as this user: have somebody who does check that config and save it anew.`,
+      `The last editor of this client’s SSO provider config does not hold ${lacked.join(', ')} and could sign in as this user. Ask a user with these roles to check that config and save it again.`,
     )
 }
 
@@ -83,7 +86,7 @@ async function rolesOfProviderEditor(trx: Transaction<DB>, client: string): Prom
       from sso_provider_configs p where p.client = ${client} for share of p`.execute(trx)
   const { rows } = await chosen()
   if (rows[0]) return rows[0].roles
-  // Whoever makes one locks the client too, and sees this user, or is seen here.
+  // Creating a config locks the client too, so one transaction sees the other.
   await sql`select from clients where uid = ${client} for share`.execute(trx)
   return (await chosen()).rows[0]?.roles
 }

@@ -77,7 +77,7 @@ function credentials(
   return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
 
-/** What has operations of its own. */
+/** Fields that only their own operations change. */
 const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
@@ -95,12 +95,12 @@ const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   },
 ]
 
-/** One that somebody else gives is as good as any. */
+/** An address that an administrator sets counts as proven. */
 const givenEmail = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 
-/** With the role, or with the password that is the only way in. */
+/** True if the user loses the role or the password. */
 const losesPower = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
   canAdminister(before) && !canAdminister({ ...before, ...columns })
 
@@ -109,7 +109,7 @@ const faultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_A
 async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const lost = before.roles.some((role) => !after.roles.includes(role))
   const credentialsChanged = before.password_hash !== after.password_hash
-  // It may be somebody else from now on.
+  // The account may belong to another person from now on.
   const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
   const changes = lost || credentialsChanged || anotherPerson || before.status !== after.status
   if (changes || becomesSuperAdmin(before, after)) await endSessionsOfUser(trx, before.id)
@@ -123,7 +123,7 @@ async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: U
 const becomesSuperAdmin = (before: UserRow, after: UserRow): boolean =>
   after.roles.includes('ROLE_SUPER_ADMIN') && !before.roles.includes('ROLE_SUPER_ADMIN')
 
-/** What somebody else changed about how a user signs in, they hear by mail; about their address, where they still read it. */
+/** Mails a user about changes of their password, and the previous address about a change of the address. */
 async function mailChanges(
   trx: Transaction<DB>,
   config: IdentityRequestContext['config'],

@@ -14,7 +14,7 @@ import { assertMayManageUser } from './rules.ts'
 
 const { users } = identityOperations
 
-/** What administrators do about the ways in of users who hold no more than they do. */
+/** Lets administrators manage sessions, tokens and second factors of users whose roles they hold too. */
 export const userAccessOperations = {
   removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
     await write(async (trx) => {

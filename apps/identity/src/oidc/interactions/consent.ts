@@ -17,7 +17,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { rows } = await sql<{ name: string; username: string }>`
     select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
   const [user] = rows
-  if (!user) throw new Error('somebody is asked for consent without being signed in')
+  if (!user) throw new Error('a consent page needs a signed-in user')
   const { scopes: words, consent: around } = textsIn(language)
   const scopes = requestedScopes(step)
   const page = consentPage({
@@ -29,7 +29,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
     action: `${base}/consent`,
     csrf: csrf.issue(request, response),
     scopes: [
-      // Whoever has a role here sees for whom: nobody is left to find that out.
+      // A role scope also gives access to the account data.
       ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: around.account }] : []),
       ...scopes
         .filter((scope) => scope !== 'openid')
@@ -57,7 +57,7 @@ export async function submitConsent(step: InteractionStep): Promise<void> {
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
 }
 
-/** What the user did not say yes to yet; all that is asked for, where the question is asked once more. */
+/** Returns the scopes without consent; all requested scopes if the application prompts for consent again. */
 function requestedScopes({ interaction, application }: InteractionStep): string[] {
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]

@@ -33,7 +33,7 @@ export async function renderPasswordPage(
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
     ...facts,
   })
-  // For whoever asks for a new password from here.
+  // The password-reset page reads this cookie.
   rememberOrganisation(response, organisation, publicAddress(config.IDENTITY_PUBLIC_URL).secure)
   sendPage(response, status, page, { formAction: [target] })
 }
@@ -68,7 +68,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
 
-/** Where else people of the application's organisation sign in, as links that come back to this interaction. */
+/** Returns links to the organisation's SSO providers. Their callback returns to this interaction. */
 async function providersOf({
   db,
   application,
@@ -88,7 +88,7 @@ async function providersOf({
   }))
 }
 
-/** Whoever comes back from there brings a ticket for the session that was opened for them, or nothing that helps. */
+/** Handles the return from an SSO provider, with a ticket for the opened session or with a problem. */
 export async function resumeFederatedLogin(step: InteractionStep): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
@@ -99,7 +99,7 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
     await transaction(db, (trx) =>
       endUnusedSession(trx, entered, 'the application is of another organisation', auditFactsOf(step)),
     )
-  // What it is exactly is in the audit. Nothing that stands in an address is shown.
+  // The audit log has the reason. The page shows nothing that the URL contains.
   const texts = textsIn(language)
   const broughtProblem = !entered && request.query['problem'] !== undefined
   const message = broughtProblem ? texts.application.federated : texts.signIn.refused

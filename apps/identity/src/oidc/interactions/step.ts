@@ -24,7 +24,7 @@ export interface InteractionStep {
     /** All that are registered for it. */
     scopes: readonly string[]
   }
-  /** Where browsers are led in the end, which their policy for forms has to allow. */
+  /** The origin of the redirect URI, which the form-action policy must allow. */
   target: string
   /** The path of our public address, without a slash at its end. */
   prefix: string
@@ -35,7 +35,7 @@ export interface InteractionStep {
   response: Response
 }
 
-/** What an audit row says of the request. */
+/** Returns the request columns of an audit row. */
 export const auditFactsOf = ({ request, response }: InteractionStep) => ({
   requestId: String(response.locals.requestId),
   address: request.ip ?? '',

@@ -49,7 +49,7 @@ export const button = (
 ) =>
   html`<button type="submit"${name && html` name="${name}"`}${value && html` value="${value}"`}${quiet && html` class="quiet"`}>${label}</button>`
 
-/** What is wrong, on top of the page and focused, with a way to each field. */
+/** The focused error summary on top of the page, with a link to each field. */
 export function summary(
   texts: PageTexts,
   message: string | undefined,

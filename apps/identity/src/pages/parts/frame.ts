@@ -20,7 +20,7 @@ interface PageFrame {
   texts: PageTexts
   prefix?: string | undefined
   organisation?: Organisation | undefined
-  /** Where one is, for the title. */
+  /** The page name for the title. */
   title: string
   heading: HtmlValue
   /** The form on it was refused. */
@@ -30,10 +30,10 @@ interface PageFrame {
   main: HtmlMarkup
 }
 
-/** Whose pages these are when nobody's in particular. */
+/** The default brand when no organisation is known. */
 const ourselves: Organisation = { name: 'Sluice' }
 
-/** A whole page in an organisation's name. Nothing on it runs, and nothing is asked of another server. */
+/** A complete page with an organisation's name. It has no scripts and loads nothing from other servers. */
 export function page({
   texts,
   prefix = '',

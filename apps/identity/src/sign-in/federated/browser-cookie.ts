@@ -8,7 +8,7 @@ import { stateLifetimeSeconds } from './pending-sign-in.ts'
 export interface BrowserCookies {
   set(browser: string, secret: string): string
   clear(browser: string): string
-  /** Undefined: the browser brings none, or one that is none. */
+  /** Returns undefined if the cookie is missing or malformed. */
   read(header: string | undefined, browser: string): string | undefined
 }
 

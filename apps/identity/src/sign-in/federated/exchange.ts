@@ -12,19 +12,19 @@ import { ProviderProblem, providerProblem } from './provider-problem.ts'
 import { configuration } from './relying-party.ts'
 import { proofsOf } from './pending-sign-in.ts'
 
-/** Who somebody is to their provider. */
+/** The identity of a person at their provider. */
 export interface FederatedPerson {
   issuer: string
   subject: string
   /** The value of the mapping claim: the ssoId. */
   ssoId: string
-  /** How the provider says they signed in there (RFC 8176). */
+  /** The authentication methods that the provider reports (RFC 8176). */
   amr: string[]
 }
 
 const wantedScopes = ['openid', 'email', 'profile']
 
-/** Where a browser goes to sign in. Throws `ProviderProblem`. */
+/** Returns the authorization URL of the provider. Throws `ProviderProblem`. */
 export async function authorizationUrl(
   provider: ProviderConfig,
   federation: Federation,
@@ -77,7 +77,7 @@ export async function personOf(
   }
 }
 
-/** What a database keeps and a log shows: neither control characters nor halves of characters. */
+/** Storable text without control characters and lone surrogates. */
 const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
 function assertSubject(subject: string): string {

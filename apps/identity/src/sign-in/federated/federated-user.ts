@@ -16,7 +16,7 @@ export interface FederatedUser {
   organisation: string
 }
 
-/** Nobody else did it: from invited to active, by signing in. For the audit. */
+/** The audit details of an invited user who became active by signing in. */
 interface UserActivation {
   before: { client: string; username: string; status: UserStatus }
   after: { client: string; username: string; status: UserStatus }
@@ -28,10 +28,10 @@ interface FederatedUserRow extends FederatedUser {
 }
 
 /**
- * The user that a person is, or why they are none: looked up by ssoId within the config's client, never by anything else. At
- * the first sign-in the person's issuer and subject are kept, and from then on nobody else is this user, whatever their
- * mapping claim says; nor is this person another user. Whoever was invited is active from here. Nobody is who was sent on by
- * a config that changed while the provider was asked; one that is about to change waits, and finds the session to be ended.
+ * Finds the user of a federated identity by ssoId within the config's client, or returns the reason for a refusal. The first
+ * sign-in stores issuer and subject; from then on user and identity belong together, whatever the mapping claim says. An
+ * invited user becomes active. Refuses if the config changed during the provider request; a concurrent change waits for this
+ * transaction and then ends the session.
  */
 export async function admitFederatedUser(
   trx: Transaction<DB>,
@@ -65,7 +65,7 @@ async function activate(
   return { before: { ...known, status }, after: { ...known, status: 'ACTIVE' } }
 }
 
-/** Keeps the person at the first sign-in. False: the user is somebody else, or the person is another user. */
+/** Stores the identity at the first sign-in. Returns false if user and identity do not belong together. */
 async function isPerson(
   trx: Transaction<DB>,
   config: { id: number },
@@ -83,7 +83,7 @@ async function isPerson(
   return rows.length === 1
 }
 
-/** Whoever comes back makes us ask a provider, so a network that never succeeds is slowed down. */
+/** Each callback causes a request to a provider, so networks that never succeed are throttled. */
 const perNetwork: ThrottleLimit = {
   freeFailures: 100,
   firstWaitSeconds: 30,
@@ -91,7 +91,7 @@ const perNetwork: ThrottleLimit = {
   forgetAfterSeconds: 3600,
 }
 
-/** Counts a way back as a failure before the provider is asked; answers what takes it back. Throws 429. */
+/** Counts a callback as a failure before the provider request. Returns the key that `uncountCallback` needs. Throws 429. */
 export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {
   const key = `sso:${networkPrefixOf(address)}`
   const { rows } = await sql<{

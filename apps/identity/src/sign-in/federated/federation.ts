@@ -2,16 +2,16 @@ import type { ServerMetadata } from 'openid-client'
 import type { GuardedFetch } from '@sluice/http'
 import { discover } from './relying-party.ts'
 
-/** What is needed to ask other people's providers. */
+/** Access to SSO providers. */
 export interface Federation {
   outgoing: GuardedFetch
-  /** What a provider says of itself, not older than an hour. Throws `ProviderProblem`. */
+  /** Returns provider metadata, at most an hour old. Throws `ProviderProblem`. */
   metadata(issuer: URL): Promise<ServerMetadata>
-  /** Asks anew next time: something that the metadata led to did not work. */
+  /** Drops cached metadata after an endpoint failed. */
   forget(issuer: URL): void
 }
 
-/** Milliseconds. A provider that fails is left alone for a moment, so that it holds up few and nobody has us hammer it. */
+/** Cache times in milliseconds. Failures are cached briefly, to limit requests to a failing provider. */
 const cacheMs = { found: 3_600_000, failed: 5_000 }
 /** Metadata of so many providers is kept; the oldest goes first. */
 const maxCached = 1000

@@ -9,7 +9,7 @@ import { secretHash } from '../../secret-hash.ts'
 /** Seconds from one page to the next. */
 const lifetime = 60
 
-/** Hands a session over to the page that the sign-in began on, once. */
+/** Issues a one-time ticket that hands a session over to the interaction page. */
 export async function issueHandover(
   trx: Kysely<DB>,
   { session, interaction }: { session: { id: number }; interaction: string },

@@ -4,10 +4,10 @@ import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { secretHash } from '../../secret-hash.ts'
 
-/** Seconds that somebody may take at the provider. */
+/** The maximum time in seconds between start and callback. */
 export const stateLifetimeSeconds = 600
 
-/** A sign-in under way. It travels sealed as the state, so that to begin one writes nothing. */
+/** A pending sign-in, sealed in the OAuth state, so that starting one needs no database write. */
 export interface PendingSignIn {
   /** The uid of the SSO provider config. */
   config: string
@@ -31,7 +31,7 @@ export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' |
   return { underWay, secret, state: ring.seal(JSON.stringify(underWay), purpose) }
 }
 
-/** The sign-in that a state speaks of; undefined for one that is not ours or too old. */
+/** Opens a sealed state; undefined if it is forged or expired. */
 export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
   try {
     const underWay = JSON.parse(ring.open(state, purpose)) as PendingSignIn
@@ -41,7 +41,7 @@ export function openState(ring: KeyRing, state: string): PendingSignIn | undefin
   }
 }
 
-/** Is this the browser that it began in? */
+/** Returns whether the secret belongs to the browser that started the sign-in. */
 export const isBrowserOf = ({ browser }: PendingSignIn, secret: string): boolean => hashOf(secret) === browser
 
 /**
@@ -55,7 +55,7 @@ export const proofsOf = (secret: string) => ({
 
 const derived = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
 
-/** Notes that a state came back. Of any number of parallel ways back, exactly one hears true. */
+/** Marks a state as used. Returns true for exactly one of any number of concurrent callbacks. */
 export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {
   const { rows } = await sql`
     insert into sso_used_states (state_hash, expires_at)

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
 import { problems } from '@sluice/http'
 
-/** How a client's users sign in, ready to be used. */
+/** The SSO provider config of a client, with the secret unsealed. */
 export interface ProviderConfig {
   id: number
   /** Another one with each change. */
@@ -34,7 +34,7 @@ interface ProviderConfigRow {
 
 type ProviderSettings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
 
-/** Of the client with this code (in any case), or with this uid. Undefined where nobody can sign in: no such client, disabled, without a complete config. */
+/** Finds a config by client code (case-insensitive) or uid. Undefined if the client is unknown or disabled, or the config is incomplete. */
 export async function findProviderConfig(
   db: Kysely<DB>,
   settings: ProviderSettings,

@@ -22,13 +22,13 @@ async function factorOf(db: Kysely<DB>, user: number): Promise<SecondFactorRow |
   return rows[0]
 }
 
-/** What is known of a user's second factor. */
+/** The status of a user's second factor. */
 export async function readSecondFactor(db: Kysely<DB>, user: number) {
   const [factor, left] = await Promise.all([factorOf(db, user), recoveryCodesLeft(db, user)])
   return { since: factor?.confirmed_at ?? undefined, recoveryCodesLeft: left }
 }
 
-/** By which codes a user with a second factor may sign in. */
+/** Returns the code methods that a user may sign in with. */
 export async function methodsOf(db: Kysely<DB>, user: number): Promise<SecondFactorMethod[]> {
   return (await recoveryCodesLeft(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
 }
@@ -100,7 +100,7 @@ export async function removeSecondFactor(trx: Transaction<DB>, user: number): Pr
 }
 
 /**
- * Takes a user's second factor away at an operator's word: for the last super admin, over whom nobody has power. Answers
+ * Removes a user's second factor by an operator's command, for the last super admin, whom no other user may manage. Returns
  * whether there was one.
  */
 export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Promise<boolean> {
