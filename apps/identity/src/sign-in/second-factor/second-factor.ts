@@ -1,12 +1,10 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { SecondFactorMethod } from '@sluice/contracts'
-import { type KeyRing, recordAudit } from '@sluice/database'
+import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { recoveryCodesLeft, replaceRecoveryCodes, useRecoveryCode } from './recovery-codes.ts'
 import { endTicketsOfUser } from './tickets.ts'
 import { newSeed, stepOf } from './totp.ts'
-import { StartProblem } from '@sluice/process'
-import { skeletonOf } from '../username.ts'
 
 const purpose = (user: number) => `second_factors.seed:${user}`
 
@@ -97,28 +95,4 @@ export async function removeSecondFactor(trx: Transaction<DB>, user: number): Pr
   await sql`delete from recovery_codes where user_id = ${user}`.execute(trx)
   await endTicketsOfUser(trx, user)
   return rows.length > 0
-}
-
-/**
- * Removes a user's second factor by an operator's command, for the last super admin, whom no other user may manage. Returns
- * whether there was one.
- */
-export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
-    const { rows } = await sql<{ id: number; uid: string; client: string }>`
-      select id, uid, client from users where username_skeleton = ${skeletonOf(username)} for update`.execute(trx)
-    const user = rows[0]
-    if (!user) throw new StartProblem(`There is no user "${username}".`)
-    const before = await removeSecondFactor(trx, user.id)
-    await recordAudit(trx, {
-      operation: 'users.removeSecondFactor',
-      actor: null,
-      client: user.client,
-      object: user.uid,
-      requestId: 'remove-second-factor',
-      address: 'local',
-      details: { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } },
-    })
-    return before
-  })
 }
