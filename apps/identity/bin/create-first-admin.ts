@@ -2,9 +2,15 @@ import { connect } from '@sluice/database'
 import { main } from '@sluice/process'
 import { readDatabaseConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
-import { createFirstAdmin, demandUsable, firstUsername, hasUsers, readablePassword } from '../src/first-admin.ts'
-import { keepHouseOnce } from '../src/housekeeping.ts'
-import { demandMigrated } from '../src/migrations.ts'
+import {
+  createFirstAdmin,
+  assertUsablePassword,
+  firstUsername,
+  hasUsers,
+  generatePassword,
+} from '../src/first-admin.ts'
+import { runMaintenanceOnce } from '../src/housekeeping.ts'
+import { assertMigrated } from '../src/migrations.ts'
 
 /**
  * Makes the first super admin of a new installation. Prints one JSON line: with the password only when it was made here,
@@ -12,12 +18,12 @@ import { demandMigrated } from '../src/migrations.ts'
  */
 await main(async () => {
   const { IDENTITY_DATABASE_URL, SLUICE_ADMIN_PASSWORD } = readDatabaseConfig()
-  const chosen = SLUICE_ADMIN_PASSWORD ? demandUsable(SLUICE_ADMIN_PASSWORD) : undefined
+  const chosen = SLUICE_ADMIN_PASSWORD ? assertUsablePassword(SLUICE_ADMIN_PASSWORD) : undefined
   const { db } = connect<DB>(IDENTITY_DATABASE_URL, { name: 'create-first-admin', max: 2 })
   try {
-    await demandMigrated(db)
-    await keepHouseOnce(db)
-    const password = chosen ?? readablePassword()
+    await assertMigrated(db)
+    await runMaintenanceOnce(db)
+    const password = chosen ?? generatePassword()
     const made = !(await hasUsers(db)) && (await createFirstAdmin(db, password))
     const answer = { username: firstUsername, ...(made && chosen === undefined && { password }) }
     process.stdout.write(`${JSON.stringify(answer)}\n`)

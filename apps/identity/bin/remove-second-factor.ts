@@ -2,7 +2,7 @@ import { connect } from '@sluice/database'
 import { main, StartProblem } from '@sluice/process'
 import { readDatabaseConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
-import { demandMigrated } from '../src/migrations.ts'
+import { assertMigrated } from '../src/migrations.ts'
 import { removeSecondFactorOf } from '../src/remove-second-factor.ts'
 
 /** `remove-second-factor.ts <username>`: for whoever lost theirs with all recovery codes, and has nobody above them. */
@@ -12,7 +12,7 @@ await main(async () => {
   const { IDENTITY_DATABASE_URL } = readDatabaseConfig()
   const { db } = connect<DB>(IDENTITY_DATABASE_URL, { name: 'remove-second-factor', max: 1 })
   try {
-    await demandMigrated(db)
+    await assertMigrated(db)
     const removed = await removeSecondFactorOf(db, username)
     process.stdout.write(removed ? `${username} signs in without a second factor now.\n` : `${username} had none.\n`)
   } finally {

@@ -3,7 +3,7 @@ import { connect } from '@sluice/database'
 import { main } from '@sluice/process'
 import { readResealConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
-import { demandMigrated } from '../src/migrations.ts'
+import { assertMigrated } from '../src/migrations.ts'
 import { forgetPreviousKeys, rotateKeys } from '../src/sign-in/key-rotation.ts'
 
 /**
@@ -17,7 +17,7 @@ await main(async () => {
   const { IDENTITY_DATABASE_URL, SECRET_KEYS } = readResealConfig()
   const { db } = connect<DB>(IDENTITY_DATABASE_URL, { name: 'rotate-keys', max: 2 })
   try {
-    await demandMigrated(db)
+    await assertMigrated(db)
     const rotated = await rotateKeys(db, SECRET_KEYS, values['at-once'])
     process.stdout.write(
       rotated.outcome === 'rotated'

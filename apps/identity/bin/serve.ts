@@ -4,16 +4,16 @@ import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@slu
 import { identityApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
-import { keepHouse } from '../src/housekeeping.ts'
-import { dutiesOf } from '../src/housekeeping/duties.ts'
+import { startMaintenance } from '../src/housekeeping.ts'
+import { maintenanceJobs } from '../src/housekeeping/maintenance-jobs.ts'
 import { auditTally } from '../src/oidc/audit-tally.ts'
 import { keepSweeping } from '../src/oidc/sweep.ts'
-import { mailMetrics } from '../src/mail/metrics.ts'
-import { keepPosting } from '../src/mail/post.ts'
+import { mailMetrics } from '../src/mail/send-queued-mails.ts'
+import { startMailSender } from '../src/mail/send-queued-mails.ts'
 import { sendingOf } from '@sluice/mail'
 import { rotationOf } from '../src/sign-in/key-rotation.ts'
-import { demandMigrated } from '../src/migrations.ts'
-import { answerForgotten } from '../src/sign-in/forgotten.ts'
+import { assertMigrated } from '../src/migrations.ts'
+import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
 
 /** Serves the identity API until it is told to stop. */
 await main(async () => {
@@ -32,22 +32,22 @@ await main(async () => {
     statementTimeout: 5_000,
     onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
   })
-  await demandMigrated(db)
+  await assertMigrated(db)
 
   let stopping = false
   const metrics = createMetrics('identity')
   const tally = auditTally(db, logger)
   const app = identityApp({ db, searches: searches.db, config, logger, metrics, tally, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
-  const house = keepHouse({ db, logger, metrics, duties: dutiesOf(rotationOf(config)) })
+  const house = startMaintenance({ db, logger, metrics, jobs: maintenanceJobs(rotationOf(config)) })
   const sweeping = keepSweeping(db, logger)
-  const post = keepPosting({
+  const post = startMailSender({
     db,
     config,
     logger,
     send: sendingOf(config),
     metrics: mailMetrics(metrics),
-    answer: () => answerForgotten(db, config),
+    answer: () => answerPasswordReset(db, config),
   })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 

@@ -1,5 +1,5 @@
-import { Router, type Express } from 'express'
-import { sql, type Kysely } from 'kysely'
+import { type Express, Router } from 'express'
+import { type Kysely, sql } from 'kysely'
 import { authenticator, door, guardedFetch, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
@@ -10,17 +10,15 @@ import { info } from './info.ts'
 import type { AuditTally } from './oidc/audit-tally.ts'
 import { openIdProvider } from './oidc/openid-provider.ts'
 import { pageRoutes } from './page-routes/routes.ts'
-import { federatedProblemPages } from './api/auth/federated-problem-pages.ts'
+import { federatedProblemPages } from './api/auth/sso-problem-pages.ts'
 import { translate } from './problems.ts'
 import { publicAddress } from './public-address.ts'
-import { publishedKeys } from './published-keys.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
-import { signingKeys } from './sign-in/keys.ts'
-import { signingInTogether } from './sign-in/together.ts'
-import { demandStill } from './sign-in/still.ts'
-import { standingOf } from './sign-in/standing.ts'
+import { type SigningKeys, signingKeys, storedKeys } from './sign-in/keys.ts'
+import { signInBatchers } from './sign-in/batched-sign-in.ts'
+import { assertPrincipalUnchanged, findPrincipal } from './sign-in/principal.ts'
 
-interface Parts {
+interface IdentityAppOptions {
   db: Kysely<DB>
   /** Connections for lists and reports; the same as `db` when absent. */
   searches?: Kysely<DB>
@@ -33,13 +31,13 @@ interface Parts {
 }
 
 /** The whole identity service, ready to listen. */
-export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: Parts): Express {
+export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
   const { config, logger, metrics, tally } = parts
   const keys = signingKeys(db, config.SECRET_KEYS)
   const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
-  const inTransaction = auditedWrites(db, { demandStill, searches })
-  const more = { config, keys, oidc, federation: providers, together: signingInTogether(db, config) }
+  const inTransaction = auditedWrites(db, { demandStill: assertPrincipalUnchanged, searches })
+  const more = { config, keys, oidc, federation: providers, signInBatchers: signInBatchers(db, config) }
   return door({
     operations,
     info,
@@ -60,10 +58,25 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     problemPages: federatedProblemPages(publicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.whole }),
-      // Asked every time: one indexed look-up, so whatever changes here bites here at once.
-      standing: (credential) => standingOf(db, credential),
+      // Not cached: one indexed look-up, so changes apply at once.
+      standing: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
     run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, more, work),
   })
+}
+
+/**
+ * `/.well-known/jwks.json`: what anybody checks our tokens with. Read anew each time, so that a key that was withdrawn is
+ * not handed out again; what is remembered is the answer only while the database is down.
+ */
+function publishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
+  const routes = Router()
+  routes.get('/.well-known/jwks.json', async (_request, response) => {
+    const remembered = await keys.published()
+    const now = await storedKeys(db).catch(() => [])
+    const set = now.length > 0 ? { keys: now.map(({ public_jwk }) => public_jwk) } : remembered
+    response.set('Cache-Control', 'public, max-age=300').json(set)
+  })
+  return routes
 }

@@ -22,25 +22,25 @@ const shape = {
   IDENTITY_PORT: port(3001),
   LISTEN_HOST: text('127.0.0.1'),
   IDENTITY_DATABASE_URL: databaseUrl(),
-  /** How this service names itself in tokens, and where people reach it. By default this machine. */
+  /** The issuer in tokens and the public address. By default localhost. */
   IDENTITY_PUBLIC_URL: url(['http:', 'https:'], ''),
-  /** Where people sign in to work: the front end, or an application of theirs. Pages that end there lead to it. */
+  /** The address where users sign in to work: the front end or another application. Final pages link to it. */
   HOME_URL: url(['http:', 'https:'], ''),
   SECRET_KEYS: keys,
-  /** What the pipeline service proves itself with. */
+  /** The secret that authenticates the pipeline service. */
   SERVICE_SECRET: secret(),
   /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
   ALLOWED_HOSTS: hostNames(),
   CORS_ORIGINS: list(),
-  /** What may be asked at addresses that users typed, besides public ones by https: hosts and ranges. */
+  /** Hosts and ranges that outgoing requests may reach in addition to public https addresses. */
   OUTGOING_ALLOWED: outgoingAllowed(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
-  /** May an administrator choose the password of somebody else? See docs/decisions/0010. */
+  /** Whether administrators may set passwords of other users. See docs/decisions/0010. */
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
-  /** Where mails go out. Without it they are kept, and administrators hand the links over. See docs/decisions/0014. */
+  /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */
   SMTP_URL: smtpUrl(),
-  /** Whom mails are from. */
+  /** The sender of mails. */
   MAIL_FROM: sender(),
   ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
   /** Days from a sign-in to the next, however often tokens are refreshed. */
@@ -74,6 +74,6 @@ export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env)
   }).values
 }
 
-/** For the command that seals secrets anew. */
+/** The settings of the command that reseals secrets. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
   readSettings(environment, { IDENTITY_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values

@@ -4,28 +4,28 @@ import { problems } from '@sluice/http'
 import { cookieIn } from './cookies.ts'
 
 /** See docs/decisions/0018. */
-export interface Csrf {
+export interface CsrfGuard {
   /** A token for the forms of a page; sets the browser's cookie where it has none. */
   issue(request: Request, response: Response): string
-  /** What shows that a link to `what` is one that this browser was given; sets the browser's cookie where it has none. */
+  /** Returns a proof that this browser was given the link to `what`; sets the browser's cookie if it is missing. */
   mark(request: Request, response: Response, what: string): string
   isMarked(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
-  /** Throws 403 unless the form, parsed into `request.body`, is from a page of ours in this browser. */
-  demand(request: Request): void
+  /** Throws 403 unless the form, parsed into `request.body`, is from a Sluice page in this browser. */
+  assertValid(request: Request): void
 }
 
-interface Settings {
+interface CsrfSettings {
   IDENTITY_PUBLIC_URL: string
   SERVICE_SECRET: string
 }
 
-/** What the hidden field is called. */
+/** The name of the hidden field. */
 export const csrfField = 'csrf'
 
-export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Csrf {
+export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings): CsrfGuard {
   const { origin, protocol } = new URL(IDENTITY_PUBLIC_URL)
   const secure = protocol === 'https:'
-  // A name with this prefix can be set by nobody but this very host: no neighbour under the same domain.
+  // Only this host can set a cookie with this prefix; sibling domains cannot.
   const cookie = secure ? '__Host-sluice-form' : 'sluice-form'
   const key = createHmac('sha256', SERVICE_SECRET).update('forms of the pages').digest()
   const proofOf = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
@@ -49,7 +49,7 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Cs
       const nonce = randomBytes(12).toString('base64url')
       return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
     },
-    demand(request) {
+    assertValid(request) {
       if (isForeign(request, origin)) throw problems.forbidden('The form was sent from another site.')
       const browser = cookieOf(request, cookie)
       const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
@@ -62,7 +62,7 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Cs
 
 /**
  * Sec-Fetch-Site cannot be set by a page, and is sent by every browser of the day over https. Origin is the next best; our
- * own pages send `null` there, for they name themselves to nobody.
+ * own pages send `null`, because their referrer policy is `no-referrer`.
  */
 function isForeign(request: Request, ours: string): boolean {
   const site = request.get('sec-fetch-site')

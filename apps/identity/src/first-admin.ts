@@ -10,7 +10,7 @@ import { skeletonOf } from './sign-in/username.ts'
 
 export const firstUsername = 'admin'
 
-const first: PasswordOwner = {
+const firstAdmin: PasswordOwner = {
   username: firstUsername,
   name: 'Administrator',
   email: 'admin@localhost.invalid',
@@ -33,12 +33,12 @@ export async function createFirstAdmin(db: Kysely<DB>, password: string): Promis
     const { rows } = await sql<{ client: string; user: string }>`
       with client as (
         insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
-        values (${first.clientName}, ${first.clientCode}, ${first.clientCode}, false, 'PUBLIC_DATASET_CATALOG', true, true, true, true)
+        values (${firstAdmin.clientName}, ${firstAdmin.clientCode}, ${firstAdmin.clientCode}, false, 'PUBLIC_DATASET_CATALOG', true, true, true, true)
         on conflict (lower(code)) do update set code = excluded.code
         returning uid
       )
       insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
-      select uid, ${first.name}, ${first.username}, ${skeletonOf(first.username)}, ${first.email}, ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
+      select uid, ${firstAdmin.name}, ${firstAdmin.username}, ${skeletonOf(firstAdmin.username)}, ${firstAdmin.email}, ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
       from client returning client, uid as user`.execute(trx)
     const { client, user } = rows[0]!
     await recordAudit(trx, {
@@ -57,13 +57,13 @@ export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
   return (await sql`select from users limit 1`.execute(db)).rows.length > 0
 }
 
-/** A password that an operator chose for the first admin: the same rules as for everybody. */
-export function demandUsable(password: string): string {
+/** Checks the password that an operator chose for the first admin, by the rules for all users. */
+export function assertUsablePassword(password: string): string {
   const { least, most } = passwordLength
   const length = [...password].length
   if (length < least || length > most)
     throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters; ${least} to ${most} are needed.`)
-  const weakness = weaknessOf(password, first)
+  const weakness = weaknessOf(password, firstAdmin)
   if (weakness === 'common')
     throw new StartProblem('SLUICE_ADMIN_PASSWORD is on every list of common passwords: choose another.')
   if (weakness === 'context')
@@ -75,7 +75,7 @@ export function demandUsable(password: string): string {
 const letters = 'bcdfghjkmnpqrstvwxz23456789'
 
 /** 24 characters in six groups, 114 bits: `kx7m-…`. */
-export function readablePassword(): string {
+export function generatePassword(): string {
   const group = () => Array.from({ length: 4 }, () => letters[randomInt(letters.length)]).join('')
   return Array.from({ length: 6 }, group).join('-')
 }

@@ -32,7 +32,7 @@ const nouns: ServiceInfo['nouns'] = {
   },
 }
 
-/** What the reference says of this service. */
+/** The description of this service in the API reference. */
 export const info: ServiceInfo = {
   title: 'Sluice identity',
   version: manifest.version,

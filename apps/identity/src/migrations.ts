@@ -3,9 +3,9 @@ import * as database from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from './database.ts'
 
-/** Where this service's migrations are. */
+/** The folder of this service's migrations. */
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
 /** Refuses to start on a database that is not as this version needs it. */
-export const demandMigrated = (db: Kysely<DB>): Promise<void> =>
+export const assertMigrated = (db: Kysely<DB>): Promise<void> =>
   database.demandMigrated(db, migrationsFolder, 'IDENTITY_DATABASE_URL')

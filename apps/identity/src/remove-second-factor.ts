@@ -6,7 +6,7 @@ import { removeSecondFactor } from './sign-in/second-factor/second-factor.ts'
 import { skeletonOf } from './sign-in/username.ts'
 
 /**
- * Takes a user's second factor away at an operator's word: for the last super admin, over whom nobody has power. Answers
+ * Removes a user's second factor by an operator's command, for the last super admin, whom no other user may manage. Returns
  * whether there was one.
  */
 export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Promise<boolean> {

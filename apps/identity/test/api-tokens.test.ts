@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { ApiToken, Role } from '@sluice/contracts'
-import { keepHouseOnce } from '../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../src/housekeeping.ts'
 import { isApiToken } from '../src/sign-in/api-tokens.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { codeOf } from './second-factor.ts'
@@ -206,7 +206,7 @@ describe('an API token', () => {
     const { id } = await make(person)
     await make(person)
     await sql`update api_tokens set expires_at = now() - interval '31 days' where uid = ${id}`.execute(service.db)
-    await keepHouseOnce(service.db)
+    await runMaintenanceOnce(service.db)
     expect((await listed(person)).map((token) => token.id === id)).toEqual([false])
   })
 })

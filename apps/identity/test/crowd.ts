@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { hashing } from '../src/sign-in/hashing-queue.ts'
-import { openingAtOnce } from '../src/sign-in/open-at-once.ts'
+import { sessionOpener } from '../src/sign-in/batched-sign-in.ts'
 import { newRefreshToken } from '../src/sign-in/refresh-tokens.ts'
-import { admitTry } from '../src/sign-in/throttle.ts'
+import { admitAttempt } from '../src/sign-in/throttle.ts'
 import { goodPassword, startService } from './app-under-test.ts'
 
 interface Account {
@@ -56,12 +56,12 @@ export async function startCrowd() {
     openingOf: async ({ id, username, password_hash }: Account, at: number) => ({
       user: id,
       passwordHash: password_hash,
-      attempt: await admitTry(service.db, username, addressOf(at)),
+      attempt: await admitAttempt(service.db, username, addressOf(at)),
       facts: { operation: 'auth.login', requestId: String(at), address: addressOf(at) },
       userAgent: '',
       refreshToken: newRefreshToken(),
     }),
-    open: openingAtOnce(service.db, service.config),
+    open: sessionOpener(service.db, service.config),
   }
 }
 export type Crowd = Awaited<ReturnType<typeof startCrowd>>

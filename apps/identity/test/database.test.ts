@@ -3,10 +3,10 @@ import { sql, type Kysely } from 'kysely'
 import { connect, keyRing } from '@sluice/database'
 import { brokenDatabaseRules, testDatabase, type TestDatabase } from '@sluice/testing'
 import type { DB } from '../src/database.ts'
-import { createFirstAdmin, hasUsers, readablePassword } from '../src/first-admin.ts'
-import { keepHouseOnce } from '../src/housekeeping.ts'
-import { demandMigrated, migrationsFolder } from '../src/migrations.ts'
-import { isCommonPassword } from '../src/sign-in/common-passwords.ts'
+import { createFirstAdmin, hasUsers, generatePassword } from '../src/first-admin.ts'
+import { runMaintenanceOnce } from '../src/housekeeping.ts'
+import { assertMigrated, migrationsFolder } from '../src/migrations.ts'
+import { isCommonPassword } from '../src/sign-in/password.ts'
 import { signingKeys } from '../src/sign-in/keys.ts'
 
 let database: TestDatabase
@@ -34,8 +34,8 @@ describe('the database', () => {
   })
 
   it('gets partitions of the audit for the next two months, once, and this month stays where it began', async () => {
-    await Promise.all([keepHouseOnce(db), keepHouseOnce(db)])
-    await keepHouseOnce(db)
+    await Promise.all([runMaintenanceOnce(db), runMaintenanceOnce(db)])
+    await runMaintenanceOnce(db)
     const { rows } = await sql<{ name: string }>`
       select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit'::regclass order by 1`.execute(
       db,
@@ -60,7 +60,7 @@ describe('the database', () => {
         select uid, 'Old', 'old', 'old', '', false, 'INACTIVE', 'DEFAULT' from client returning id, client)
       insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
       select id, client, now() - interval '31 days', '{}', '', '', '' from u returning user_id as id`.execute(db)
-    await keepHouseOnce(db)
+    await runMaintenanceOnce(db)
     const after =
       await sql`select service_intro, (select count(*) from sessions) as sessions from users where id = ${rows[0]!.id}`.execute(
         db,
@@ -73,14 +73,14 @@ describe('the database', () => {
   it('is refused when it is not migrated', async () => {
     await using empty = await testDatabase()
     await using connection = connect<DB>(empty.url, { name: 'identity-test' })
-    await expect(demandMigrated(connection.db)).rejects.toThrow('run bin/migrate.ts')
-    await demandMigrated(db)
+    await expect(assertMigrated(connection.db)).rejects.toThrow('run bin/migrate.ts')
+    await assertMigrated(db)
   })
 })
 
 describe('the first admin', () => {
   it('is made once, however many try at once', async () => {
-    const made = await Promise.all([1, 2, 3, 4].map(() => createFirstAdmin(db, readablePassword())))
+    const made = await Promise.all([1, 2, 3, 4].map(() => createFirstAdmin(db, generatePassword())))
     expect(made.filter(Boolean)).toHaveLength(1)
     expect(await hasUsers(db)).toBe(true)
     const { rows } =
@@ -91,7 +91,7 @@ describe('the first admin', () => {
   })
 
   it('gets a password that can be read and is not common', () => {
-    const password = readablePassword()
+    const password = generatePassword()
     expect(password).toMatch(/^[a-z2-9]{4}(-[a-z2-9]{4}){5}$/)
     expect(isCommonPassword(password)).toBe(false)
   })

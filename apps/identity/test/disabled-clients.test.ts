@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { transaction } from '@sluice/database'
 import { fillUsers } from '../../../bench/identity/fill-users.ts'
 import { addApiToken } from '../src/sign-in/api-tokens.ts'
-import { addLink } from '../src/sign-in/links.ts'
+import { addLink } from '../src/sign-in/one-time-links.ts'
 import { issueTicket } from '../src/sign-in/second-factor/tickets.ts'
 import { startService, type Service } from './app-under-test.ts'
 

@@ -4,8 +4,8 @@ import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { Registry } from '@sluice/process'
-import { keepHouse, keepHouseOnce } from '../src/housekeeping.ts'
-import { dutiesOf, type Duty } from '../src/housekeeping/duties.ts'
+import { startMaintenance, runMaintenanceOnce } from '../src/housekeeping.ts'
+import { maintenanceJobs, type MaintenanceJob } from '../src/housekeeping/maintenance-jobs.ts'
 import { rotationOf } from '../src/sign-in/key-rotation.ts'
 import { auditOf, startService, type Service } from './app-under-test.ts'
 
@@ -16,13 +16,13 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const lines: string[] = []
-const keeping = (duties: readonly Duty[], metrics = new Registry(), every?: number) => ({
+const keeping = (duties: readonly MaintenanceJob[], metrics = new Registry(), every?: number) => ({
   metrics,
-  house: keepHouse({
+  house: startMaintenance({
     db: service.db,
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     metrics,
-    duties,
+    jobs: duties,
     ...(every !== undefined && { every }),
   }),
 })
@@ -40,8 +40,8 @@ async function eventually(condition: () => boolean | Promise<boolean>) {
 describe('a part of housekeeping that fails', () => {
   it('keeps none of the others, is warned of, and has no time of success', async () => {
     const done: string[] = []
-    const duty = (name: string): Duty => ({ name, run: async () => void done.push(name) })
-    const broken: Duty = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
+    const duty = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
+    const broken: MaintenanceJob = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
     const { metrics, house } = keeping([duty('first'), broken, duty('last')])
     await eventually(() => done.includes('last'))
     await house.stop()
@@ -66,7 +66,7 @@ describe('a part of housekeeping that fails', () => {
 
 it('housekeeping does not overlap itself, and stopping waits for what is under way', async () => {
   let [running, most, ended] = [0, 0, 0]
-  const slow: Duty = {
+  const slow: MaintenanceJob = {
     name: 'slow',
     async run() {
       running += 1
@@ -87,7 +87,7 @@ it('housekeeping does not overlap itself, and stopping waits for what is under w
 })
 
 it('months of the audit and keys come first, and every part succeeds', async () => {
-  const duties = dutiesOf(rotationOf({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
+  const duties = maintenanceJobs(rotationOf({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
   expect(duties.slice(0, 2).map(({ name }) => name)).toEqual(['audit-months', 'signing-keys'])
   const { metrics, house } = keeping(duties)
   await eventually(async () => (await successes(metrics)).size === duties.length)
@@ -104,10 +104,10 @@ it('what is over goes in batches, past what somebody holds', async () => {
   const left = async () => (await sql`select from second_factor_tickets`.execute(service.db)).rows.length
   await service.db.transaction().execute(async (trx) => {
     await sql`select from second_factor_tickets where ticket_hash = sha256('77'::bytea) for update`.execute(trx)
-    await keepHouseOnce(service.db)
+    await runMaintenanceOnce(service.db)
     expect(await left()).toBe(1)
   })
-  await keepHouseOnce(service.db)
+  await runMaintenanceOnce(service.db)
   expect(await left()).toBe(0)
 })
 
@@ -136,7 +136,7 @@ describe('a refresh token that was used', () => {
     const session = decodeJwt(tokens.accessToken)['sid'] as string
     const { body: next } = await refresh(tokens.refreshToken).expect(200)
     await usedAgo(25)
-    await keepHouseOnce(service.db)
+    await runMaintenanceOnce(service.db)
     const said = await auditOf(service.db, session)
     await refresh(tokens.refreshToken).expect(401)
     expect(await auditOf(service.db, session)).toEqual(said)
@@ -147,7 +147,7 @@ describe('a refresh token that was used', () => {
     const { tokens } = await service.as([])
     const { body: next } = await refresh(tokens.refreshToken).expect(200)
     await usedAgo(23)
-    await keepHouseOnce(service.db)
+    await runMaintenanceOnce(service.db)
     await refresh(tokens.refreshToken).expect(401)
     await refresh(next.refreshToken).expect(401)
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import type { Tokens } from '@sluice/contracts'
-import { keepHouseOnce } from '../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../src/housekeeping.ts'
 import { startService, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -43,7 +43,7 @@ it('housekeeping ends what was left alone, and nothing else', async () => {
   const person = await service.as([])
   const other = await service.signIn(person.username)
   await leftAlone(other, 8 * 60)
-  await keepHouseOnce(service.db)
+  await runMaintenanceOnce(service.db)
   expect(await endOf(other)).toEqual({ end_reason: 'IDLE' })
   expect(await endOf(person.tokens)).toEqual({ end_reason: null })
   await person.get('/users/me').expect(200)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { answerForgotten } from '../src/sign-in/forgotten.ts'
+import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { linkFor } from './links.ts'
 import { enrol } from './second-factor.ts'
@@ -22,7 +22,7 @@ async function mailsOf(user: string): Promise<{ kind: string; recipient: string 
 }
 async function forget(username: string): Promise<void> {
   await service.http.post('/api/v1/auth/forgot-password').send({ username }).expect(204)
-  while (await answerForgotten(service.db, service.config));
+  while (await answerPasswordReset(service.db, service.config));
 }
 
 it('is changed with a proof only; the old address hears of it, and links that went there end', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { answerForgotten } from '../src/sign-in/forgotten.ts'
+import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 import { linkFor, tokenIn } from './links.ts'
 
@@ -20,7 +20,7 @@ const forgot = (username: string, from = `198.18.${networks++}.1`) =>
 const reset = (body: object) => service.http.post('/api/v1/auth/reset-password').send(body)
 const refresh = (refreshToken: string) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
 const answerAll = async () => {
-  while (await answerForgotten(service.db, service.config));
+  while (await answerPasswordReset(service.db, service.config));
 }
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
 const mailsTo = async (user: string) => (await admin.get(`/mails?filter=user.id:eq:${user}`).expect(200)).body

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Header, TabularResult } from '@sluice/contracts'
-import { keepHouseOnce } from '../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../src/housekeeping.ts'
 import { startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -96,7 +96,7 @@ describe('the report of user access', () => {
     await service.signIn(username)
     await sql`update sessions set created_at = '2020-01-02T03:04:05Z', expires_at = '2020-02-01' where user_id = (
       select id from users where uid = ${uid})`.execute(service.db)
-    await keepHouseOnce(service.db)
+    await runMaintenanceOnce(service.db)
     const found = await report(manager, `user-access?filter=id:eq:${uid}`)
     expect(objects(found)[0]!['lastSignIn']).toBe('2020-01-02T03:04:05.000Z')
   })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { admitTry } from '../src/sign-in/throttle.ts'
+import { admitAttempt } from '../src/sign-in/throttle.ts'
 import { addressOf, atOnce, startCrowd, whileChecking, type Crowd } from './crowd.ts'
 
 /** What is counted of tries to sign in that come at once, so that several of them are counted and taken back by one statement. */
@@ -115,7 +115,7 @@ describe('tries that come at once', () => {
       await sql`select pg_advisory_xact_lock(7)`.execute(trx)
       const trying = Promise.resolve(crowd.login(slow!.username, 1).expect(200))
       while (!(await crowd.isWaitedFor('record-audit'))) await sleep(5)
-      await admitTry(crowd.db, other!.username, addressOf(1))
+      await admitAttempt(crowd.db, other!.username, addressOf(1))
       return { trying }
     })
     await trying
@@ -131,7 +131,7 @@ describe('tries that come at once', () => {
         await sql`select from sign_in_attempts where key = 'network:203.0.0.0/24' for update`.execute(trx)
         const opened = openings.map(crowd.open)
         while (!(await crowd.isWaitedFor('open-at-once'))) await sleep(5)
-        const counted = admitTry(crowd.db, users[0]!.username, addressOf(1))
+        const counted = admitAttempt(crowd.db, users[0]!.username, addressOf(1))
         while (!(await crowd.isWaitedFor('admit-try'))) await sleep(5)
         return { ends: Promise.all([...opened, counted]) }
       })

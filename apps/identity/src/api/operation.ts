@@ -5,18 +5,18 @@ import type { DB } from '../database.ts'
 import type { OpenIdProvider } from '../oidc/openid-provider.ts'
 import type { Federation } from '../sign-in/federated/federation.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
-import type { Together } from '../sign-in/together.ts'
+import type { SignInBatchers } from '../sign-in/batched-sign-in.ts'
 
-/** What every handler of this service is given besides its request. */
+/** The dependencies of every operation handler. */
 export interface IdentityContext extends DatabaseContext<DB> {
   config: Config
   keys: SigningKeys
   federation: Federation
-  together: Together
+  signInBatchers: SignInBatchers
   oidc: Pick<OpenIdProvider, 'refusalOf'>
 }
 
 /** The same with the facts of one request: what presenting a row needs. */
-export type Asked = IdentityContext & { caller: Caller; request: RequestFacts }
+export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
 
 export const operation = operationsWith<IdentityContext>()

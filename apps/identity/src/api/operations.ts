@@ -13,17 +13,17 @@ import { ssoClientConfigOperations } from './sso-client-configs/operations.ts'
 import { ssoProviderConfigOperations } from './sso-provider-configs/operations.ts'
 import { userGroupOperations } from './user-groups/operations.ts'
 import { userAccessOperations } from './users/user-access.ts'
-import { userLifeOperations } from './users/life-operations.ts'
+import { userInvitationOperations } from './users/invitation-operations.ts'
 import { userOperations } from './users/operations.ts'
 
-/** Everything the service can be asked. */
+/** All operations of the service. */
 export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
-  // Before users, whose paths would take "me" for an id.
+  // Must precede users, because their paths would match "me" as an id.
   ...Object.values(accountOperations),
   ...Object.values(allowedApplicationOperations),
   ...Object.values(userOperations),
-  ...Object.values(userLifeOperations),
+  ...Object.values(userInvitationOperations),
   ...Object.values(userAccessOperations),
   ...Object.values(userGroupOperations),
   ...Object.values(sessionOperations),

@@ -1,7 +1,7 @@
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** Rows at once: few enough that nobody waits for them. */
+/** Rows per batch, few enough not to block other transactions. */
 const batch = 500
 
 /** Repeats a step that treats up to `size` rows, each time in a transaction of its own, until it finds fewer. Answers how many. */
@@ -16,7 +16,7 @@ export async function inBatches(
   }
 }
 
-/** Removes the rows of a table that meet a condition. What somebody holds just now is left for the next time. */
+/** Removes the rows of a table that meet a condition. Rows that are locked are left for the next run. */
 export const removeInBatches = (
   db: Kysely<DB>,
   table: keyof DB,

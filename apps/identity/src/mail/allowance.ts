@@ -2,14 +2,14 @@ import { sql, type Kysely, type Transaction } from 'kysely'
 import { problems } from '@sluice/http'
 import type { DB } from '../database.ts'
 
-type Kind = 'INVITATION' | 'PASSWORD_RESET'
+type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
 
 /** Mails of one kind in an hour: to an address from one client, when administrators have them sent, and to a user. */
-const most = 5
+const maxPerClientAndHour = 5
 /** The same from all clients: so many that one client does not use up what others may send. */
-const mostOfAll = 25
+const maxPerAddressAndHour = 25
 /** Users of one client may share an address, and each may have forgotten their password. */
-const mostOfClient = 10
+const maxResetsPerClient = 10
 
 /**
  * Refuses what would be one mail too many of a kind to an address within an hour, from one client or from all: 429, with the
@@ -17,7 +17,7 @@ const mostOfClient = 10
  */
 export async function assertMailAllowed(
   trx: Transaction<DB>,
-  kind: Kind,
+  kind: LimitedMailKind,
   { email: address, client }: { email: string; client: string },
 ): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
@@ -26,9 +26,9 @@ export async function assertMailAllowed(
       select created_at, client from mails
       where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'),
     full_since as (
-      (select created_at from lately where client = ${client} order by created_at desc offset ${most - 1} limit 1)
+      (select created_at from lately where client = ${client} order by created_at desc offset ${maxPerClientAndHour - 1} limit 1)
       union all
-      (select created_at from lately order by created_at desc offset ${mostOfAll - 1} limit 1))
+      (select created_at from lately order by created_at desc offset ${maxPerAddressAndHour - 1} limit 1))
     select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from full_since
     having max(created_at) is not null`.execute(trx)
   if (rows[0])
@@ -51,5 +51,5 @@ export async function mailedTooOften(
     where lower(recipient) = lower(${email}) and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(
     db,
   )
-  return rows[0]!.own >= most || rows[0]!.shared >= mostOfClient
+  return rows[0]!.own >= maxPerClientAndHour || rows[0]!.shared >= maxResetsPerClient
 }

@@ -1,10 +1,10 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import type { NewLink } from '../sign-in/links.ts'
+import type { NewLink } from '../sign-in/one-time-links.ts'
 import { queueMail, type MailConfig } from './outbox.ts'
 import { letters } from './texts.ts'
 
-interface Recipient {
+interface MailRecipientRow {
   id: number
   client: string
   clientName: string
@@ -14,8 +14,8 @@ interface Recipient {
   ssoAuth: boolean
 }
 
-async function recipient(trx: Kysely<DB>, user: number): Promise<Recipient> {
-  const { rows } = await sql<Recipient>`
+async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipientRow> {
+  const { rows } = await sql<MailRecipientRow>`
     select u.id, u.client, c.name as "clientName", u.name, u.username, u.email, u.sso_auth as "ssoAuth"
     from users u join clients c on c.uid = u.client where u.id = ${user}`.execute(trx)
   return rows[0]!
@@ -28,7 +28,7 @@ export async function mailInvitation(
   { id }: { id: number },
   link: NewLink,
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   await queueMail(trx, config, { kind: 'INVITATION', to, letter: letters.invitation(to, link), expires: link.expires })
 }
 
@@ -39,46 +39,46 @@ export async function mailPasswordReset(
   { id }: { id: number },
   link: NewLink,
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   const letter = letters.passwordReset(to, link)
   await queueMail(trx, config, { kind: 'PASSWORD_RESET', to, letter, expires: link.expires })
 }
 
-/** Tells a user that their password is another one now, however that came about. */
+/** Notifies a user that their password was changed. */
 export async function mailPasswordChanged(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   await queueMail(trx, config, { kind: 'PASSWORD_CHANGED', to, letter: letters.passwordChanged(to, new Date()) })
 }
 
-/** Tells whoever reads the address that a user had until now. */
+/** Notifies the previous address of a user. */
 export async function mailEmailChanged(
   trx: Kysely<DB>,
   config: MailConfig,
   { id, email }: { id: number; email: string },
 ): Promise<void> {
-  const to = { ...(await recipient(trx, id)), email }
+  const to = { ...(await readRecipient(trx, id)), email }
   await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, letter: letters.emailChanged(to, new Date()) })
 }
 
-/** Tells a user that a code is asked for from now on when they sign in, or not any more. */
+/** Notifies a user that their second factor was set up or removed. */
 export async function mailSecondFactorChanged(
   trx: Kysely<DB>,
   config: MailConfig,
   { id }: { id: number },
   change: 'set up' | 'removed',
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   const letter = letters.secondFactorChanged(to, change, new Date())
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }
 
-/** Tells a user that one of their recovery codes is used up, and how many are left. In the transaction that used it. */
+/** Notifies a user that a recovery code was used, and how many are left. Runs in the transaction that used it. */
 export async function mailRecoveryCodeUsed(
   trx: Kysely<DB>,
   config: MailConfig,
   { id, left }: { id: number; left: number },
 ): Promise<void> {
-  const to = await recipient(trx, id)
+  const to = await readRecipient(trx, id)
   const letter = letters.recoveryCodeUsed(to, left, new Date())
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }

@@ -7,7 +7,7 @@ import type { DB } from '../database.ts'
 
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 
-/** What a stored text is sealed for. */
+/** The sealing context of a stored body. */
 const purpose = (uid: string) => `mails.body:${uid}`
 
 interface NewMail {
@@ -27,7 +27,7 @@ export async function queueMail(
   { SECRET_KEYS, SMTP_URL }: MailConfig,
   { kind, to, letter, expires }: NewMail,
 ): Promise<void> {
-  if (letter.link) await giveUpOlder(trx, to.id, kind)
+  if (letter.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
   const body = SECRET_KEYS.seal(JSON.stringify(render(letter)), purpose(uid))
   await sql`
@@ -36,7 +36,7 @@ export async function queueMail(
       least(${expires ?? null}::timestamptz, now() + interval '24 hours'))`.execute(trx)
 }
 
-async function giveUpOlder(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
+async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
   await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(), reason = 'A newer one took its place.'
     where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)
@@ -45,7 +45,7 @@ async function giveUpOlder(trx: Kysely<DB>, user: number, kind: MailKind): Promi
 export const openBody = ({ SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>, uid: string, sealed: string): Rendered =>
   JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as Rendered
 
-/** What nobody sent in time is given up, also where no process sends any more. `most` at once; answers how many. */
+/** Fails overdue mails, also if no process sends mails. Handles up to `most` mails and returns how many. */
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),

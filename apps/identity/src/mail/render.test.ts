@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { mentionable } from './mentionable.ts'
+import { safeDisplayName } from './texts.ts'
 import { isMailable, mailableAddress, render, sender, smtpUrl } from '@sluice/mail'
 
 describe('a letter', () => {
@@ -21,13 +21,13 @@ describe('a name', () => {
   it.each(['Ada', '  Ada   Lovelace ', 'A. B. Carter', 'ada@example.org', 'Ångström & Söhne'])(
     '%s may be mentioned',
     (name) => {
-      expect(mentionable(name)).toBe(name.trim().replace(/ +/g, ' '))
+      expect(safeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
     },
   )
   it.each(['evil.example', 'a/b', 'a:b', 'x'.repeat(81), '', '<b>', 'two\nlines', 'a@b/c', 'javascript:x'])(
     '%j may not',
     (name) => {
-      expect(mentionable(name)).toBeUndefined()
+      expect(safeDisplayName(name)).toBeUndefined()
     },
   )
 })

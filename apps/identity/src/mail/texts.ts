@@ -1,22 +1,24 @@
 import type { Letter } from '@sluice/mail'
-import { mentionable } from './mentionable.ts'
 
-interface Recipient {
+interface NamedRecipient {
   name: string
   username: string
   clientName: string
 }
 
-const greeting = ({ name }: Recipient) => `Hello${mentionable(name) ? ` ${mentionable(name)}` : ''},`
-const organisation = ({ clientName }: Recipient) => mentionable(clientName) ?? 'your organisation'
+const greeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
+const organisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
 /** The page that the link opens shows it in any case. */
-const usernameOf = ({ username }: Recipient) =>
-  mentionable(username) ? [`Your username is: ${mentionable(username)}`] : []
-const once = (until: string) => `The link works once, until ${until}.`
+const usernameOf = ({ username }: NamedRecipient) =>
+  safeDisplayName(username) ? [`Your username is: ${safeDisplayName(username)}`] : []
+const linkValidity = (until: string) => `The link works once, until ${until}.`
 
 /** Subjects hold nothing that a user or an administrator typed. */
 export const letters = {
-  invitation: (to: Recipient & { ssoAuth: boolean }, { url, expires }: { url: string; expires: Date }): Letter => ({
+  invitation: (
+    to: NamedRecipient & { ssoAuth: boolean },
+    { url, expires }: { url: string; expires: Date },
+  ): Letter => ({
     subject: 'Your invitation to Sluice',
     paragraphs: [
       greeting(to),
@@ -26,10 +28,14 @@ export const letters = {
         : 'Open this link to accept, and to choose your password.',
     ],
     link: { label: 'Accept the invitation', url },
-    notes: [...usernameOf(to), once(moment(expires)), 'If you did not expect this, you need not do anything.'],
+    notes: [
+      ...usernameOf(to),
+      linkValidity(formatTime(expires)),
+      'If you did not expect this, you need not do anything.',
+    ],
   }),
 
-  passwordReset: (to: Recipient, { url, expires }: { url: string; expires: Date }): Letter => ({
+  passwordReset: (to: NamedRecipient, { url, expires }: { url: string; expires: Date }): Letter => ({
     subject: 'Choose a new Sluice password',
     paragraphs: [
       greeting(to),
@@ -38,48 +44,48 @@ export const letters = {
     link: { label: 'Choose a new password', url },
     notes: [
       ...usernameOf(to),
-      once(moment(expires)),
+      linkValidity(formatTime(expires)),
       'If it was not you, you need not do anything: your password stays as it is.',
     ],
   }),
 
-  passwordChanged: (to: Recipient, at: Date): Letter => ({
+  passwordChanged: (to: NamedRecipient, at: Date): Letter => ({
     subject: 'Your Sluice password was changed',
     paragraphs: [
       greeting(to),
-      `The password of your user at ${organisation(to)} was changed on ${moment(at)}.`,
+      `The password of your user at ${organisation(to)} was changed on ${formatTime(at)}.`,
       'If it was not you, tell your administrator at once.',
     ],
     notes: usernameOf(to),
   }),
 
-  secondFactorChanged: (to: Recipient, change: 'set up' | 'removed', at: Date): Letter => ({
+  secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', at: Date): Letter => ({
     subject: 'Your Sluice second factor was changed',
     paragraphs: [
       greeting(to),
       change === 'removed'
-        ? `The second factor of your user at ${organisation(to)} was removed on ${moment(at)}. Signing in takes your password alone.`
-        : `A second factor was set up for your user at ${organisation(to)} on ${moment(at)}. Signing in takes a code besides your password.`,
+        ? `The second factor of your user at ${organisation(to)} was removed on ${formatTime(at)}. Signing in takes your password alone.`
+        : `A second factor was set up for your user at ${organisation(to)} on ${formatTime(at)}. Signing in takes a code besides your password.`,
       'If it was not you, tell your administrator at once.',
     ],
     notes: usernameOf(to),
   }),
 
-  recoveryCodeUsed: (to: Recipient, left: number, at: Date): Letter => ({
+  recoveryCodeUsed: (to: NamedRecipient, left: number, at: Date): Letter => ({
     subject: 'A recovery code of yours was used',
     paragraphs: [
       greeting(to),
-      `A recovery code of your user at ${organisation(to)} was used on ${moment(at)}, in place of a code of your authenticator app. ${remaining[left] ?? `${left} are left.`}`,
+      `A recovery code of your user at ${organisation(to)} was used on ${formatTime(at)}, in place of a code of your authenticator app. ${remaining[left] ?? `${left} are left.`}`,
       'If it was not you, change your password and tell your administrator at once.',
     ],
     notes: usernameOf(to),
   }),
 
-  emailChanged: (to: Recipient, at: Date): Letter => ({
+  emailChanged: (to: NamedRecipient, at: Date): Letter => ({
     subject: 'Your Sluice mail address was changed',
     paragraphs: [
       greeting(to),
-      `The mail address of your user at ${organisation(to)} was changed on ${moment(at)}. Mails go to the new one from now on.`,
+      `The mail address of your user at ${organisation(to)} was changed on ${formatTime(at)}. Mails go to the new one from now on.`,
       'If you did not expect this, tell your administrator at once.',
     ],
     notes: usernameOf(to),
@@ -92,7 +98,23 @@ const remaining: Record<number, string> = {
 }
 
 /** `21 November 2026 at 18:05 UTC`: no reader's time zone is known. */
-function moment(at: Date): string {
+function formatTime(at: Date): string {
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
   return `${day} at ${at.toISOString().slice(11, 16)} UTC`
+}
+
+const words = /^[\p{L}\p{M}\p{N} '’,_()&+-]+$/u
+/** Dots that end an abbreviation are fine; within a word they make what mail programs take for a web address. */
+const innocentDots = /\.(?= |$)/gu
+const address = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
+
+/**
+ * A name that somebody typed, as far as it may stand in a mail that we send: at most 80 characters, on one line, and
+ * nothing that a mail program makes a link of, so that nobody can write to others in our name. A bare mail address will
+ * do. Undefined for the rest: the mail then does without.
+ */
+export function safeDisplayName(name: string): string | undefined {
+  const plain = name.normalize('NFC').trim().replace(/ +/g, ' ')
+  const harmless = words.test(plain.replace(innocentDots, '')) || address.test(plain)
+  return harmless && [...plain].length <= 80 ? plain : undefined
 }

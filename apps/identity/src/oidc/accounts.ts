@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import { isUid } from '../uid.ts'
 import type { ExtraMetadata } from './clients.ts'
 
-interface Row {
+interface AccountRow {
   uid: string
   name: string
   username: string
@@ -17,7 +17,7 @@ interface Row {
   client_name: string
 }
 
-/** What each scope tells an application about its user. */
+/** The user claims that each scope grants to an application. */
 export const claims = {
   openid: ['sub', 'auth_time', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
@@ -27,14 +27,14 @@ export const claims = {
 }
 
 /**
- * The user of that uid, for an application of their own client only. Undefined for whoever may not sign in: inactive, of a
- * disabled client, or of another one.
+ * Returns the user with the given uid, for an application of the user's own client only. Returns undefined if the user is
+ * inactive or belongs to a disabled or another client.
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
     const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<AccountRow>`
       ${prepared('find-account')} select u.id, u.uid, u.name, u.username, u.email, u.updated_at, u.client,
         c.code as client_code, c.name as client_name
       from users u join clients c on c.uid = u.client
@@ -51,20 +51,20 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
   }
 
 /** The codes of the user's groups, at most a thousand, by code. */
-async function groupsOf(db: Kysely<DB>, { id }: Row): Promise<string[]> {
+async function groupsOf(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
     ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = ${id} order by g.code limit 1000`.execute(db)
   return rows.map(({ code }) => code)
 }
 
-const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: Row) => ({
+const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: AccountRow) => ({
   sub: uid,
   name,
   preferred_username: username,
   updated_at: Math.floor(updated_at.getTime() / 1000),
   email,
-  // Nobody proved that it is theirs.
+  // Sluice does not verify e-mail addresses.
   email_verified: false,
   organization: { id: client, code: client_code, name: client_name },
 })

@@ -1,32 +1,30 @@
-import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Adapter, type AdapterPayload, Provider, errors } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { goesOn } from '../sign-in/sessions.ts'
+import { isOpenSession } from '../sign-in/sessions.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
-import { inTurns } from './in-turns.ts'
-import { payloadOf, storedPayload } from './payloads.ts'
-import { noteUsed } from './used.ts'
+import { coalesce } from './coalesce.ts'
 import { secretHash } from '../secret-hash.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
-const grace = 10
+const reuseGraceSeconds = 10
 /** Seconds, for what names no end of its own. */
-const longest = 366 * 24 * 3600
+const maxLifetimeSeconds = 366 * 24 * 3600
 
 /** `m` hangs from no sign-in, or from one that may go on. */
 const live = sql`m.expires_at > now() and (
   m.session_id is null or (
-    ${goesOn} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
+    ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
-/** Where oidc-provider keeps what it makes. One of these for every kind of thing. */
+/** The storage adapter of oidc-provider; the library creates one instance per model. */
 export const oidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
-    const application = inTurns((id) => findApplication(db, id))
-    const one = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
+    const application = coalesce((id) => findApplication(db, id))
+    const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
 
     async function find(
       by: 'id' | 'session',
@@ -34,16 +32,16 @@ export const oidcAdapter =
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? grace : -1}), false) as used
+      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
-      if (row?.used) noteUsed(row.payload.accountId)
+      if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
       return row && { ...payloadOf(model, id, row.payload), ...(row.used && { consumed: true }) }
     }
 
     return {
-      async upsert(id, payload, expiresIn = longest) {
+      async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
         const session = sessionOf(model, payload)
         const { rows } = await sql`
         ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
@@ -64,14 +62,14 @@ export const oidcAdapter =
       /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
-      /** There is no grant by user code. */
+      /** The device flow is disabled. */
       findByUserCode: async () => undefined,
 
-      /** Of any number of parallel uses exactly one finds it unused, because the update is the question. */
+      /** The conditional update lets exactly one of any number of concurrent uses succeed. */
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (
-          update oidc_models set consumed_at = now() where ${one(id)} and consumed_at is null returning session_id
+          update oidc_models set consumed_at = now() where ${modelWithId(id)} and consumed_at is null returning session_id
         ), seen as (
           update sessions set last_used_at = now() where id in (select session_id from used)
         )
@@ -80,10 +78,10 @@ export const oidcAdapter =
       },
 
       async destroy(id) {
-        await sql`delete from oidc_models where ${one(id)}`.execute(db)
+        await sql`delete from oidc_models where ${modelWithId(id)}`.execute(db)
       },
 
-      /** Of every kind at once: oidc-provider asks only the kinds that the application may have now. */
+      /** Deletes all models of the grant; oidc-provider calls this only for models that the application may have now. */
       async revokeByGrantId(grantId) {
         await sql`delete from oidc_models where grant_id = ${grantId}`.execute(db)
       },
@@ -101,4 +99,43 @@ function sessionOf(model: string, { accountId, sessionUid, uid, session }: Adapt
   if (accountId !== undefined && model !== 'Interaction' && !isUid(found ?? ''))
     throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
   return found && isUid(found) ? found : undefined
+}
+
+/** The owners of replayed codes and tokens by request. oidc-provider drops the model before it emits its event. */
+const replayedTokenUsers = new WeakMap<object, string>()
+
+function rememberReplayedTokenUser(user: string | undefined): void {
+  const { ctx } = Provider
+  if (ctx && user !== undefined) replayedTokenUsers.set(ctx, user)
+}
+
+export const replayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
+
+/** Serialises a payload without the id and the browser's session cookie, so that a database reader cannot use them. */
+function storedPayload(model: string, id: string, payload: AdapterPayload): string {
+  const { jti: _jti, ...rest } = payload
+  const stored: Record<string, unknown> = model === 'Interaction' ? withoutIds(rest, id) : rest
+  const text = JSON.stringify(stored)
+  if (text.includes(String.raw`\u0000`) || !text.isWellFormed())
+    throw new errors.InvalidRequest('a parameter holds a NUL character')
+  return text
+}
+
+/** A stored payload as it was. */
+function payloadOf(model: string, id: string, stored: AdapterPayload): AdapterPayload {
+  const payload = { ...stored, ...(id && { jti: id }) }
+  return model === 'Interaction' ? { ...payload, returnTo: `${stored.returnTo}${id}` } : payload
+}
+
+function withoutIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
+  const { cookie: _cookie, ...about } = (session ?? {}) as { cookie?: string }
+  return { ...rest, returnTo: returnTo?.slice(0, -id.length), ...(session && { session: about }) }
+}
+
+/** Returns whether the interaction exists and has not expired. */
+export async function isOpenInteraction(db: Kysely<DB>, interaction: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from oidc_models
+    where model = 'Interaction' and id_hash = ${secretHash(interaction)} and expires_at > now()`.execute(db)
+  return rows.length > 0
 }

@@ -3,11 +3,11 @@ import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 
 /** Something that happens too often to leave a row each time. */
-export interface Happening {
+export interface TalliedEvent {
   operation: string
-  /** What the application calls itself. */
+  /** The client id that the request claims. */
   application: string
-  /** What it did is known to be the application's own doing. */
+  /** Whether the application authenticated. */
   proven: boolean
   /** The user it was about, by uid. */
   user?: string
@@ -16,45 +16,45 @@ export interface Happening {
 }
 
 export interface AuditTally {
-  count(happening: Happening): void
+  count(happening: TalliedEvent): void
   /** Writes what was counted until now. What cannot be written is counted on. */
   flush(): Promise<void>
 }
 
-interface Entry extends Omit<Happening, 'address'> {
+interface TallyEntry extends Omit<TalliedEvent, 'address'> {
   count: number
   from: Date
   until: Date
   addresses: Set<string>
 }
 
-const every = 60_000
-/** Strangers choose what some of these are about, so there is an end to how many are told apart. */
-const most = 1_000
-const mostAddresses = 10
+const flushIntervalMs = 60_000
+/** Bounds memory, because unauthenticated requests choose some of the keys. */
+const maxEntries = 1_000
+const maxAddresses = 10
 
 /**
  * Counts what applications do, and leaves a row in the audit for each application, user and outcome once a minute, with
  * the number of times. A process that dies loses what it counted since the last row.
  */
 export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
-  let entries = new Map<string, Entry>()
+  let entries = new Map<string, TallyEntry>()
   let timer: NodeJS.Timeout | undefined
   let flushing: Promise<void> = Promise.resolve()
 
-  function add(entry: Entry): void {
+  function add(entry: TallyEntry): void {
     const key = JSON.stringify([entry.operation, entry.application, entry.proven, entry.user, entry.outcome])
     const known = entries.get(key)
-    if (!known && entries.size >= most && entry.application !== '') return add({ ...entry, application: '' })
+    if (!known && entries.size >= maxEntries && entry.application !== '') return add({ ...entry, application: '' })
     if (!known) return void entries.set(key, entry)
     known.count += entry.count
     if (entry.from < known.from) known.from = entry.from
     if (entry.until > known.until) known.until = entry.until
-    for (const address of entry.addresses) if (known.addresses.size < mostAddresses) known.addresses.add(address)
+    for (const address of entry.addresses) if (known.addresses.size < maxAddresses) known.addresses.add(address)
   }
 
   const later = () => {
-    timer ??= setTimeout(() => void flush(), every).unref()
+    timer ??= setTimeout(() => void flush(), flushIntervalMs).unref()
   }
 
   async function write(): Promise<void> {
@@ -90,10 +90,10 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   }
 }
 
-/** What a stranger calls an application is kept only if one could be called so. */
+/** Keeps a claimed client id only if it is syntactically valid. */
 const nameOf = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
 
-const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: Entry) => ({
+const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,
   application: application || null,
   proven,

@@ -5,14 +5,19 @@ import { errors, Provider } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import { secretHash } from '../secret-hash.ts'
 import type { DB } from '../database.ts'
-import { prefixOf } from '../sign-in/addresses.ts'
-import { counted, type Limit } from '../sign-in/throttle.ts'
-import { inTurns } from './in-turns.ts'
+import { networkPrefixOf } from '../sign-in/network-prefix.ts'
+import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle.ts'
+import { coalesce } from './coalesce.ts'
 
-/** For an application in one network: programs that were given a wrong secret go on trying, and are set right meanwhile. */
-const perNetwork: Limit = { free: 20, first: 5, longest: 300, forget: 3600 }
+/** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
+const perNetwork: ThrottleLimit = {
+  freeFailures: 20,
+  firstWaitSeconds: 5,
+  maxWaitSeconds: 300,
+  forgetAfterSeconds: 3600,
+}
 
-interface Application {
+interface SecretHolder {
   clientId: string
   /** The hash: the secret itself is nowhere. */
   clientSecret?: string
@@ -22,15 +27,15 @@ interface Application {
  * Is it the application's secret? Wrong ones are counted for the application and the network they come from, so that nobody
  * elsewhere can keep it out; who has guessed too often waits, with the right one too (429, `invalid_client`).
  */
-export function clientSecrets(db: Kysely<DB>) {
+export function clientSecretVerifier(db: Kysely<DB>) {
   // Programs of one application ask all at once: they share the question whether they have to wait.
-  const waitIfRight = inTurns((key) => waitOf(db, key))
-  return async function isSecretOf({ clientId, clientSecret }: Application, given: string): Promise<boolean> {
+  const waitIfRight = coalesce((key) => forgetFailures(db, key))
+  return async function isSecretOf({ clientId, clientSecret }: SecretHolder, given: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
     const right = stored.length === 32 && timingSafeEqual(secretHash(given), stored)
     const ctx = Provider.ctx
-    const key = `application:${clientId}@${prefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
-    const wait = Math.ceil(await (right ? waitIfRight(key) : failed(db, key)))
+    const key = `application:${clientId}@${networkPrefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
+    const wait = Math.ceil(await (right ? waitIfRight(key) : countFailure(db, key)))
     if (wait <= 0) return right
     ctx?.set('Retry-After', String(wait))
     throw new TooManySecrets(wait)
@@ -44,8 +49,8 @@ class TooManySecrets extends errors.OIDCProviderError {
   }
 }
 
-/** Begins anew, unless there is still to be waited. Nearly always there is no row, and nothing is written. */
-async function waitOf(db: Kysely<DB>, key: string): Promise<number> {
+/** Forgets past failures and returns the seconds left to wait. Usually there is no row, and the query writes nothing. */
+async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     ${prepared('right-client-secret')}
     with forgotten as (delete from sign_in_attempts where key = ${key} and blocked_until <= now())
@@ -54,7 +59,7 @@ async function waitOf(db: Kysely<DB>, key: string): Promise<number> {
   return rows[0]?.seconds ?? 0
 }
 
-async function failed(db: Kysely<DB>, key: string): Promise<number> {
-  const { rows } = await sql<{ seconds: number }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
+async function countFailure(db: Kysely<DB>, key: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
   return rows[0]?.seconds ?? 0
 }

@@ -4,8 +4,8 @@ import { roleScopes, userScopes } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 
-/** What oidc-provider needs to know of an application. */
-export interface Application {
+/** The columns that oidc-provider needs of an application. */
+export interface RegisteredApplication {
   sso_client_id: string
   client_name: string
   secret_hash: Buffer | null
@@ -17,7 +17,7 @@ export interface Application {
   organisation?: string
 }
 
-/** Our own properties of an application, beside the ones that OpenID knows. */
+/** The metadata that Sluice adds to those of OpenID Connect. */
 export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
 
 export interface ExtraMetadata {
@@ -27,7 +27,7 @@ export interface ExtraMetadata {
 }
 
 /** An application as oidc-provider knows clients. Of the secret it sees the hash only. */
-export function applicationMetadata(application: Application): AllClientMetadata & ExtraMetadata {
+export function applicationMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
   const { redirect_uris, scopes, grant_types, secret_hash } = application
   const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
   return {
@@ -41,7 +41,7 @@ export function applicationMetadata(application: Application): AllClientMetadata
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',
-    // Without any there is no allow-list, and nobody to ask about: whoever signs users in has openid.
+    // Omit an empty scope, because oidc-provider would treat it as an allow-list.
     ...(userScopes(scopes).length > 0 && { scope: userScopes(scopes).join(' ') }),
     role_scopes: roleScopes(scopes),
     tenant: application.client ?? '',
@@ -49,10 +49,10 @@ export function applicationMetadata(application: Application): AllClientMetadata
   }
 }
 
-/** The application of that id, unless its client is disabled. Asked at every request, so that a change bites at once. */
+/** Returns the application with this id unless its client is disabled. Every request reads it, so changes apply at once. */
 export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
-  const { rows } = await sql<Application>`
+  const { rows } = await sql<RegisteredApplication>`
     ${prepared('find-application')}
     select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
     from sso_client_configs a join clients c on c.uid = a.client

@@ -1,20 +1,19 @@
 import { createHmac } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
-import { interactionPolicy, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Client, type Configuration, type KoaContextWithOIDC, interactionPolicy } from 'oidc-provider'
 import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import { claims, findAccount } from './accounts.ts'
 import { oidcAdapter } from './adapter.ts'
-import { addresses } from './addresses.ts'
-import { extraMetadata, type ExtraMetadata } from './clients.ts'
+import { type ExtraMetadata, extraMetadata } from './clients.ts'
 import { loadExistingGrant } from './consents.ts'
 import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
-import { ourApiAsResource } from './our-api.ts'
+import { sluiceResourceServer } from './resource-server.ts'
 
-export interface ProviderParts {
+export interface ProviderDependencies {
   db: Kysely<DB>
   config: Config
   /** The one that signs first. */
@@ -27,8 +26,8 @@ const minutes = 60
 
 const extra = (client: unknown) => client as ExtraMetadata
 
-/** How oidc-provider is set up: every choice it leaves is made here, so that it warns of nothing. */
-export function providerConfiguration({ db, config, keys }: ProviderParts): Configuration {
+/** Returns the configuration of oidc-provider. It sets every option explicitly, so that the library logs no warnings. */
+export function providerConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
   const { prefix, secure } = publicAddress(IDENTITY_PUBLIC_URL)
   const longest = SESSION_DAYS * day
@@ -57,7 +56,7 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
     // Which pages of other sites may read answers is for CORS_ORIGINS to say.
     clientBasedCORS: () => false,
     clockTolerance: 5,
-    routes: { ...addresses, jwks: '/.well-known/jwks.json' },
+    routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },
     interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: policy() },
     cookies: {
       keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
@@ -75,7 +74,7 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       AuthorizationCode: minutes,
       IdToken: 60 * minutes,
       Interaction: 60 * minutes,
-      // Of nobody yet, it is kept for a sign-in under way only.
+      // An anonymous session lasts only as long as a pending sign-in.
       Session: (_ctx, session) => (session.accountId ? longest : 60 * minutes),
       Grant: longest,
       /** From the sign-in, however often it is refreshed. */
@@ -100,14 +99,14 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       userinfo: { enabled: true },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
-      resourceIndicators: ourApiAsResource(ACCESS_TOKEN_SECONDS),
+      resourceIndicators: sluiceResourceServer(ACCESS_TOKEN_SECONDS),
     },
   }
 }
 
 /**
- * An application that proves itself with a secret may ask about tokens of its own organisation: those of the others are none to it.
- * One without a secret could be anybody.
+ * An application that authenticates with a secret may introspect tokens of its own organisation only. A public client may
+ * not introspect tokens, because its identity is not proven.
  */
 async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string }): Promise<boolean> {
   if (client.clientAuthMethod === 'none') return false
@@ -116,7 +115,7 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
   return issuedTo !== undefined && extra(issuedTo).tenant === extra(client).tenant
 }
 
-/** The library's own questions, and one more: a session of somebody who may not use this application is none for it. */
+/** The default policy plus one check: a session of a user who may not use this application requires a new login. */
 function policy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
   prompts
@@ -131,3 +130,26 @@ function policy(): interactionPolicy.DefaultPolicy {
     )
   return prompts
 }
+
+/** The paths of the OpenID Provider, relative to the public address. */
+export const oidcPaths = {
+  authorization: '/oidc/auth',
+  token: '/oidc/token',
+  userinfo: '/oidc/me',
+  revocation: '/oidc/token/revocation',
+  introspection: '/oidc/token/introspection',
+  end_session: '/oidc/session/end',
+} as const
+
+/**
+ * All of them, spelled as they are. oidc-provider also answers in other cases and with a slash at the end, where what stands
+ * before it by the address, limits above all, would not be asked.
+ */
+export const allOidcPaths = [
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  ...Object.values(oidcPaths),
+  `${oidcPaths.authorization}/:uid`,
+  `${oidcPaths.end_session}/confirm`,
+  `${oidcPaths.end_session}/success`,
+]

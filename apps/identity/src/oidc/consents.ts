@@ -2,15 +2,18 @@ import { sql, type Kysely } from 'kysely'
 import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
 import { roleScopes, userScopes } from '@sluice/contracts'
 import type { DB } from '../database.ts'
-import { ourApi } from './our-api.ts'
+import { sluiceApi } from './resource-server.ts'
 
-interface Parties {
+interface ConsentParties {
   user: string
   application: string
 }
 
-/** To what a user said yes for an application. Undefined: they were never asked. */
-export async function consentedScopes(db: Kysely<DB>, { user, application }: Parties): Promise<string[] | undefined> {
+/** Returns the scopes that a user granted to an application; undefined if the user never decided. */
+export async function consentedScopes(
+  db: Kysely<DB>,
+  { user, application }: ConsentParties,
+): Promise<string[] | undefined> {
   const { rows } = await sql<{ scopes: string[] }>`
     select k.scopes from application_consents k
     join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
@@ -19,9 +22,9 @@ export async function consentedScopes(db: Kysely<DB>, { user, application }: Par
 }
 
 /** Adds to what a user said yes to. */
-export async function consent(
+export async function addConsent(
   trx: Kysely<DB>,
-  { user, application }: Parties,
+  { user, application }: ConsentParties,
   scopes: readonly string[],
 ): Promise<void> {
   await sql`
@@ -48,13 +51,17 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     const grant = found ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
     const before = JSON.stringify([grant.openid, grant.resources])
     grant.addOIDCScope(userScopes(scopes))
-    if (roleScopes(scopes).length > 0) grant.addResourceScope(ourApi, roleScopes(scopes))
+    if (roleScopes(scopes).length > 0) grant.addResourceScope(sluiceApi, roleScopes(scopes))
     if (!found || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
     return grant
   }
 
 /** Takes a user's yes back, with all that came of it. What they had said yes to; undefined: nothing. */
-export async function forgetConsent(trx: Kysely<DB>, user: string, application: string): Promise<string[] | undefined> {
+export async function withdrawConsent(
+  trx: Kysely<DB>,
+  user: string,
+  application: string,
+): Promise<string[] | undefined> {
   const { rows } = await sql<{ scopes: string[]; user_id: number; config: number }>`
     delete from application_consents k using users u, sso_client_configs a
     where u.id = k.user_id and a.id = k.sso_client_config_id and u.uid = ${user} and a.uid = ${application}

@@ -3,24 +3,24 @@ import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { recordAudit } from '@sluice/database'
 import type { Logger } from '@sluice/process'
 import type { AuditTally } from './audit-tally.ts'
-import type { ProviderParts } from './configuration.ts'
+import type { ProviderDependencies } from './configuration.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { unsupported } from './introspect-jwt.ts'
-import { userOfUsed } from './used.ts'
+import { replayedTokenUser } from './adapter.ts'
 
-interface Parts extends Pick<ProviderParts, 'db'> {
+interface EventSinks extends Pick<ProviderDependencies, 'db'> {
   logger: Logger
   tally: AuditTally
 }
 
-type Failure = errors.OIDCProviderError
+type ProviderFailure = errors.OIDCProviderError
 
 /**
  * Logs what fails on our side, and leaves in the audit what applications are given, are refused and give back: a row each
  * where a user signed in or something was withdrawn, and a count by the minute of what programs do all the time. Plain
  * refreshes are neither: their sign-in is there already.
  */
-export function recordEvents(provider: Provider, { db, logger, tally }: Parts): void {
+export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
   const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
     const { client } = ctx.oidc
     if (!client) return
@@ -34,7 +34,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: Parts): 
       details,
     }).catch((error: unknown) => logger.error({ err: error, operation }, 'this could not be noted in the audit'))
   }
-  const refused = (ctx: KoaContextWithOIDC, { error }: Failure) => {
+  const refused = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({
       operation,
@@ -62,7 +62,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: Parts): 
   })
   provider.on('authorization.success', (ctx) => {
     const { client, entities, session } = ctx.oidc
-    // Whoever was asked anything has left a row by answering.
+    // A sign-in with an interaction already has an audit row.
     if (entities.Interaction || !client || session?.accountId === undefined) return
     const who = { application: client.clientId, proven: true, user: session.accountId, address: addressOf(ctx) }
     tally.count({ operation: 'oidc.silentSignIn', ...who })
@@ -78,13 +78,13 @@ export function recordEvents(provider: Provider, { db, logger, tally }: Parts): 
     const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode
     if (route === 'revocation') note(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
     if (route === 'token')
-      note(ctx, 'oidc.reuse', token?.accountId ?? userOfUsed(ctx), { grantType: params['grant_type'] })
+      note(ctx, 'oidc.reuse', token?.accountId ?? replayedTokenUser(ctx), { grantType: params['grant_type'] })
   })
 }
 
 const addressOf = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
 
-/** What an application that was not let in calls itself. */
+/** Returns the client id that an unauthenticated application claims. */
 function claimedName({ oidc, headers }: KoaContextWithOIDC): string {
   const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
   const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')

@@ -12,14 +12,13 @@ import { brokenPages, problemPages } from '../pages/problem-pages.ts'
 import { sendPage } from '../pages/send-page.ts'
 import { publicAddress } from '../public-address.ts'
 import type { ExtraMetadata } from './clients.ts'
-import { askConsent, takeConsent } from './interactions/consent.ts'
-import { takeFederated } from './interactions/federated.ts'
-import { askCode, takeCode } from './interactions/second-factor.ts'
-import { askPassword, takePassword } from './interactions/password.ts'
-import type { Step } from './interactions/step.ts'
+import { showConsentPage, submitConsent } from './interactions/consent.ts'
+import { resumeFederatedLogin, showPasswordPage, submitPassword } from './interactions/first-factor.ts'
+import { showCodePage, submitCode } from './interactions/second-factor.ts'
+import type { InteractionStep } from './interactions/step.ts'
 import { refusalIn } from './refusals.ts'
 
-interface Parts {
+interface InteractionDependencies {
   db: Kysely<DB>
   config: Config
   logger: Logger
@@ -27,15 +26,15 @@ interface Parts {
   provider(): Promise<Provider>
 }
 
-type Take = (step: Step) => Promise<void>
+type InteractionHandler = (step: InteractionStep) => Promise<void>
 
 /** The pages on which people sign in to an application and say what it may do. See docs/decisions/0016. */
-export function interactionRoutes({ db, config, logger, publish, provider }: Parts): Router {
+export function interactionRoutes({ db, config, logger, publish, provider }: InteractionDependencies): Router {
   const csrf = csrfGuard(config)
   const shared = { db, config, csrf, audited: audited(db, config) }
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
 
-  const step = async (request: Request, response: Response): Promise<Step> => {
+  const step = async (request: Request, response: Response): Promise<InteractionStep> => {
     const current = await provider()
     const interaction = await current.interactionDetails(request, response)
     const { uid } = request.params
@@ -57,16 +56,17 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Par
       response,
     }
   }
-  const ask: Take = (at) => (at.interaction.prompt.name === 'consent' ? askConsent(at) : askPassword(at))
+  const ask: InteractionHandler = (at) =>
+    at.interaction.prompt.name === 'consent' ? showConsentPage(at) : showPasswordPage(at)
   const answering =
-    (take: Take): RequestHandler =>
+    (take: InteractionHandler): RequestHandler =>
     async (request, response) => {
       response.locals.operation = 'oidc.interaction'
       await take(await step(request, response))
     }
   const form = urlencoded({ extended: false, limit: 16_384, parameterLimit: 20, inflate: false })
   const own: RequestHandler = (request, _response, next) => {
-    csrf.demand(request)
+    csrf.assertValid(request)
     next()
   }
 
@@ -76,17 +76,17 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Par
     next()
   })
   routes.get('/interaction/:uid', publish, answering(ask))
-  routes.get('/interaction/:uid/code', publish, answering(askCode))
-  routes.get('/interaction/:uid/federated', publish, answering(takeFederated))
-  routes.post('/interaction/:uid/login', publish, form, own, answering(takePassword))
-  routes.post('/interaction/:uid/code', publish, form, own, answering(takeCode))
-  routes.post('/interaction/:uid/consent', publish, form, own, answering(takeConsent))
-  routes.use('/interaction', gone, problemPages, brokenPages(logger))
+  routes.get('/interaction/:uid/code', publish, answering(showCodePage))
+  routes.get('/interaction/:uid/federated', publish, answering(resumeFederatedLogin))
+  routes.post('/interaction/:uid/login', publish, form, own, answering(submitPassword))
+  routes.post('/interaction/:uid/code', publish, form, own, answering(submitCode))
+  routes.post('/interaction/:uid/consent', publish, form, own, answering(submitConsent))
+  routes.use('/interaction', answerEndedInteraction, problemPages, brokenPages(logger))
   return routes
 }
 
 /** Back buttons, second tabs and long lunches end here. */
-const gone: ErrorRequestHandler = (error: unknown, request, response, next) => {
+const answerEndedInteraction: ErrorRequestHandler = (error: unknown, request, response, next) => {
   if (!(error instanceof errors.OIDCProviderError)) return next(error)
   const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
   const language = languageOf(request)

@@ -5,13 +5,13 @@ import { callerOf, tokenVerifier, type Presented } from '@sluice/http'
 import { firstParty } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
-import { standingOf } from '../sign-in/standing.ts'
+import { findPrincipal } from '../sign-in/principal.ts'
 import type { ExtraMetadata } from './clients.ts'
 
 /** The error of oidc-provider for every JWT. */
 export const unsupported = 'unsupported_token_type'
 
-interface Parts {
+interface IntrospectionDependencies {
   db: Kysely<DB>
   issuer: string
   keys: SigningKeys
@@ -22,12 +22,12 @@ interface Parts {
  * at them. Active is one whose signature and times are right, whose sign-in still stands, and that acts for the organisation of the
  * application that asks.
  */
-export function introspectJwt({ db, issuer, keys }: Parts) {
+export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
   const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.whole })
 
   return async function answer(ctx: Context, next: Next): Promise<void> {
     await next()
-    const { oidc, body } = ctx as Context & { oidc?: Asked; body?: { error?: string } }
+    const { oidc, body } = ctx as Context & { oidc?: IntrospectionRequest; body?: { error?: string } }
     // It says so only to an application that has proven itself.
     if (oidc?.route !== 'introspection' || body?.error !== unsupported || !oidc.client) return
     const { client } = oidc
@@ -39,7 +39,7 @@ export function introspectJwt({ db, issuer, keys }: Parts) {
 
   async function activeClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
     const presented = await presentedBy(token)
-    const standing = presented && (await standingOf(db, presented.credential))
+    const standing = presented && (await findPrincipal(db, presented.credential))
     const caller = presented && callerOf(standing, presented)
     if (!caller || !standing || standing.client.id !== tenant) return undefined
     const { iss, aud, sub, exp, iat, jti, client_id, scope } = decodeJwt(token)
@@ -69,13 +69,13 @@ export function introspectJwt({ db, issuer, keys }: Parts) {
       if (client_id === firstParty) return { credential, issued }
       return { credential: { ...credential, application: client_id }, issued, scope: scope ?? '' }
     } catch {
-      // Expired, forged or of somebody else: inactive, as RFC 7662 has it.
+      // RFC 7662: an expired, forged or foreign token is inactive.
       return undefined
     }
   }
 }
 
-interface Asked {
+interface IntrospectionRequest {
   route?: string
   params?: Record<string, unknown>
   client?: { clientAuthMethod?: string }

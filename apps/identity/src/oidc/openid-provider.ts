@@ -1,4 +1,4 @@
-import { Router, type Request, type RequestHandler, type Response } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
 import type Provider from 'oidc-provider'
@@ -8,23 +8,23 @@ import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
-import { addresses, answered } from './addresses.ts'
-import { auditTally, type AuditTally } from './audit-tally.ts'
-import { begunSignIns } from './begun.ts'
+import { oidcPaths, allOidcPaths } from './configuration.ts'
+import { type AuditTally, auditTally } from './audit-tally.ts'
+import { limitPendingLogins, limitFormBody, limitParameterLength } from './request-limits.ts'
 import { interactionRoutes } from './interactions.ts'
-import { limitFormBody } from './limit-form-body.ts'
 import { makeProvider, refusalOf } from './provider.ts'
-import { asPublished } from './request.ts'
-import { shortParameters } from './short-parameters.ts'
+import { problems } from '@sluice/http'
+import { formDeadline } from '../pages/forms.ts'
+import { pagePolicy } from '../pages/send-page.ts'
 
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
   routes: Router
-  /** What the provider would refuse of an application, as `applicationMetadata` makes it. Undefined: nothing. */
+  /** Returns why oidc-provider rejects the metadata of `applicationMetadata`; undefined if it accepts them. */
   refusalOf(metadata: object): Promise<string | undefined>
 }
 
-interface Parts {
+interface OpenIdProviderOptions {
   db: Kysely<DB>
   config: Config
   keys: SigningKeys
@@ -33,8 +33,14 @@ interface Parts {
   tally?: AuditTally | undefined
 }
 
-/** The OpenID Provider. Keys that change are taken up by a new instance behind the same routes; requests under way finish with the old one. */
-export function openIdProvider({ db, config, keys, logger, tally = auditTally(db, logger) }: Parts): OpenIdProvider {
+/** The OpenID Provider. After a key change, new requests use a new instance; running requests finish with the old one. */
+export function openIdProvider({
+  db,
+  config,
+  keys,
+  logger,
+  tally = auditTally(db, logger),
+}: OpenIdProviderOptions): OpenIdProvider {
   let made: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
 
   const current = async () => {
@@ -46,12 +52,12 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
     return made!
   }
 
-  const publish = asPublished(config.IDENTITY_PUBLIC_URL)
+  const publish = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
-  routes.use(addresses.authorization, knowing(prefix), begunSignIns(), problemPages)
-  routes.get([addresses.authorization, addresses.end_session], shortParameters(prefix))
-  routes.all(answered, limitFormBody, publish, async (request: Request, response: Response) => {
+  routes.use(oidcPaths.authorization, setPagePrefix(prefix), limitPendingLogins(), problemPages)
+  routes.get([oidcPaths.authorization, oidcPaths.end_session], limitParameterLength(prefix))
+  routes.all(allOidcPaths, limitFormBody, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)
   })
@@ -60,9 +66,27 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
 }
 
 /** Tells the pages of problems where they are. */
-const knowing =
+const setPagePrefix =
   (prefix: string): RequestHandler =>
   (_request, response, next) => {
     response.locals.prefix = prefix
     next()
   }
+
+/**
+ * Makes a request look as it does at our public address. oidc-provider writes addresses into its answers from Host and
+ * X-Forwarded headers; whatever a peer says there, or by which name another service calls us, it must be the one.
+ */
+function rewriteToPublicAddress(publicUrl: string): RequestHandler {
+  const { host, protocol } = new URL(publicUrl)
+  const inTime = formDeadline()
+  return (request, response, next) => {
+    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address holds a NUL character.')
+    delete request.headers['x-forwarded-host']
+    request.headers.host = host
+    request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    // To `script-src`, oidc-provider adds the hash of the one script that it has where a form is to send itself.
+    response.set('Content-Security-Policy', `${pagePolicy()}; script-src 'self'`)
+    inTime(request, response, next)
+  }
+}

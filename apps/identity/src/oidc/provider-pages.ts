@@ -3,20 +3,20 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { html } from '../pages/html.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
-import { signedOutPage, signOutPage } from '../pages/sign-out-pages.ts'
+import { signOutPage, signedOutPage } from '../pages/sign-out-pages.ts'
 import { publicAddress } from '../public-address.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { refusalIn } from './refusals.ts'
-import { showPage } from './show-page.ts'
+import { pageHeaders } from '../pages/send-page.ts'
 
-/** For whom a page is, and in whose name: that of the application's client, once it is known. */
+/** Returns the language and, if the application is known, the organisation of a page. */
 function factsOf({ req, oidc }: KoaContextWithOIDC) {
   const name = (oidc.client as unknown as ExtraMetadata | undefined)?.organisation
   const { prefix } = publicAddress(oidc.provider.issuer)
   return { prefix, language: languageOf(req as Request), ...(name && { organisation: { name } }) }
 }
 
-/** A request that cannot be answered, or whose answer nobody may be sent. */
+/** Shows the error page for a request that cannot be redirected back to the application. */
 export async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
   const facts = factsOf(ctx)
   const texts = textsIn(facts.language)
@@ -49,7 +49,7 @@ export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   showPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
 }
 
-/** Where an application has somebody sent, with what it wants to hear again. */
+/** Returns the application's redirect URI with the `state` that the application sent. */
 export function withState(uri: string, state: unknown): string {
   const url = new URL(uri)
   if (typeof state === 'string') url.searchParams.set('state', state)
@@ -61,4 +61,14 @@ export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<
   const [uri] = client?.redirectUris ?? []
   const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
   showPage(ctx, signedOutPage({ ...factsOf(ctx), ...(application && { application }) }))
+}
+
+/**
+ * Sends a Sluice page in a response of oidc-provider: as `sendPage` does, but through its context, because cookies follow.
+ * `formAction`: the origins that a form's answer may lead on to.
+ */
+function showPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
+  ctx.set(pageHeaders(formAction))
+  ctx.type = 'html'
+  ctx.body = page
 }

@@ -4,29 +4,26 @@ import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
-import { clientSecrets } from './client-secrets.ts'
-import { providerConfiguration, type ProviderParts } from './configuration.ts'
-import { answerByQuery } from './answers-by-query.ts'
+import { clientSecretVerifier } from './client-secrets.ts'
+import { providerConfiguration, type ProviderDependencies } from './configuration.ts'
+import { allowOnlyQueryResponseMode, answerTemporarilyUnavailable, answerUnknownPaths } from './provider-middleware.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
-import { nothingToEnd } from './nothing-to-end.ts'
-import { signOut } from './sign-out.ts'
-import { answerUnavailable } from './unavailable.ts'
-import { unknownAddresses } from './unknown-addresses.ts'
+import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
 /** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
 export function makeProvider(
-  parts: ProviderParts & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
+  parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
   // The request it is given names our public address by then.
   provider.proxy = true
-  provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
-  provider.use(nothingToEnd)
+  provider.use(answerUnknownPaths(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(skipLogoutPrompt)
   provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
-  answerByQuery(provider)
-  answerUnavailable(provider)
+  allowOnlyQueryResponseMode(provider)
+  answerTemporarilyUnavailable(provider)
   tieSessions(provider, parts.db)
   tieClients(provider, parts.db)
   recordEvents(provider, parts)
@@ -39,8 +36,8 @@ interface SessionLike {
 }
 
 /**
- * A browser's session here is named by the sign-in that it hangs from, and ends it. Of somebody who is not signed in, and
- * comes to sign out, none is made: anybody could fill the database with them.
+ * Gives each provider session the uid of the sign-in session that it belongs to, and ends that session with it. A logout
+ * request without a sign-in creates no session, so that unauthenticated requests cannot fill the database.
  */
 function tieSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
@@ -58,15 +55,15 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
     loginAccount.call(this as never, details)
   }
   prototype.destroy = async function end(this: SessionLike) {
-    if (this.accountId) await signOut(db, this.uid, Provider.ctx)
+    if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)
     await destroy.call(this as never)
   }
 }
 
-/** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
+/** Compares client secrets by hash, and allows every page of the application's origins after a logout. */
 function tieClients(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
-  const isSecretOf = clientSecrets(db)
+  const isSecretOf = clientSecretVerifier(db)
   Object.assign(prototype, {
     compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
       return isSecretOf(this, given)
@@ -84,7 +81,7 @@ function isPageOf(uri: string, registered: readonly string[]): boolean {
   return plain && registered.some((known) => new URL(known).origin === origin)
 }
 
-/** What oidc-provider would refuse of an application. Undefined: nothing. */
+/** Returns why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
 export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
   try {
     await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(

@@ -1,6 +1,6 @@
-import type { Texts } from '../pages/texts/en.ts'
+import type { PageTexts } from '../pages/texts/en.ts'
 
-/** What pages say of requests that applications made wrong, by OAuth's error code. */
+/** Maps OAuth error codes of invalid application requests to page texts. */
 const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'broken' | 'ended'>([
   ['invalid_client', 'unknown'],
   ['invalid_redirect_uri', 'wrongAddress'],
@@ -13,6 +13,6 @@ const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'bro
   ['session_not_found', 'ended'],
 ])
 
-/** The sentences for one of OAuth's error codes; `session_not_found` is ours. */
-export const refusalIn = ({ application }: Texts, code: string): { title: string; text: string } =>
+/** Returns the page texts for an OAuth error code. Sluice adds the code `session_not_found`. */
+export const refusalIn = ({ application }: PageTexts, code: string): { title: string; text: string } =>
   application[kinds.get(code) ?? 'other']

@@ -1,12 +1,18 @@
 import type { Request } from 'express'
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { recordAudit, transaction } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { endSession } from '../sign-in/sessions.ts'
+import type { Context, Next } from 'koa'
+import { withState } from './provider-pages.ts'
 
 /** Ends the sign-in that a browser's session hangs from, for every application that had something of it. */
-export function signOut(db: Kysely<DB>, session: string, ctx: KoaContextWithOIDC | undefined): Promise<void> {
+export function endSignedInSession(
+  db: Kysely<DB>,
+  session: string,
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<void> {
   return transaction(db, async (trx) => {
     const { rows } = await sql<{ user: string; client: string }>`
       select u.uid as user, s.client from sessions s join users u on u.id = s.user_id
@@ -24,4 +30,18 @@ export function signOut(db: Kysely<DB>, session: string, ctx: KoaContextWithOIDC
       details: { application: ctx?.oidc.client?.clientId ?? null },
     })
   })
+}
+
+/**
+ * A browser without a session needs no confirmation: it is redirected at once, where oidc-provider would send a form that submits
+ * itself by a script. Where an application may have them sent was looked at by then.
+ */
+export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> {
+  await next()
+  const { oidc } = ctx as unknown as Partial<KoaContextWithOIDC>
+  if (oidc?.route !== 'end_session' || ctx.status !== 200 || !oidc.session || oidc.session.accountId) return
+  const { post_logout_redirect_uri: back, state } = oidc.params ?? {}
+  ctx.remove('content-security-policy')
+  ctx.redirect(typeof back === 'string' ? withState(back, state) : oidc.urlFor('end_session_success'))
+  ctx.status = 303
 }

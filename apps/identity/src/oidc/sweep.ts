@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 const batch = 500
 const minutes = 60_000
 
-/** Removes what has expired, in small steps that nobody has to wait for; several processes may do it at once. */
+/** Removes expired models in small batches that block no other query. Several processes may run it concurrently. */
 export async function sweepOidcModels(db: Kysely<DB>): Promise<void> {
   for (let removed = batch; removed === batch; ) {
     const { rows } = await sql`

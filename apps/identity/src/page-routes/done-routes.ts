@@ -2,19 +2,19 @@ import { Router } from 'express'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 import { sendPage } from '../pages/send-page.ts'
-import type { Texts } from '../pages/texts/en.ts'
+import type { PageTexts } from '../pages/texts/en.ts'
 
-interface Done {
+interface DonePage {
   title: string
   text: string
   /** Is signing in what comes next? */
   signsIn?: boolean
 }
 
-/** What one is told afterwards, at addresses that hold nothing and can be loaded again. */
-const pages: Record<string, (texts: Texts) => Done> = {
+/** The final pages of each flow. Their addresses contain no data and can be reloaded. */
+const donePages: Record<string, (texts: PageTexts) => DonePage> = {
   '/account/invitation-accepted': ({ newPassword: words }) => ({
     title: words.invitationDoneTitle,
     text: words.invitationDone,
@@ -29,9 +29,9 @@ const pages: Record<string, (texts: Texts) => Done> = {
   '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
 }
 
-export function doneRoutes({ prefix, home }: Pages): Router {
+export function doneRoutes({ prefix, home }: PageRouteContext): Router {
   const routes = Router()
-  for (const [path, wordsOf] of Object.entries(pages)) {
+  for (const [path, wordsOf] of Object.entries(donePages)) {
     routes.get(path, (request, response) => {
       const language = languageOf(request)
       const organisation = rememberedOrganisation(request)
@@ -45,5 +45,5 @@ export function doneRoutes({ prefix, home }: Pages): Router {
 }
 
 /** Invitations and new passwords end here, and people sign in elsewhere. */
-const nextStep = (home: string, { next }: Texts) =>
+const nextStep = (home: string, { next }: PageTexts) =>
   home ? { link: { href: home, label: next.signIn(new URL(home).host) } } : { note: next.ask }

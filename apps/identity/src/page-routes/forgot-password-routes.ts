@@ -1,18 +1,18 @@
 import { Router, type Request, type Response } from 'express'
-import { forgotPassword } from '../api/auth/forgot-password.ts'
+import { forgotPassword } from '../api/auth/link-operations.ts'
 import { forgotPasswordPage } from '../pages/forgot-password-page.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 import { sendPage } from '../pages/send-page.ts'
 
 const action = '/account/forgot-password'
 /** The longest mail address, as the operation's contract has it. */
 const longest = 254
 
-/** GET shows the form, POST takes note. Whether there is such a user, nobody is told. */
-export function forgotPasswordRoutes({ csrf, audited, prefix }: Pages): Router {
+/** GET shows the form, POST queues the request. The response does not reveal whether the user exists. */
+export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: { username: string }) => {
     const language = languageOf(request)
     const organisation = rememberedOrganisation(request)
@@ -30,7 +30,7 @@ export function forgotPasswordRoutes({ csrf, audited, prefix }: Pages): Router {
   const routes = Router()
   routes.get(action, (request, response) => show(request, response))
   routes.post(action, readForm, async (request, response) => {
-    csrf.demand(request)
+    csrf.assertValid(request)
     const username = fieldOf(request, 'username').trim()
     const words = textsIn(languageOf(request)).forgotPassword
     if (username === '') return show(request, response, { username: words.missing })

@@ -1,40 +1,43 @@
-import { Router, type Request, type Response } from 'express'
-import type { LinkContext } from '../api/auth/link-context.ts'
+import { type Request, type Response, Router } from 'express'
+import { type LinkContext, resetPassword, acceptInvitation } from '../api/auth/link-operations.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf, textsIn } from '../pages/language.ts'
-import { linkOf, refusedField, sendLinkEnded } from '../pages/links.ts'
-import type { NewPasswordFacts } from '../pages/new-password-page.ts'
-import { wrongWith, type WrongPassword } from '../pages/new-password.ts'
-import { rememberOrganisation } from '../pages/organisation-cookie.ts'
+import { type NewPasswordFacts, type WrongPassword, newPasswordPage, wrongWith } from '../pages/new-password-page.ts'
+import { rememberOrganisation, rememberedOrganisation } from '../pages/organisation-cookie.ts'
 import { sendPage } from '../pages/send-page.ts'
-import type { FoundLink, LinkPurpose } from '../sign-in/links.ts'
+import { type FoundLink, type LinkPurpose, findLink } from '../sign-in/one-time-links.ts'
 import { weaknessOf } from '../sign-in/password.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
+import { Problem } from '@sluice/http'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { messagePage } from '../pages/message-page.ts'
+import { joinPage } from '../pages/join-page.ts'
 
-type User = FoundLink['user']
+type LinkUser = FoundLink['user']
 
-/** What a link from a mail is for, and what its pages are like. */
+/** The use of a one-time link and its pages. */
 export interface LinkUse {
   purpose: LinkPurpose
-  /** Where its form is, and is sent to. */
+  /** The path of the form. */
   action: string
-  /** What the audit calls its use. */
+  /** The operation in the audit log. */
   operation: string
   /** Whether its user chooses a password; where sign-in is elsewhere, a click is enough. */
-  asksPassword(user: User): boolean
-  page(facts: Omit<NewPasswordFacts, 'purpose'>, user: User): string
+  asksPassword(user: LinkUser): boolean
+  page(facts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
   /** Throws 422 at `/token` for a link that does not work, and at `/password` for a password that will not do. */
   use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
-  /** Where the browser goes then. */
-  done(user: User): string
+  /** The path of the final page. */
+  done(user: LinkUser): string
 }
 
 /** GET shows what a link is for, which does not use it up; POST uses it. */
 export function linkRoutes(
   { purpose, action, operation, asksPassword, page, use, done }: LinkUse,
-  { db, csrf, secure, prefix, audited }: Pages,
+  { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
-  const show = (request: Request, response: Response, { user, token }: Shown, wrong?: WrongPassword) => {
+  const show = (request: Request, response: Response, { user, token }: ShownLink, wrong?: WrongPassword) => {
     const facts = {
       prefix,
       action: prefix + action,
@@ -56,7 +59,7 @@ export function linkRoutes(
     show(request, response, { ...link, token })
   })
   routes.post(action, readForm, async (request, response) => {
-    csrf.demand(request)
+    csrf.assertValid(request)
     const token = fieldOf(request, 'token')
     const link = await linkOf(db, token, purpose)
     if (!link) return sendLinkEnded(request, response, purpose, prefix)
@@ -84,4 +87,67 @@ export function linkRoutes(
   return routes
 }
 
-type Shown = FoundLink & { token: string }
+type ShownLink = FoundLink & { token: string }
+
+/** Finds the link of a request without using it, because mail programs open links before users do. */
+async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
+  if (typeof token !== 'string' || !/^[\w-]{20,200}$/.test(token)) return undefined
+  return findLink(db, token, purpose)
+}
+
+/** Sends the same page for used, expired and unknown links. */
+function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
+  const language = languageOf(request)
+  const words = textsIn(language).link
+  const facts = {
+    prefix,
+    language,
+    organisation: rememberedOrganisation(request),
+    title: words.title,
+    status: 'problem',
+  } as const
+  const page =
+    purpose === 'INVITATION'
+      ? messagePage({ ...facts, text: words.invitation })
+      : messagePage({
+          ...facts,
+          text: words.reset,
+          link: { href: `${prefix}/account/forgot-password`, label: words.again },
+        })
+  sendPage(response, 404, page)
+}
+
+/** Which field a rule refused, if it is that. */
+function refusedField(error: unknown): string | undefined {
+  return error instanceof Problem && error.status === 422 ? error.errors?.[0]?.pointer.slice(1) : undefined
+}
+
+/** GET shows the form of a password-reset link, POST changes the password. */
+export const passwordRoutes = (pages: PageRouteContext): Router =>
+  linkRoutes(
+    {
+      purpose: 'PASSWORD_RESET',
+      action: '/account/password',
+      operation: 'auth.resetPassword',
+      asksPassword: () => true,
+      page: (facts) => newPasswordPage({ ...facts, purpose: 'reset' }),
+      use: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
+      done: () => '/account/password-changed',
+    },
+    pages,
+  )
+
+/** GET shows an invitation, POST accepts it: with a password, or with nothing but a click where sign-in is elsewhere. */
+export const invitationRoutes = (pages: PageRouteContext): Router =>
+  linkRoutes(
+    {
+      purpose: 'INVITATION',
+      action: '/account/invitation',
+      operation: 'auth.acceptInvitation',
+      asksPassword: ({ ssoAuth }) => !ssoAuth,
+      page: (facts, { ssoAuth }) => (ssoAuth ? joinPage(facts) : newPasswordPage({ ...facts, purpose: 'invitation' })),
+      use: acceptInvitation,
+      done: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
+    },
+    pages,
+  )

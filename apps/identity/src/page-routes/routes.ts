@@ -4,30 +4,21 @@ import { problems } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { publicAddress, type PublicAddress } from '../public-address.ts'
-import { audited, type Audited } from '../pages/audited.ts'
-import { csrfGuard, type Csrf } from '../csrf.ts'
+import { publicAddress } from '../public-address.ts'
+import { audited } from '../pages/audited.ts'
+import { csrfGuard } from '../csrf.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 import { doneRoutes } from './done-routes.ts'
-import { formDeadline } from '../pages/form-deadline.ts'
+import { formDeadline } from '../pages/forms.ts'
 import { forgotPasswordRoutes } from './forgot-password-routes.ts'
-import { invitationRoutes } from './invitation-routes.ts'
-import { passwordRoutes } from './password-routes.ts'
+import { invitationRoutes, passwordRoutes } from './link-routes.ts'
 import { brokenPages, problemPages } from '../pages/problem-pages.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { stylesheetRoutes } from '../pages/stylesheet.ts'
 
-/** What the routes of the pages have in common. */
-export interface Pages extends PublicAddress {
-  db: Kysely<DB>
-  csrf: Csrf
-  audited: Audited
-  /** Where people sign in to work. Empty: nobody said. */
-  home: string
-}
-
 /** `/account/…`: the pages that people come to by a link from a mail. */
 export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
-  const pages: Pages = {
+  const pages: PageRouteContext = {
     db,
     csrf: csrfGuard(config),
     ...publicAddress(config.IDENTITY_PUBLIC_URL),

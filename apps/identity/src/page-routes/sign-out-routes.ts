@@ -5,10 +5,10 @@ import { languageOf } from '../pages/language.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
 import { sendPage } from '../pages/send-page.ts'
 import { signedOutPage } from '../pages/sign-out-pages.ts'
-import type { Pages } from './routes.ts'
+import type { PageRouteContext } from './page-route-context.ts'
 
 /** Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs no CSRF token. */
-export function signOutRoutes({ db, audited, prefix }: Pages): Router {
+export function signOutRoutes({ db, audited, prefix }: PageRouteContext): Router {
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {
     const refreshToken = fieldOf(request, 'refreshToken')

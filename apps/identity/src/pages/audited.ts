@@ -5,7 +5,7 @@ import { auditedWrites, type Write } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
-/** What a use case is given when a page asks: the same as from the operation of that name. */
+/** The context of a use case that a page runs, as from the operation of the same name. */
 export interface PageContext {
   db: Kysely<DB>
   write: Write<DB>
@@ -18,15 +18,15 @@ export interface PageContext {
   }
 }
 
-export type Audited = <T>(
+export type AuditedPageWrite = <T>(
   operation: string,
   request: Request,
   response: Response,
   work: (context: PageContext) => Promise<T>,
 ) => Promise<T>
 
-/** Runs the writing use case of an operation, such as `auth.resetPassword`, for somebody who is not signed in. */
-export function audited(db: Kysely<DB>, config: Config): Audited {
+/** Runs the writing use case of an operation, such as `auth.resetPassword`, without a signed-in user. */
+export function audited(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
   return (id, request, response, work) => {
     response.locals.operation = id

@@ -1,4 +1,4 @@
-import { address, html } from './html.ts'
+import { safeHref, html } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
@@ -40,6 +40,6 @@ ${form({
   })}
 ${button(words.submit)}`,
 })}
-${otherHref && html`<p class="aside"><a href="${address(otherHref)}">${recovery ? words.useApp : words.useRecovery}</a></p>`}`,
+${otherHref && html`<p class="aside"><a href="${safeHref(otherHref)}">${recovery ? words.useApp : words.useRecovery}</a></p>`}`,
   })
 }

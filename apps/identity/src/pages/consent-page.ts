@@ -1,4 +1,4 @@
-import { html, name, plain } from './html.ts'
+import { html, name, withoutDirectionMarks } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
@@ -9,7 +9,7 @@ export interface ConsentFacts extends PageFacts {
   organisation: Organisation
   application: string
   user: { name: string; username: string }
-  /** What it asks for, in people's words. */
+  /** The requested scopes with descriptions. */
   scopes: readonly { name: string; description: string }[]
 }
 
@@ -23,7 +23,7 @@ export function consentPage({ action, csrf, application, user, scopes, ...facts 
   return page({
     ...facts,
     texts,
-    title: words.title(plain(application)),
+    title: words.title(withoutDirectionMarks(application)),
     heading: words.heading(name(application)),
     main: html`<p class="lead">${scopes.length > 0 ? words.lead(who, name(facts.organisation.name)) : words.nothing(who)}</p>
 ${scopes.length > 0 && html`<ul class="scopes">${scopes.map((scope) => html`<li>${scope.description || name(scope.name)}</li>`)}</ul>`}

@@ -1,11 +1,11 @@
 import { htmlText } from '@sluice/mail/html-text'
 
 /** Markup that was made by `html`, and by nothing else: all that came from outside is escaped in it. */
-export interface Html {
+export interface HtmlMarkup {
   readonly markup: string
 }
 
-export type Shown = Html | string | number | false | null | undefined | readonly Shown[]
+export type HtmlValue = HtmlMarkup | string | number | false | null | undefined | readonly HtmlValue[]
 
 const made = new WeakSet<object>()
 
@@ -13,30 +13,31 @@ const made = new WeakSet<object>()
  * A piece of a page. What is put in is escaped, for text as well as for attributes in double quotes, unless it is such a
  * piece itself; lists are joined; false, null and undefined show nothing.
  */
-export function html(pieces: TemplateStringsArray, ...values: Shown[]): Html {
-  const markup = pieces.reduce((text, piece, index) => text + shown(values[index - 1]) + piece)
+export function html(pieces: TemplateStringsArray, ...values: HtmlValue[]): HtmlMarkup {
+  const markup = pieces.reduce((text, piece, index) => text + renderValue(values[index - 1]) + piece)
   const piece = Object.freeze({ markup })
   made.add(piece)
   return piece
 }
 
 /** Something that only looks like a piece, such as JSON from a request, is refused. */
-function shown(value: Shown): string {
+function renderValue(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return ''
-  if (Array.isArray(value)) return value.map(shown).join('')
+  if (Array.isArray(value)) return value.map(renderValue).join('')
   if (typeof value === 'string' || typeof value === 'number') return htmlText(String(value))
-  if (made.has(value)) return (value as Html).markup
+  if (made.has(value)) return (value as HtmlMarkup).markup
   throw new TypeError('only text and pieces of html can be shown')
 }
 
 /** A name that people chose, kept from turning the text around it right to left. */
-export const name = (text: string): Html => html`<bdi>${text}</bdi>`
+export const name = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
 
-/** A name for where there is no markup, such as a title: without the characters that change the direction. */
-export const plain = (text: string): string => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+/** Removes the characters that change the text direction, for places without markup such as a title. */
+export const withoutDirectionMarks = (text: string): string =>
+  text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
 
-/** An address to go to. Anything but a path of ours or a page of the web leads nowhere: it would be a script. */
-export function address(href: string): string {
+/** Returns a safe href: local paths and http(s) URLs only; `#` for anything else, such as a script URL. */
+export function safeHref(href: string): string {
   if (/^[/?](?![/\\])/.test(href)) return href
   return URL.canParse(href) && /^https?:$/.test(new URL(href).protocol) ? href : '#'
 }

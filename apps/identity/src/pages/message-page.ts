@@ -1,14 +1,14 @@
-import { address, html, type Shown } from './html.ts'
+import { safeHref, html, type HtmlValue } from './html.ts'
 import { textsIn } from './language.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
 export interface MessageFacts extends PageFacts {
   title: string
-  text: Shown
+  text: HtmlValue
   /** Smaller, below. */
-  note?: Shown
+  note?: HtmlValue
   status?: 'success' | 'problem'
-  link?: { href: string; label: Shown }
+  link?: { href: string; label: HtmlValue }
 }
 
 /** Says something, and where to go on from there. */
@@ -20,7 +20,7 @@ export function messagePage({ title, text, note, status, link, ...facts }: Messa
     heading: title,
     sign: status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`,
     main: html`<p class="lead">${text}</p>
-${link && html`<p><a class="button" href="${address(link.href)}">${link.label}</a></p>`}
+${link && html`<p><a class="button" href="${safeHref(link.href)}">${link.label}</a></p>`}
 ${note && html`<p class="hint">${note}</p>`}`,
   })
 }

@@ -1,9 +1,9 @@
 import { passwordLength } from '@sluice/contracts'
 import { html, name } from './html.ts'
 import { textsIn } from './language.ts'
-import type { WrongPassword } from './new-password.ts'
 import { button, field, form, summary } from './parts/forms.ts'
-import { page, type Organisation, type PageFacts } from './parts/frame.ts'
+import { type Organisation, type PageFacts, page } from './parts/frame.ts'
+import type { PageTexts } from './texts/en.ts'
 
 export interface NewPasswordFacts extends PageFacts {
   action: string
@@ -48,4 +48,19 @@ ${field({ name: 'repeat', label: words.repeat, type: 'password', autocomplete: '
 ${button(invited ? words.invitationSubmit : words.resetSubmit)}`,
 })}`,
   })
+}
+
+/** What is wrong, by field. */
+export type WrongPassword = Partial<Record<'password' | 'repeat', string>>
+
+/** What is wrong with a new password as it was typed twice. Undefined: nothing that can be seen from here. */
+export function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
+  const words = texts.newPassword
+  const { least, most } = passwordLength
+  const length = [...password].length
+  if (length === 0) return { password: words.missing }
+  if (length < least) return { password: words.tooShort(least) }
+  if (length > most) return { password: words.tooLong(most) }
+  if (repeat === '') return { repeat: words.repeatMissing }
+  return password === repeat ? undefined : { repeat: words.unequal }
 }

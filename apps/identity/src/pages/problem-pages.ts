@@ -6,7 +6,7 @@ import { html } from './html.ts'
 import { languageOf, textsIn } from './language.ts'
 import { messagePage } from './message-page.ts'
 import { sendPage } from './send-page.ts'
-import type { Texts } from './texts/en.ts'
+import type { PageTexts } from './texts/en.ts'
 
 /**
  * Shows as a page what was wrong with a request, for routes that answer people. What is wrong with us goes on to the next
@@ -53,7 +53,7 @@ function asProblem(error: unknown): Problem {
     : problems.internal()
 }
 
-function wordsOf({ problems: words }: Texts, { code, status, headers }: Problem): { title: string; text: string } {
+function wordsOf({ problems: words }: PageTexts, { code, status, headers }: Problem): { title: string; text: string } {
   if (isKeyOf(words.federated, code)) return words.federated[code]
   switch (status) {
     case 403:

@@ -1,4 +1,4 @@
-import { address, html, name, type Html } from './html.ts'
+import { safeHref, html, name, type HtmlMarkup } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
@@ -6,13 +6,13 @@ import { page, type PageFacts } from './parts/frame.ts'
 export interface SignInFacts extends PageFacts {
   action: string
   csrf: string
-  /** What one signs in for. */
+  /** The application that the user signs in to. */
   application?: string
   username?: string
   /** Why the last try failed. */
   message?: string
   wrong?: { username?: string; password?: string }
-  /** Where else one can sign in. */
+  /** Links to SSO providers. */
   providers?: readonly { href: string; label: string }[]
 }
 
@@ -66,12 +66,12 @@ ${
     words.or,
     providers.map(
       ({ href, label }) =>
-        html`<li><a class="button quiet" href="${address(href)}">${words.provider(name(label))}</a></li>`,
+        html`<li><a class="button quiet" href="${safeHref(href)}">${words.provider(name(label))}</a></li>`,
     ),
   )
 }`,
   })
 }
 
-const others = (or: string, links: Html[]) => html`<p class="or"><span>${or}</span></p>
+const others = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>
 <ul class="providers">${links}</ul>`

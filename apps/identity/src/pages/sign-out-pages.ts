@@ -1,11 +1,11 @@
-import { address, html, name } from './html.ts'
+import { safeHref, html, name } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
 export interface SignOutFacts extends PageFacts {
   action: string
-  /** What goes along with the answer, such as the provider's own token. */
+  /** Hidden fields, such as the provider's own token. */
   hidden: Record<string, string>
   /** Which application asks. */
   application?: string
@@ -30,7 +30,7 @@ ${form({
 }
 
 export interface SignedOutFacts extends PageFacts {
-  /** Where one came from. */
+  /** The application that started the sign-out. */
   application?: { name: string; href: string }
 }
 
@@ -43,6 +43,6 @@ export function signedOutPage({ application, ...facts }: SignedOutFacts): string
     title: words.doneTitle,
     heading: words.doneTitle,
     main: html`<p class="lead">${words.done}</p>
-${application && html`<p><a class="button" href="${address(application.href)}">${words.back(name(application.name))}</a></p>`}`,
+${application && html`<p><a class="button" href="${safeHref(application.href)}">${words.back(name(application.name))}</a></p>`}`,
   })
 }

@@ -1,4 +1,4 @@
-import { address, html, name } from './html.ts'
+import { safeHref, html, name } from './html.ts'
 import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
@@ -29,7 +29,7 @@ export function signedInPage({ user, refreshToken, refreshUrl, home, action, ...
     heading: words.title,
     sign: html`<div class="mark success" aria-hidden="true">✓</div>`,
     main: html`<p class="lead">${words.lead(who, name(user.username), organisation)}</p>
-${home && html`<p><a class="button" href="${address(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
+${home && html`<p><a class="button" href="${safeHref(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
 <details>
 <summary>${words.commandLine}</summary>
 <p>${words.commands}</p>

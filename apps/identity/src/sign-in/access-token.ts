@@ -16,7 +16,7 @@ export async function accessToken(
 ): Promise<string> {
   const { kid, key } = await keys.current()
   const now = Math.floor(Date.now() / 1000)
-  const claims: AccessTokenClaims & Registered = {
+  const claims: AccessTokenClaims & RegisteredClaims = {
     client_id: firstParty,
     tenant: client,
     sid: session,
@@ -32,8 +32,8 @@ export async function accessToken(
   return `${signed}.${signature.toString('base64url')}`
 }
 
-/** Claims that RFC 9068 asks for beside ours; times in seconds since 1970. */
-interface Registered {
+/** The registered claims that RFC 9068 requires; times in seconds since 1970. */
+interface RegisteredClaims {
   iss: string
   aud: string
   jti: string

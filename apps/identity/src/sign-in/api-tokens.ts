@@ -4,10 +4,10 @@ import type { Role } from '@sluice/contracts'
 import { apiTokenHash, apiTokenPrefix } from '@sluice/http'
 import type { DB } from '../database.ts'
 
-/** Of one user, used up or not, until they are cleared away. */
+/** The maximum number of stored tokens per user, expired ones included. */
 export const mostApiTokens = 100
 
-/** Those that are no longer listed: they expired 30 days ago. */
+/** SQL condition for tokens to remove: they expired more than 30 days ago. */
 export const expiredApiTokens = `expires_at < now() - interval '30 days'`
 
 export interface ApiTokenRow {
@@ -18,23 +18,23 @@ export interface ApiTokenRow {
   expires_at: Date
   last_used_at: Date | null
   usable: boolean
-  /** What the user holds, of whatever kind, and what their client has switched on. */
+  /** The roles of the user and the switches of their client. */
   held: Role[]
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
 }
 
-/** Which password a token was made under: with another one it is worth nothing. Null where there is no password. */
+/** Binds a token to the password it was created with; changing the password invalidates it. Null without a password. */
 const markOf = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
 
-/** Is the token `t` of the user `u` still good, by itself? */
+/** SQL condition: the token `t` of the user `u` is not expired and the password is unchanged. */
 export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${markOf})`
 
 const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
   u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
-/** Six characters that fit the rest by a chance of one in 2^36, so that a typo, or text that only looks like one, is told. */
+/** A checksum of 36 bits that detects typos and similar text. */
 const checksumOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
 
 /** A new one: prefix, 256 bits, checksum. */
@@ -43,7 +43,7 @@ function newApiToken(): string {
   return `${text}${checksumOf(text)}`
 }
 
-/** Has it the form and the checksum of one of ours? For scanners; says nothing of whether it is good. */
+/** Returns whether the text has the form and checksum of an API token. For secret scanners; does not check validity. */
 export function isApiToken(text: string): boolean {
   const [, body = '', checksum] = /^(sluice_[\w-]{43})([\w-]{6})$/.exec(text) ?? []
   return checksum === checksumOf(body)
@@ -52,7 +52,7 @@ export function isApiToken(text: string): boolean {
 /** A credential's id, the hash in base64url, as it is stored. */
 export const storedHash = (id: string): Buffer => Buffer.from(id, 'base64url')
 
-/** What a user has, newest first. */
+/** Lists the tokens of a user, newest first. */
 export async function apiTokensOf(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
   const { rows } = await sql<ApiTokenRow>`
     select ${columns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
@@ -60,7 +60,7 @@ export async function apiTokensOf(db: Kysely<DB>, user: number): Promise<ApiToke
   return rows
 }
 
-/** Makes a token of a user whose row the caller holds. It is known from here on by its hash only. Undefined: they have too many. */
+/** Creates a token; requires the lock on the user. Only the hash is stored. Returns undefined if the user has too many. */
 export async function addApiToken(
   trx: Transaction<DB>,
   user: number,
@@ -85,7 +85,7 @@ export async function removeApiToken(trx: Transaction<DB>, user: number, uid: st
   return rows.length > 0
 }
 
-/** Whoever is shut out comes back without the tokens they had. */
+/** Removes all tokens of a user, such as on deactivation. */
 export async function removeApiTokensOfUser(trx: Transaction<DB>, user: number): Promise<void> {
   await sql`delete from api_tokens where user_id = ${user}`.execute(trx)
 }

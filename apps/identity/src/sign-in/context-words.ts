@@ -1,6 +1,6 @@
 import { skeletonOf } from './username.ts'
 
-/** Whom a password is for, as far as whoever guesses it would begin there. */
+/** The owner's names that an attacker would guess first. */
 export interface PasswordOwner {
   username: string
   name: string
@@ -11,7 +11,7 @@ export interface PasswordOwner {
 
 const product = 'Sluice'
 
-/** Code points. Shorter ones are in too many words that have nothing to do with anybody. */
+/** Minimum length in code points; shorter words match too many unrelated ones. */
 const shortest = 4
 
 /** Digits and signs that people put for letters, as the letters; those that stand for two alike (1, !, l) as one. */
@@ -21,7 +21,7 @@ const stand = new Map(
   ),
 )
 
-/** Without what people change about a word to make it look like another: case, width, accents, look-alikes, digits for letters. */
+/** Folds case, width, accents, look-alikes and digits that replace letters. */
 const folded = (text: string): string =>
   [...skeletonOf(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
 

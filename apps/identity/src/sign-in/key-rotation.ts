@@ -2,13 +2,13 @@ import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { addKey, changingKeys, storedKeys, type StoredKey } from './stored-keys.ts'
+import { addKey, changeKeysExclusively, storedKeys, type StoredKey } from './keys.ts'
 
 export interface KeyRotation {
   ring: KeyRing
-  /** How long a key signs. 0: until somebody rotates by hand. */
+  /** Days that a key signs. 0 disables automatic rotation. */
   days: number
-  /** How long a key that signs no more is still published: as long as the oldest token may be shown to anybody. */
+  /** How long a retired key stays published: the longest lifetime of a token. */
   daysKept: number
 }
 
@@ -21,31 +21,31 @@ export const rotationOf = (
   daysKept: config.SESSION_DAYS + 1,
 })
 
-/** Minutes from publishing a key to signing with it: as long as anybody should rely on a set of keys that they fetched. */
+/** Minutes from publishing a key to signing with it, the maximum time that clients may cache the key set. */
 const overlap = 60
 
-/** Keeps a next key published, lets it sign when the current one is old enough, and forgets those that nobody needs. */
-export const tendKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
-  changingKeys(db, async (trx) => {
+/** Publishes a next key, promotes it when the current one is old enough, and deletes keys that are no longer needed. */
+export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
+  changeKeysExclusively(db, async (trx) => {
     await sql`
       delete from signing_keys where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(
       trx,
     )
     const { current, next } = await keysOf(trx)
-    // The first one is made by whoever needs it.
+    // The first key is created on first use.
     if (!current) return
     if (!next) await addKey(trx, ring, 'NEXT')
     else if (days > 0 && olderThan(current, days * 24 * 60) && olderThan(next, overlap)) await promote(trx, ring)
   })
 
-export type Rotated =
+export type RotationResult =
   | { outcome: 'rotated'; kid: string }
   /** The next key was published too short a while ago. */
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
-/** Lets the next key sign now. `atOnce`: even if it was not published long enough for everybody to know it. */
-export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<Rotated> =>
-  changingKeys(db, async (trx) => {
+/** Lets the next key sign now. `atOnce` skips the time that clients need to fetch it. */
+export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<RotationResult> =>
+  changeKeysExclusively(db, async (trx) => {
     const known = await keysOf(trx)
     if (!known.current) await addKey(trx, ring, 'CURRENT')
     const next = known.next ?? (await addKey(trx, ring, 'NEXT'))

@@ -1,13 +1,30 @@
 import { hash, verify } from '@node-rs/argon2'
 import { problems } from '@sluice/http'
-import { isCommonPassword } from './common-passwords.ts'
-import { holdsContextWord, type PasswordOwner } from './context-words.ts'
+import { type PasswordOwner, holdsContextWord } from './context-words.ts'
 import { hashing } from './hashing-queue.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Our own list of what is guessed first among passwords of twelve characters or more: rows of the keyboard, runs and
+ * repetitions, well-known phrases, and common words with the digits that people add to make them long enough.
+ */
+const list = readFileSync(join(import.meta.dirname, 'common-passwords.txt'), 'utf8')
+const common = new Set(list.split('\n').filter(Boolean))
+
+/** Compared without case, and without digits and signs at the end beyond those that the list has. */
+export function isCommonPassword(password: string): boolean {
+  const plain = password.toLowerCase()
+  return common.has(plain) || common.has(plain.replace(/[\d\W_]{1,4}$/, '')) || isRepetition(plain)
+}
+
+/** One to four characters over and over. */
+const isRepetition = (text: string): boolean => /^(.{1,4}?)\1+.{0,3}$/su.test(text)
 
 /** argon2id (2) at OWASP's minimum: 19 MiB, two passes, one lane. 17 ms on the machine it was measured on. */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** The hash of a password that nobody has: checking against it takes as long as against a real one of this cost. */
+/** A hash that no password matches. Verifying it takes as long as a real hash. */
 const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$c2x1aWNlLWRlY295LXNhbHQ$${'A'.repeat(43)}`
 
 /** Why each is refused. None repeats the password. */
@@ -16,10 +33,10 @@ const sentences = {
   context:
     'A password does not hold its user’s name, username or e-mail address, nor the name of their organisation or of Sluice: choose another.',
 }
-export type Weakness = keyof typeof sentences
+export type PasswordWeakness = keyof typeof sentences
 
-/** What makes a password easy to guess. Undefined: nothing that can be seen from here. */
-export function weaknessOf(password: string, owner: PasswordOwner): Weakness | undefined {
+/** Returns why a password is easy to guess; undefined if no rule matches. */
+export function weaknessOf(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
   if (isCommonPassword(password)) return 'common'
   return holdsContextWord(password, owner) ? 'context' : undefined
 }
@@ -32,7 +49,7 @@ export function checkPassword(password: string, owner: PasswordOwner, pointer = 
 
 export const hashPassword = (password: string): Promise<string> => hashing(() => hash(password, cost))
 
-/** Is it the password? Takes the same time when there is none to compare with. */
+/** Verifies a password. Takes the same time without a stored hash. */
 export function verifyPassword(password: string, stored: string | null | undefined): Promise<boolean> {
   return hashing(async () => (await verify(stored ?? decoy, password)) && stored !== null && stored !== undefined)
 }

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { auditing, prepared, type AuditFacts } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { endSession, goesOn } from './sessions.ts'
+import { endSession, isOpenSession } from './sessions.ts'
 import { secretHash } from '../secret-hash.ts'
 
 /**
  * Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost: it is refused, but
  * the session lives. Later it is taken for theft, and the session ends for both.
  */
-const grace = 10
+const reuseGraceSeconds = 10
 
-export interface Refreshed {
+export interface RefreshedSession {
   refreshToken: string
   session: { uid: string; expires_at: Date }
   user: string
@@ -19,7 +19,7 @@ export interface Refreshed {
 }
 
 /** Why a refresh token is not taken, and whose it was. */
-export interface Refusal {
+export interface RefreshRefusal {
   outcome: 'ended' | 'retried' | 'reused'
   session: string
   by: { user: string; client: string }
@@ -44,7 +44,7 @@ export async function addRefreshToken(
  * The same as part of a statement that opens sessions: `opened` is its rows of id and expires_at; `hash`: of the token, or
  * the column that holds it.
  */
-export const refreshTokensKept = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
+export const insertRefreshTokensSql = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
   insert into refresh_tokens (token_hash, session_id, expires_at)
   select ${hash}, id, expires_at from ${opened}`
 
@@ -58,16 +58,16 @@ export async function exchangeRefreshToken(
   db: Kysely<DB>,
   token: string,
   facts: AuditFacts,
-): Promise<Refreshed | undefined> {
+): Promise<RefreshedSession | undefined> {
   const [hash, refreshToken] = [secretHash(token), newRefreshToken()]
-  const { rows } = await sql<Refreshed['session'] & { user: string; client: string }>`
+  const { rows } = await sql<RefreshedSession['session'] & { user: string; client: string }>`
     ${prepared('exchange-refresh-token')}
     with presented as (
       select session_id from refresh_tokens where token_hash = ${hash} and consumed_at is null for update
     ), continued as (
       update sessions s set last_used_at = now(), roles_at_issue = u.roles
       from presented, users u, clients c, clients own
-      where s.id = presented.session_id and ${goesOn}
+      where s.id = presented.session_id and ${isOpenSession}
         and u.id = s.user_id and u.status = 'ACTIVE'
         and c.uid = s.client and not c.disabled and own.uid = u.client and not own.disabled
       returning s.id, s.uid, s.client, s.expires_at, u.uid as user,
@@ -75,7 +75,7 @@ export async function exchangeRefreshToken(
     ), used as (
       update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
     ), next as (
-      ${refreshTokensKept(secretHash(refreshToken), sql`continued`)}
+      ${insertRefreshTokensSql(secretHash(refreshToken), sql`continued`)}
     ), audited as (
       ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )
@@ -93,7 +93,10 @@ export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boo
 }
 
 /** Ends the session of a refresh token, even if the token was already exchanged. Returns undefined if no session has this token. */
-export async function endSessionOf(trx: Kysely<DB>, token: string): Promise<Omit<Refusal, 'outcome'> | undefined> {
+export async function endSessionOf(
+  trx: Kysely<DB>,
+  token: string,
+): Promise<Omit<RefreshRefusal, 'outcome'> | undefined> {
   const { rows } = await sql<{ session: string; user: string; client: string }>`
     select s.uid as session, u.uid as user, s.client
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
@@ -106,10 +109,10 @@ export async function endSessionOf(trx: Kysely<DB>, token: string): Promise<Omit
 }
 
 /** Finds out why a token was not exchanged, and ends its session where it looks stolen. Undefined: gone meanwhile. */
-export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Refusal | undefined> {
+export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
   const { rows } = await sql<{ uid: string; user: string; client: string; over: boolean; late: boolean | null }>`
     select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
-      t.consumed_at < now() - make_interval(secs => ${grace}) as late
+      t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as late
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
     where t.token_hash = ${secretHash(token)} for update of s`.execute(trx)
   const [found] = rows

@@ -1,10 +1,10 @@
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import { type Kysely, type RawBuilder, type SqlBool, type Transaction, sql } from 'kysely'
 import type { Role } from '@sluice/contracts'
-import { prepared } from '@sluice/database'
+import { prepared, recordAudit } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { inBatches } from '../housekeeping/in-batches.ts'
-import { prefixOf } from './addresses.ts'
+import { networkPrefixOf } from './network-prefix.ts'
 import { endTicketsOfUser } from './second-factor/tickets.ts'
 
 export type EndReason =
@@ -20,15 +20,15 @@ export type SessionLives = Pick<Config, 'SESSION_DAYS' | 'SESSION_IDLE_HOURS'>
 
 export interface NewSession {
   user: { id: number; client: string; roles: Role[] }
-  /** How long it may live, and how long be left alone. */
+  /** The maximum lifetime and the idle timeout. */
   lives: SessionLives
   address: string
   userAgent: string
-  /** How they proved who they are, as RFC 8176 names it. */
+  /** The authentication methods (RFC 8176). */
   amr: string[]
 }
 
-/** A session that has not ended, for whoever looks through them. */
+/** An open session as listed to users. */
 export interface FoundSession {
   uid: string
   created_at: Date
@@ -40,17 +40,17 @@ export interface FoundSession {
   applications: string[]
 }
 
-const idle = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
+const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
 
-/** The session `s` has not ended, in none of the ways in which one ends. */
-export const goesOn = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${idle})`
+/** SQL condition: the session `s` is neither ended, expired nor idle. */
+export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
 /** A new session of a user, for the client they belong to. */
 export async function openSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
     insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
-    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent}, ${amr})
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${networkPrefixOf(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)
   return rows[0]!
 }
@@ -66,17 +66,17 @@ export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<Foun
       select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
       where m.session_id = s.id order by a.client_name limit 100
     )::text[] as applications
-    from sessions s where s.user_id = ${user} and ${goesOn}
+    from sessions s where s.user_id = ${user} and ${isOpenSession}
     order by s.last_used_at desc, s.id desc limit 1000`.execute(db)
   return rows
 }
 
 /** Ends one session of a user. False: they have no such one open. */
 export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
-  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${goesOn}`, 'ENDED_BY_USER')) > 0
+  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
 
-/** Ends what a user has open besides one session, and their half sign-ins. Answers how many there were. */
+/** Ends all sessions of a user but one, and their pending second-factor tickets. Returns the number of ended sessions. */
 export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
   await endTicketsOfUser(trx, user)
   return end(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
@@ -111,9 +111,9 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
   await end(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
 }
 
-/** Ends what was left alone for too long. It goes on nowhere since; this is for whoever looks at the table. */
+/** Marks idle sessions as ended. They are refused before that; this only updates the table. */
 export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
-  endInBatches(db, sql`expires_at > now() and ${idle}`, 'IDLE', signal)
+  endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
 /** In the order of their ids, so that none is looked at twice. */
 function endInBatches(
@@ -141,4 +141,33 @@ async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReaso
   const { numAffectedRows } = await sql`
     update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)
+}
+
+interface UnusedSession {
+  session: { uid: string }
+  user: { uid: string; client: string }
+}
+
+/** The request columns of an audit row. */
+export interface RequestAuditFacts {
+  requestId: string
+  address: string
+}
+
+/** Ends a session of a sign-in that did not complete, and audits the reason. */
+export async function endUnusedSession(
+  trx: Transaction<DB>,
+  { session, user }: UnusedSession,
+  outcome: string,
+  facts: RequestAuditFacts,
+): Promise<void> {
+  await endSession(trx, session.uid, 'SIGNED_OUT')
+  await recordAudit(trx, {
+    operation: 'oidc.endSession',
+    actor: user.uid,
+    client: user.client,
+    object: session.uid,
+    details: { outcome },
+    ...facts,
+  })
 }

@@ -2,12 +2,20 @@ import type { Transaction } from 'kysely'
 import type { LoginCodeBody, SecondFactorMethod } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import { mailRecoveryCodeUsed } from '../mail/notices.ts'
-import { noteThrottled } from './note-throttled.ts'
+import { auditThrottled } from './audit-throttled.ts'
 import { recoveryCodesLeft } from './second-factor/recovery-codes.ts'
 import { useCode } from './second-factor/second-factor.ts'
 import { ticketHolder, useTicket } from './second-factor/tickets.ts'
-import { isOf, lockSigningIn, notSignedIn, ofAnother, open, type SignedIn, type SignInContext } from './sign-in.ts'
-import { admitCode, succeeded } from './throttle.ts'
+import {
+  belongsTo,
+  lockUserForSignIn,
+  notSignedIn,
+  otherOrganisation,
+  openSignInSession,
+  type SignedIn,
+  type SignInContext,
+} from './sign-in.ts'
+import { admitCode, forgiveAttempt } from './throttle.ts'
 
 /** As RFC 8176 names them; a recovery code has no name of its own there. */
 const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'], RECOVERY_CODE: ['pwd', 'mfa'] }
@@ -19,16 +27,16 @@ const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'
 export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
   const { db, write, request } = context
   const holder = await ticketHolder(db, ticket)
-  // Made-up tickets leave nothing behind.
+  // Unknown tickets are neither counted nor audited.
   if (!holder) throw notDone()
-  const attempt = await noteThrottled(admitCode(db, holder.uid, request.address), context, async () => holder)
+  const attempt = await auditThrottled(admitCode(db, holder.uid, request.address), context, async () => holder)
 
   const result = await write(async (trx) => {
     const by = { user: holder.uid, client: holder.client }
     const result = await complete(trx, holder.id, { ticket, code }, context)
     const refused = typeof result === 'string'
     request.audit(holder.uid, refused ? { outcome: result } : { outcome: 'signed in', session: result.session.uid }, by)
-    if (!refused) await succeeded(trx, attempt)
+    if (!refused) await forgiveAttempt(trx, attempt)
     return refused ? undefined : result
   })
   if (!result) throw notDone()
@@ -42,15 +50,15 @@ async function complete(
   { ticket, code }: LoginCodeBody,
   context: SignInContext,
 ): Promise<SignedIn | string> {
-  const user = await lockSigningIn(trx, id)
+  const user = await lockUserForSignIn(trx, id)
   if (!user?.two_factor_auth) return 'changed meanwhile'
-  if (!isOf(user, context.of)) return ofAnother
+  if (!belongsTo(user, context.expectedClient)) return otherOrganisation
   const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return 'wrong code'
   if (method === 'RECOVERY_CODE')
     await mailRecoveryCodeUsed(trx, context.config, { id, left: await recoveryCodesLeft(trx, id) })
   if (!(await useTicket(trx, ticket))) return 'ticket used'
-  return open(trx, user, amrOf[method], context)
+  return openSignInSession(trx, user, amrOf[method], context)
 }
 
 const notDone = () =>

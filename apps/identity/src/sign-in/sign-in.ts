@@ -5,17 +5,17 @@ import { Problem, type Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { DB } from '../database.ts'
 import type { MailConfig } from '../mail/outbox.ts'
-import { countOne, type Account } from './admit.ts'
-import { noteThrottled } from './note-throttled.ts'
+import { countAttempt, type SignInAccount } from './count-attempt.ts'
+import { auditThrottled } from './audit-throttled.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
-import type { Together } from './together.ts'
+import type { SignInBatchers } from './batched-sign-in.ts'
 import { openSession, type SessionLives } from './sessions.ts'
-import { admitted, succeeded, takenBack, type Attempt } from './throttle.ts'
+import { assertAdmitted, forgiveAttempt, undoAttempt, type ThrottleKeys } from './throttle.ts'
 import { skeletonOf } from './username.ts'
 
-/** What a sign-in needs: what an operation has, and what a page can make. */
+/** The context of a sign-in, from an operation or a page. */
 export interface SignInContext {
   db: Kysely<DB>
   write: Write<DB>
@@ -26,24 +26,24 @@ export interface SignInContext {
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
   }
-  /** The client whose users may sign in here, where it is not everybody: others are refused as if the password were wrong. */
-  of?: string
-  /** How it is done in one statement with others, where what the session begins with is all that `opened` does. */
-  together?: Together & { refreshToken: string }
-  /** What else belongs to the sign-in, in the transaction that opens the session. */
-  opened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
+  /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
+  expectedClient?: string
+  /** Batches the sign-in with others, if `onSessionOpened` only adds the refresh token. */
+  batchers?: SignInBatchers & { refreshToken: string }
+  /** Runs in the transaction that opens the session. */
+  onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
 
 export interface SignedIn {
   kind: 'signed-in'
   user: { uid: string; id: number; client: string }
   session: { id: number; uid: string; expires_at: Date }
-  /** How they proved who they are, as RFC 8176 names it. */
+  /** The authentication methods (RFC 8176). */
   amr: string[]
 }
 
 /** The password was right, and a code is needed besides: `signInWithCode` takes both. */
-export interface SecondFactorWanted {
+export interface SecondFactorRequired {
   kind: 'second-factor'
   ticket: string
   methods: SecondFactorMethod[]
@@ -56,24 +56,27 @@ export interface SecondFactorWanted {
 export async function signIn(
   { username, password }: LoginBody,
   context: SignInContext,
-): Promise<SignedIn | SecondFactorWanted> {
+): Promise<SignedIn | SecondFactorRequired> {
   const { db, write, request } = context
-  const { attempt, account } = await admitSigningIn(username, context)
-  const right = await verified(password, account, db, attempt)
-  const refusal = account ? refusalOf(account, right, context.of) : 'unknown username'
+  const { attempt, account } = await admitSignIn(username, context)
+  const right = await verifyCountedPassword(password, account, db, attempt)
+  const refusal = account ? refusalOf(account, right, context.expectedClient) : 'unknown username'
   if (account && refusal === undefined) {
-    const opened = await openAtOnce(account, attempt, context)
+    const opened = await openSessionBatched(account, attempt, context)
     if (opened) return opened
-    // By itself: in the transaction, others of this network would wait for what it has yet to do.
-    await succeeded(db, attempt)
+    // Outside the transaction, so that other attempts of this network do not wait for it.
+    await forgiveAttempt(db, attempt)
   }
 
   const result = await write(async (trx) => {
     const by = account && { user: account.uid, client: account.client }
     const user =
-      refusal === undefined && account ? await lockSigningIn(trx, account.id, account.password_hash) : undefined
+      refusal === undefined && account ? await lockUserForSignIn(trx, account.id, account.password_hash) : undefined
     const result =
-      user && (user.two_factor_auth ? await demandCode(trx, user) : await open(trx, user, ['pwd'], context))
+      user &&
+      (user.two_factor_auth
+        ? await requireSecondFactor(trx, user)
+        : await openSignInSession(trx, user, ['pwd'], context))
     request.audit(account?.uid ?? null, outcomeOf(result, refusal), by)
     return result
   })
@@ -81,15 +84,15 @@ export async function signIn(
   return result
 }
 
-/** Undefined: it is not to be opened in one statement, or cannot be. */
-async function openAtOnce(
-  { id, password_hash: passwordHash }: Account,
-  attempt: Attempt,
-  { write, request, together }: SignInContext,
+/** Returns undefined if batching is disabled or not possible for this user. */
+async function openSessionBatched(
+  { id, password_hash: passwordHash }: SignInAccount,
+  attempt: ThrottleKeys,
+  { write, request, batchers }: SignInContext,
 ): Promise<SignedIn | undefined> {
-  if (!together) return undefined
-  const { open, refreshToken } = together
-  const userAgent = keptOf(request.userAgent)
+  if (!batchers) return undefined
+  const { open, refreshToken } = batchers
+  const userAgent = truncateUserAgent(request.userAgent)
   return write.atOnce(async (_db, facts) => {
     const opened = await open({ user: id, passwordHash, attempt, facts, userAgent, refreshToken })
     if (!opened) return undefined
@@ -98,63 +101,63 @@ async function openAtOnce(
   })
 }
 
-function outcomeOf(result: SignedIn | SecondFactorWanted | undefined, refusal: string | undefined) {
+function outcomeOf(result: SignedIn | SecondFactorRequired | undefined, refusal: string | undefined) {
   if (!result) return { outcome: refusal ?? 'changed meanwhile' }
   return result.kind === 'signed-in'
     ? { outcome: 'signed in', session: result.session.uid }
     : { outcome: 'second factor wanted' }
 }
 
-/** Counts the try and finds whose it is, in one statement. Throws 429 for one that has to wait. */
-async function admitSigningIn(
+/** Counts the attempt and finds the account in one statement. Throws 429 if the attempt has to wait. */
+async function admitSignIn(
   username: string,
   context: SignInContext,
-): Promise<{ attempt: Attempt; account: Account | undefined }> {
-  const { db, together, request } = context
+): Promise<{ attempt: ThrottleKeys; account: SignInAccount | undefined }> {
+  const { db, batchers, request } = context
   const trying = { skeleton: skeletonOf(username), address: request.address }
-  const row = await (together ? together.count(trying) : countOne(db, trying))
+  const row = await (batchers ? batchers.count(trying) : countAttempt(db, trying))
   const account = row.id === null ? undefined : row
-  const attempt = await noteThrottled(
-    Promise.try(() => admitted(row)),
+  const attempt = await auditThrottled(
+    Promise.try(() => assertAdmitted(row)),
     context,
     async () => account,
   )
   return { attempt, account }
 }
 
-/** Too busy to check is no try. */
-async function verified(
+/** An overload error does not count as a failed attempt. */
+async function verifyCountedPassword(
   password: string,
-  account: Account | undefined,
+  account: SignInAccount | undefined,
   db: Kysely<DB>,
-  attempt: Attempt,
+  attempt: ThrottleKeys,
 ): Promise<boolean> {
   try {
     return await verifyPassword(password, account?.password_hash)
   } catch (error) {
-    await takenBack(db, attempt)
+    await undoAttempt(db, attempt)
     throw error
   }
 }
 
 function refusalOf(
-  { client, status, sso_auth, password_hash, disabled }: Account,
+  { client, status, sso_auth, password_hash, disabled }: SignInAccount,
   right: boolean,
   of: string | undefined,
 ): string | undefined {
   if (sso_auth) return 'signs in elsewhere'
   if (password_hash === null) return 'no password'
   if (!right) return 'wrong password'
-  if (!isOf({ client }, of)) return ofAnother
+  if (!belongsTo({ client }, of)) return otherOrganisation
   if (status !== 'ACTIVE') return `status ${status}`
   return disabled ? 'client disabled' : undefined
 }
 
-export const ofAnother = 'of another organisation'
-export const isOf = ({ client }: { client: string }, of: string | undefined): boolean =>
+export const otherOrganisation = 'of another organisation'
+export const belongsTo = ({ client }: { client: string }, of: string | undefined): boolean =>
   of === undefined || client === of
 
-interface SigningIn {
+interface LockedUser {
   id: number
   uid: string
   client: string
@@ -166,13 +169,13 @@ interface SigningIn {
  * The user as they are now, if they may still sign in, and kept so until the transaction ends: a password or status that
  * changed while we checked is not overlooked. `passwordHash` is the one that was checked; undefined: none was just now.
  */
-export async function lockSigningIn(
+export async function lockUserForSignIn(
   trx: Transaction<DB>,
   id: number,
   passwordHash?: string | null,
-): Promise<SigningIn | undefined> {
+): Promise<LockedUser | undefined> {
   const same = passwordHash === undefined ? sql`u.password_hash is not null` : sql`u.password_hash = ${passwordHash}`
-  const { rows } = await sql<SigningIn>`
+  const { rows } = await sql<LockedUser>`
     ${prepared(passwordHash === undefined ? 'lock-signing-in' : 'lock-signing-in-with-password')}
     select u.id, u.uid, u.client, u.roles, u.two_factor_auth from users u join clients c on c.uid = u.client
     where u.id = ${id} and ${same} and u.status = 'ACTIVE' and not c.disabled
@@ -181,21 +184,21 @@ export async function lockSigningIn(
 }
 
 /** Opens the session of a sign-in that is complete. */
-export async function open(
+export async function openSignInSession(
   trx: Transaction<DB>,
-  user: SigningIn,
+  user: LockedUser,
   amr: string[],
-  { config, request, opened }: SignInContext,
+  { config, request, onSessionOpened }: SignInContext,
 ): Promise<SignedIn> {
-  const userAgent = keptOf(request.userAgent)
+  const userAgent = truncateUserAgent(request.userAgent)
   const session = await openSession(trx, { user, lives: config, address: request.address, userAgent, amr })
-  await opened?.(trx, session)
+  await onSessionOpened?.(trx, session)
   return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
 }
 
-const keptOf = (userAgent: string): string => userAgent.slice(0, 500)
+const truncateUserAgent = (userAgent: string): string => userAgent.slice(0, 500)
 
-async function demandCode(trx: Transaction<DB>, { id }: SigningIn): Promise<SecondFactorWanted> {
+async function requireSecondFactor(trx: Transaction<DB>, { id }: LockedUser): Promise<SecondFactorRequired> {
   return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await methodsOf(trx, id) }
 }
 

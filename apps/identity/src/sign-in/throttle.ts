@@ -3,26 +3,41 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { prepared } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
 import type { DB } from '../database.ts'
-import { prefixOf } from './addresses.ts'
+import { networkPrefixOf } from './network-prefix.ts'
 import { skeletonOf } from './username.ts'
 
 /** Seconds. After `free` failures each further one doubles the wait, from `first` up to `longest`: never for good. */
-export interface Limit {
-  free: number
-  first: number
-  longest: number
+export interface ThrottleLimit {
+  freeFailures: number
+  firstWaitSeconds: number
+  maxWaitSeconds: number
   /** A key that was left alone this long begins anew. */
-  forget: number
+  forgetAfterSeconds: number
 }
 
-const perAccount: Limit = { free: 5, first: 5, longest: 300, forget: 3600 }
+const perAccount: ThrottleLimit = {
+  freeFailures: 5,
+  firstWaitSeconds: 5,
+  maxWaitSeconds: 300,
+  forgetAfterSeconds: 3600,
+}
 /** Whole offices sign in from one network, and only failures count. */
-const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
+const perNetwork: ThrottleLimit = {
+  freeFailures: 100,
+  firstWaitSeconds: 30,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
 /** Whoever guesses codes has the password already, so the waits are long: about 24 guesses a day at three in a million. */
-const perSecondFactor: Limit = { free: 5, first: 30, longest: 3600, forget: 86_400 }
+const perSecondFactor: ThrottleLimit = {
+  freeFailures: 5,
+  firstWaitSeconds: 30,
+  maxWaitSeconds: 3600,
+  forgetAfterSeconds: 86_400,
+}
 
 /** 429, for what is counted under a key. */
-export class Throttled extends Problem {
+export class ThrottledProblem extends Problem {
   readonly key: string
 
   constructor(seconds: number, key: string) {
@@ -35,28 +50,28 @@ export class Throttled extends Problem {
   }
 }
 
-export interface Attempt {
+export interface ThrottleKeys {
   account: string
   network: string
 }
 
 /**
- * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `succeeded` takes
- * it back. Throws 429 when the account or the network has to wait. A try that has to wait for its network counts nowhere; one
+ * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `forgiveAttempt`
+ * takes it back. Throws 429 when the account or the network has to wait. A try that has to wait for its network counts nowhere; one
  * that has to wait for its account still counts for its network.
  *
  * A user's own network (where one of their sessions was opened) is counted apart from the rest of the world, so that
  * strangers cannot keep them out.
  */
-export async function admitTry(db: Kysely<DB>, username: string, address: string): Promise<Attempt> {
-  const { rows } = await sql<TryCounted>`
+export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
+  const { rows } = await sql<AttemptCount>`
     ${prepared('admit-try')}
-    with ${tryCounted(skeletonOf(username), address)} select ${triedColumns} from ${tried}`.execute(db)
-  return admitted(rows[0]!)
+    with ${countAttemptSql(skeletonOf(username), address)} select ${countedColumns} from ${countedRows}`.execute(db)
+  return assertAdmitted(rows[0]!)
 }
 
-/** What was counted of a try: `…_key` what under, `…_wait` how many seconds there are to wait. */
-export interface TryCounted {
+/** The throttle keys of an attempt (`…_key`) and the seconds to wait (`…_wait`). */
+export interface AttemptCount {
   network_key: string
   network_wait: number
   /** Null where the network has to wait: then the account is not counted. */
@@ -66,9 +81,9 @@ export interface TryCounted {
 
 const accountKey = (skeleton: string): string => `account:${createHash('sha256').update(skeleton).digest('base64url')}`
 
-/** The counting of `admitTry` as parts of a statement's WITH, for whoever asks for more in it: one row of `tried`. */
-export function tryCounted(skeleton: string, address: string): RawBuilder<unknown> {
-  const network = prefixOf(address)
+/** The counting of `admitAttempt` as WITH parts for larger statements: one row of `countedRows`. */
+export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
+  const network = networkPrefixOf(address)
   const account = accountKey(skeleton)
   return sql`
     own as (
@@ -77,9 +92,9 @@ export function tryCounted(skeleton: string, address: string): RawBuilder<unknow
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
-      ${counted(sql`select ${`network:${network}`}::text`, perNetwork)}
+      ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
-      ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
     )`
 }
 
@@ -89,17 +104,17 @@ export function tryCounted(skeleton: string, address: string): RawBuilder<unknow
  * what else is wanted, of the user whose username is `asked.skeleton`. Networks before accounts, and both in the order in which
  * `locked` takes them.
  */
-export const triesCounted = (
+export const countAttemptsSql = (
   given: readonly { skeleton: string; address: string }[],
   found: RawBuilder<unknown>,
 ) => sql`
   asked as (
     select * from unnest(
       ${given.map(({ skeleton }) => skeleton)}::text[], ${given.map(({ skeleton }) => accountKey(skeleton))}::text[],
-      ${given.map(({ address }) => prefixOf(address))}::text[]
+      ${given.map(({ address }) => networkPrefixOf(address))}::text[]
     ) as asked (skeleton, account, network)
   ), network as (
-    ${countedBelow(sql`select 'network:' || network, count(*)::integer from asked group by network order by 1 desc`, perNetwork)}
+    ${countFailuresBelowLimitSql(sql`select 'network:' || network, count(*)::integer from asked group by network order by 1 desc`, perNetwork)}
   ), who as materialized (
     select asked.skeleton, network.key as network_key, network.seconds as network_wait, found.*,
       case when exists (select from sessions s where s.user_id = found.id and s.address_prefix = asked.network)
@@ -107,21 +122,21 @@ export const triesCounted = (
     from asked join network on network.key = 'network:' || asked.network
     left join lateral (${found}) as found on true
   ), account as (
-    ${counted(sql`select account_key from who order by account_key desc`, perAccount)}
+    ${countFailureSql(sql`select account_key from who order by account_key desc`, perAccount)}
   )`
 
-export const tried = sql`network left join account on true`
-export const triedColumns = sql`network.key as network_key, network.seconds as network_wait,
+export const countedRows = sql`network left join account on true`
+export const countedColumns = sql`network.key as network_key, network.seconds as network_wait,
   account.key as account_key, account.seconds as account_wait`
 
 /** Throws 429 for a try that has to wait. */
-export function admitted({ network_key, network_wait, account_key, account_wait }: TryCounted): Attempt {
+export function assertAdmitted({ network_key, network_wait, account_key, account_wait }: AttemptCount): ThrottleKeys {
   const network = { key: network_key, seconds: network_wait }
   if (account_key === null) {
-    demandNoWait([network])
+    assertNoWait([network])
     throw new Error('a try that has not to wait was not counted for its account')
   }
-  demandNoWait([network, { key: account_key, seconds: account_wait ?? 0 }])
+  assertNoWait([network, { key: account_key, seconds: account_wait ?? 0 }])
   return { network: network_key, account: account_key }
 }
 
@@ -129,54 +144,58 @@ export function admitted({ network_key, network_wait, account_key, account_wait 
  * The same for codes of a user's second factor, counted apart from passwords: neither uses up the tries of the other. Who
  * tries them has passed the network's limit with a password.
  */
-export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<Attempt, 'account'>> {
+export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
   const key = `second-factor:${user}`
-  const network = prefixOf(address)
+  const network = networkPrefixOf(address)
   const { rows } = await sql<{ key: string; seconds: number }>`
     with own as (
       select exists (
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
       ) as known
     )
-    ${counted(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
+    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
     db,
   )
-  demandNoWait(rows)
+  assertNoWait(rows)
   return { account: rows[0]!.key }
 }
 
-export function demandNoWait(rows: readonly { key: string; seconds: number }[]): void {
+export function assertNoWait(rows: readonly { key: string; seconds: number }[]): void {
   const longest = rows.reduce((one, other) => (other.seconds > one.seconds ? other : one))
   const wait = Math.ceil(longest.seconds)
-  if (wait > 0) throw new Throttled(wait, longest.key)
+  if (wait > 0) throw new ThrottledProblem(wait, longest.key)
 }
 
 /**
  * Seconds in which `last_at` is left as it is: it has an index, which every change of it writes to, and the tries of a whole
  * network change one row. With it alone, the row stays in its page, and what it was is cleared away as it goes.
  */
-const resting = 60
+const lastAtResolutionSeconds = 60
 
 /**
  * One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. `keys` selects
  * what a try is counted under, each once.
  */
-export const counted = (keys: RawBuilder<unknown>, limit: Limit) =>
-  upsert(sql`select keys.key, 1 from (${keys}) as keys (key)`, limit, () => sql``)
+export const countFailureSql = (keys: RawBuilder<unknown>, limit: ThrottleLimit) =>
+  upsertFailuresSql(sql`select keys.key, 1 from (${keys}) as keys (key)`, limit, () => sql``)
 
 /**
  * The same for several tries of each: `tries` selects keys and numbers, which are smaller than the limit. Where somebody has to
  * wait or the limit is reached with them, nothing is counted or answered of that key.
  */
-const countedBelow = (tries: RawBuilder<unknown>, limit: Limit) =>
-  upsert(tries, limit, (failures) => sql`where a.blocked_until <= now() and ${failures} < ${limit.free}`)
+const countFailuresBelowLimitSql = (tries: RawBuilder<unknown>, limit: ThrottleLimit) =>
+  upsertFailuresSql(
+    tries,
+    limit,
+    (failures) => sql`where a.blocked_until <= now() and ${failures} < ${limit.freeFailures}`,
+  )
 
-function upsert(
+function upsertFailuresSql(
   tries: RawBuilder<unknown>,
-  { free, first, longest, forget }: Limit,
+  { freeFailures, firstWaitSeconds, maxWaitSeconds, forgetAfterSeconds }: ThrottleLimit,
   where: (failures: RawBuilder<unknown>) => RawBuilder<unknown>,
 ): RawBuilder<unknown> {
-  const begins = sql`a.last_at < now() - make_interval(secs => ${forget + resting})`
+  const begins = sql`a.last_at < now() - make_interval(secs => ${forgetAfterSeconds + lastAtResolutionSeconds})`
   const failures = sql`case when ${begins} then 0 else a.failures end + excluded.failures`
   return sql`
   insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
@@ -184,19 +203,19 @@ function upsert(
   on conflict (key) do update set
     failures = case when a.blocked_until > now() then a.failures else ${failures} end,
     last_at = case
-      when a.blocked_until > now() or a.last_at > now() - make_interval(secs => ${resting}) then a.last_at
+      when a.blocked_until > now() or a.last_at > now() - make_interval(secs => ${lastAtResolutionSeconds}) then a.last_at
       else now() end,
     blocked_until = case
-      when a.blocked_until > now() or ${failures} < ${free} then a.blocked_until
-      else now() + make_interval(secs => least(${longest}, ${first} * 2 ^ least(${failures} - ${free}, 20))) end
+      when a.blocked_until > now() or ${failures} < ${freeFailures} then a.blocked_until
+      else now() + make_interval(secs => least(${maxWaitSeconds}, ${firstWaitSeconds} * 2 ^ least(${failures} - ${freeFailures}, 20))) end
   ${where(failures)}
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 }
 
-/** The account begins anew; the network gets this one try back. */
-export async function succeeded(
+/** Resets the account and takes the attempt back from the network. */
+export async function forgiveAttempt(
   db: Kysely<DB>,
-  { account, network }: Pick<Attempt, 'account'> & Partial<Attempt>,
+  { account, network }: Pick<ThrottleKeys, 'account'> & Partial<ThrottleKeys>,
 ): Promise<void> {
   if (network === undefined) {
     await sql`delete from sign_in_attempts where key = ${account}`.execute(db)
@@ -205,23 +224,23 @@ export async function succeeded(
   await sql`
     ${prepared('try-succeeded')}
     with forgotten as (delete from sign_in_attempts where key = ${account})
-    ${networkForgiven(sql`1`, sql`where key = ${network}`)}`.execute(db)
+    ${forgiveNetworkSql(sql`1`, sql`where key = ${network}`)}`.execute(db)
 }
 
 /**
- * Locks what is counted under several keys, networks before accounts, as those who count do, so that nobody waits in a ring.
- * Parts of a WITH. By a list and not by a join, which misses a row that somebody else changed while it was waited for.
+ * WITH parts that lock several keys, networks before accounts as when counting, to prevent deadlocks. Uses a list instead of
+ * a join, because a join misses rows that were changed while it waited.
  */
-const locked = (keys: RawBuilder<unknown>) => sql`
+const lockKeysSql = (keys: RawBuilder<unknown>) => sql`
   tries as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update),
   locked as (select count(*) from tries)`
 const whenLocked = sql`(select count from locked) > 0`
 
-/** What `succeeded` does, for many and as parts of a statement that does more: `forgiven` is their rows of `network` and `account`. */
-export const triesForgiven = (forgiven: RawBuilder<unknown>) => sql`
-  ${locked(sql`array(select network from ${forgiven} union all select account from ${forgiven})`)},
+/** `forgiveAttempt` for many attempts, as WITH parts. `forgiven` has rows of `network` and `account`. */
+export const forgiveAttemptsSql = (forgiven: RawBuilder<unknown>) => sql`
+  ${lockKeysSql(sql`array(select network from ${forgiven} union all select account from ${forgiven})`)},
   networks_forgiven as (
-    ${networkForgiven(
+    ${forgiveNetworkSql(
       sql`times`,
       sql`
         from (select network, count(*)::integer as times from ${forgiven} group by network) as counted
@@ -232,16 +251,16 @@ export const triesForgiven = (forgiven: RawBuilder<unknown>) => sql`
     where key = any(array(select account from ${forgiven})) and ${whenLocked}
   )`
 
-const networkForgiven = (times: RawBuilder<unknown>, which: RawBuilder<unknown>) => sql`
+const forgiveNetworkSql = (times: RawBuilder<unknown>, which: RawBuilder<unknown>) => sql`
   update sign_in_attempts as a set failures = greatest(failures - ${times}, 0),
-    blocked_until = case when failures - ${times} < ${perNetwork.free} then '-infinity' else blocked_until end
+    blocked_until = case when failures - ${times} < ${perNetwork.freeFailures} then '-infinity' else blocked_until end
   ${which}`
 
-/** A try that could not be made, because a part was down, is none. */
-export async function takenBack(db: Kysely<DB>, { account, network }: Attempt): Promise<void> {
+/** Takes an attempt back that could not be checked because of an outage. */
+export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
   const keys = [account, network]
   await sql`
-    with ${locked(sql`${keys}`)}
+    with ${lockKeysSql(sql`${keys}`)}
     update sign_in_attempts set failures = greatest(failures - 1, 0), blocked_until = '-infinity'
     where key = any(${keys}) and ${whenLocked}`.execute(db)
 }

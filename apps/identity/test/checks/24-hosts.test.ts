@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { answerForgotten } from '../../src/sign-in/forgotten.ts'
+import { answerPasswordReset } from '../../src/sign-in/password-reset-requests.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 
 const publicUrl = 'https://id.example.org/data'
@@ -33,7 +33,7 @@ describe('a link that is mailed', () => {
 
     const { uid, username } = await service.user({ client: admin.client })
     await service.http.post('/api/v1/auth/forgot-password').set(forged).send({ username }).expect(204)
-    await answerForgotten(service.db, service.config)
+    await answerPasswordReset(service.db, service.config)
     const { body: mails } = await admin.get(`/mails?filter=user.id:eq:${uid}`).expect(200)
     const { body: mail } = await admin.get(`/mails/${mails[0].id}`).expect(200)
     expect(mail.text).toMatch(/^https:\/\/id\.example\.org\/data\/account\/password\?token=/m)
@@ -51,7 +51,7 @@ describe('a link that is mailed', () => {
       service.http.get('/.well-known/openid-configuration').set('host', 'evil.example'),
     ]
     for (const request of asked) expect([400, 421]).toContain((await request).status)
-    expect(await answerForgotten(service.db, service.config)).toBe(false)
+    expect(await answerPasswordReset(service.db, service.config)).toBe(false)
   })
 })
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { postOnce } from '../../src/mail/post.ts'
+import { sendQueuedMails } from '../../src/mail/send-queued-mails.ts'
 import { smtp } from '@sluice/mail'
-import { answerForgotten } from '../../src/sign-in/forgotten.ts'
+import { answerPasswordReset } from '../../src/sign-in/password-reset-requests.ts'
 import { goodPassword, startService, userBody, type Service } from '../app-under-test.ts'
 import { linkFor, tokenIn } from '../links.ts'
 import { startSmtp } from '@sluice/testing/smtp'
@@ -110,7 +110,7 @@ it('a line break in what is typed makes no line of its own in the log', async ()
 
 it('no link, password or hash is in the log, the audit, an answer, or in the open in the database', async () => {
   const parts = {
-    answer: () => answerForgotten(service.db, service.config),
+    answer: () => answerPasswordReset(service.db, service.config),
     db: service.db,
     config: service.config,
     logger: pino({}, { write: (line: string) => void service.lines.push(line) }),
@@ -139,7 +139,7 @@ it('no link, password or hash is in the log, the audit, an answer, or in the ope
     return texts.map(({ row }) => row).join('\n')
   }
   const waiting = await database()
-  while (await postOnce(parts));
+  while (await sendQueuedMails(parts));
   const newest = () => mailbox.received.findLast(({ to }) => to.includes(sent.email))!.text
 
   const invitation = tokenIn(newest())
@@ -148,9 +148,9 @@ it('no link, password or hash is in the log, the audit, an answer, or in the ope
   await keep(service.http.get(`/account/invitation?token=${invitation}`))
   await keep(post('forgot-password', { username: mistaken }).expect(204))
   await keep(post('forgot-password', { username: sent.email }).expect(204))
-  while (await answerForgotten(service.db, service.config));
+  while (await answerPasswordReset(service.db, service.config));
   const waitingAgain = await database()
-  while (await postOnce(parts));
+  while (await sendQueuedMails(parts));
   const reset = tokenIn(newest())
   // Its form has the link's token, and nothing else has.
   await service.http.get(`/account/password?token=${reset}`).expect('referrer-policy', 'no-referrer')

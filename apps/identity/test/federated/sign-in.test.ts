@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { keepHouseOnce } from '../../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../../src/housekeeping.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
@@ -286,7 +286,7 @@ describe('a client without single sign-on', () => {
 it('forgets what nobody can come back with', async () => {
   await sql`update sso_used_states set expires_at = now() - interval '1 day'`.execute(service.db)
   await sql`update sso_tickets set expires_at = now() - interval '1 day'`.execute(service.db)
-  await keepHouseOnce(service.db)
+  await runMaintenanceOnce(service.db)
   const { rows } = await sql`select 1 from sso_used_states union all select 1 from sso_tickets`.execute(service.db)
   expect(rows).toEqual([])
 })

@@ -4,9 +4,9 @@ import { connect } from '@sluice/database'
 import { smtp } from '@sluice/mail'
 import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
 import type { DB } from '../../src/database.ts'
-import { keepHouseOnce } from '../../src/housekeeping.ts'
-import { claimMails } from '../../src/mail/claims.ts'
-import { keepPosting, postOnce } from '../../src/mail/post.ts'
+import { runMaintenanceOnce } from '../../src/housekeeping.ts'
+import { claimMails } from '../../src/mail/send-queued-mails.ts'
+import { startMailSender, sendQueuedMails } from '../../src/mail/send-queued-mails.ts'
 import { tokenIn } from '../links.ts'
 import { at, from, posting } from './posting.scene.ts'
 
@@ -135,10 +135,10 @@ describe('a mail', () => {
     ])
     await invite()
     await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(scene.service.db)
-    await keepHouseOnce(scene.service.db)
+    await runMaintenanceOnce(scene.service.db)
     expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Given up: no process tried to send it.' })
     await sql`update mails set created_at = now() - interval '31 days'`.execute(scene.service.db)
-    await keepHouseOnce(scene.service.db)
+    await runMaintenanceOnce(scene.service.db)
     expect(await mails()).toEqual([])
   })
 
@@ -157,7 +157,7 @@ describe('a mail', () => {
       const send = async ({ recipient }: { recipient: string }) => {
         if (recipient === slow.email) await new Promise((resolve) => setTimeout(resolve, 300))
       }
-      await expect(postOnce(parts(send as ReturnType<typeof smtp>))).rejects.toThrow('the disk is full')
+      await expect(sendQueuedMails(parts(send as ReturnType<typeof smtp>))).rejects.toThrow('the disk is full')
       expect((await mails()).find(({ recipient }: { recipient: string }) => recipient === slow.email).state).toBe(
         'SENT',
       )
@@ -183,7 +183,7 @@ describe('several processes', () => {
     )
     const send = smtp({ server: at(port), from })
     const work = pools.map(async ({ db }) => {
-      while (await postOnce(parts(send, db)));
+      while (await sendQueuedMails(parts(send, db)));
     })
     await Promise.all(work)
     await Promise.all(pools.map(({ db }) => db.destroy()))
@@ -212,7 +212,7 @@ describe('several processes', () => {
       },
     })
     await invite()
-    const posting = keepPosting(parts(smtp({ server: at(port), from })))
+    const posting = startMailSender(parts(smtp({ server: at(port), from })))
     await under
     await posting.stop()
     expect(received).toHaveLength(1)

@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { smtp, type SmtpServer } from '@sluice/mail'
 import { startSmtp } from '@sluice/testing/smtp'
-import { postOnce } from '../../src/mail/post.ts'
-import { answerForgotten } from '../../src/sign-in/forgotten.ts'
+import { sendQueuedMails } from '../../src/mail/send-queued-mails.ts'
+import { answerPasswordReset } from '../../src/sign-in/password-reset-requests.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 
 export const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
@@ -41,7 +41,7 @@ export function posting() {
     config: service.config,
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     send,
-    answer: () => answerForgotten(db, service.config),
+    answer: () => answerPasswordReset(db, service.config),
   })
   return {
     get service() {
@@ -60,7 +60,7 @@ export function posting() {
     lines,
     parts,
     post: (port: number, more: Partial<Parameters<typeof smtp>[0]> = {}) =>
-      postOnce(parts(smtp({ server: at(port), from, ...more }))),
+      sendQueuedMails(parts(smtp({ server: at(port), from, ...more }))),
     invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
     mails: async () => (await admin.get('/mails').expect(200)).body,
     /** What waits is to be tried now. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
 import { sql } from 'kysely'
 import * as client from 'openid-client'
-import { forgetPreviousKeys, rotateKeys, tendKeys, type KeyRotation } from '../../src/sign-in/key-rotation.ts'
+import { forgetPreviousKeys, rotateKeys, rotateDueKeys, type KeyRotation } from '../../src/sign-in/key-rotation.ts'
 import { signingKeys } from '../../src/sign-in/keys.ts'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
@@ -58,31 +58,31 @@ const soon = () => new Promise((resolve) => setTimeout(() => resolve(true), 20))
 describe('keys', () => {
   it('are published before they sign, sign for their time, and are published until nothing of theirs is left', async () => {
     await sql`delete from signing_keys`.execute(service.db)
-    await tendKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual([])
     const { kid: first } = await signingKeys(service.db, rotation.ring).current()
-    await tendKeys(service.db, rotation)
-    await tendKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual(['CURRENT', 'NEXT'])
     const [next] = await kidsIn('NEXT')
 
     await age('CURRENT', 91)
     // Not yet: it was published a moment ago.
-    await tendKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
     expect(await kidsIn('CURRENT')).toEqual([first])
     await age('NEXT', 1)
-    await tendKeys(service.db, { ...rotation, days: 0 })
+    await rotateDueKeys(service.db, { ...rotation, days: 0 })
     expect(await kidsIn('CURRENT')).toEqual([first])
-    await tendKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
     expect(await kidsIn('CURRENT')).toEqual([next])
     expect(await kidsIn('PREVIOUS')).toEqual([first])
     expect(await states()).toEqual(['CURRENT', 'NEXT', 'PREVIOUS'])
 
     await age('PREVIOUS', 30)
-    await tendKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
     expect(await kidsIn('PREVIOUS')).toEqual([first])
     await age('PREVIOUS', 32)
-    await tendKeys(service.db, rotation)
+    await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual(['CURRENT', 'NEXT'])
     await aMinuteLater()
   })
@@ -90,7 +90,7 @@ describe('keys', () => {
   it('are rotated once, however many processes do it at once', async () => {
     await age('CURRENT', 91)
     await age('NEXT', 91)
-    await Promise.all(Array.from({ length: 8 }, () => tendKeys(service.db, rotation)))
+    await Promise.all(Array.from({ length: 8 }, () => rotateDueKeys(service.db, rotation)))
     expect(await states()).toEqual(['CURRENT', 'NEXT', 'PREVIOUS'])
   })
 

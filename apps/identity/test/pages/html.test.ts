@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { address, html, name, plain } from '../../src/pages/html.ts'
+import { safeHref, html, name, withoutDirectionMarks } from '../../src/pages/html.ts'
 
 describe('html', () => {
   it('escapes what is put in, for text and for attributes', () => {
@@ -36,14 +36,14 @@ describe('html', () => {
 
   it('keeps a name from turning the text around it', () => {
     expect(html`Hello ${name('\u202eevil')}!`.markup).toBe('Hello <bdi>\u202eevil</bdi>!')
-    expect(plain('a\u202eb\u2066c\u200f')).toBe('abc')
+    expect(withoutDirectionMarks('a\u202eb\u2066c\u200f')).toBe('abc')
   })
 })
 
 describe('an address', () => {
   it.each(['/account/password', '?recovery=1', 'https://app.example/path?x=1', 'http://127.0.0.1:8080/'])(
     'leads to %s',
-    (href) => expect(address(href)).toBe(href),
+    (href) => expect(safeHref(href)).toBe(href),
   )
 
   it.each([
@@ -54,5 +54,5 @@ describe('an address', () => {
     '/\\evil.example',
     'x',
     '',
-  ])('leads nowhere for %j', (href) => expect(address(href)).toBe('#'))
+  ])('leads nowhere for %j', (href) => expect(safeHref(href)).toBe('#'))
 })

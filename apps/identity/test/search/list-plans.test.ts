@@ -5,7 +5,7 @@ import pg from 'pg'
 import type { SearchRequest } from '@sluice/contracts'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import { mailRecords } from '../../src/api/mails/records.ts'
-import type { Asked } from '../../src/api/operation.ts'
+import type { IdentityRequestContext } from '../../src/api/operation.ts'
 import { ssoClientConfigRecords } from '../../src/api/sso-client-configs/records.ts'
 import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
@@ -65,7 +65,7 @@ it.each<[string, typeof mailRecords | typeof ssoClientConfigRecords, boolean, Se
     session: '',
   }
   asked.length = 0
-  const context = { db, caller, request: { locales: [] } } as unknown as Asked
+  const context = { db, caller, request: { locales: [] } } as unknown as IdentityRequestContext
   await of.search(db, context, { order, paging: { total: false } })
   const { sql: text, parameters } = asked[0]!
   const { rows } = await db.executeQuery<{ 'QUERY PLAN': string }>(

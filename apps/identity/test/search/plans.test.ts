@@ -6,7 +6,7 @@ import { fillUsers } from '../../../../bench/identity/fill-users.ts'
 import type { Role, SearchRequest } from '@sluice/contracts'
 import { searchPlan } from '@sluice/records'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
-import type { Asked } from '../../src/api/operation.ts'
+import type { IdentityRequestContext } from '../../src/api/operation.ts'
 import { clientRecords } from '../../src/api/clients/records.ts'
 import { userRecords } from '../../src/api/users/records.ts'
 import type { DB } from '../../src/database.ts'
@@ -66,10 +66,14 @@ async function planOf(
     session: '',
   } as const
   asked.length = 0
-  const { headers } = await of.search(db, { db, caller, request: { locales: [] } } as unknown as Asked, {
-    paging: {},
-    ...request,
-  })
+  const { headers } = await of.search(
+    db,
+    { db, caller, request: { locales: [] } } as unknown as IdentityRequestContext,
+    {
+      paging: {},
+      ...request,
+    },
+  )
   const { sql: text, parameters } = asked[0]!
   const { rows } = await db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
     CompiledQuery.raw(`explain (analyze, timing off, format json) ${text}`, [...parameters]),

@@ -3,10 +3,10 @@ import { Answer, problems } from '@sluice/http'
 import { effectiveRoles } from '../../access.ts'
 import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'
-import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../roles-lacked.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertGrantable } from '../assert-grantable.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { proveOrFresh } from './prove-or-fresh.ts'
+import { proveIdentityUnlessFresh } from './proof.ts'
 
 const day = 86_400_000
 const longest = 365
@@ -23,17 +23,17 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
 })
 
 /** One's own, newest first. */
-export async function ownApiTokens({ db, caller }: Asked): Promise<ApiToken[]> {
+export async function ownApiTokens({ db, caller }: IdentityRequestContext): Promise<ApiToken[]> {
   const { id } = await readOwnUser(db, caller)
   return (await apiTokensOf(db, id)).map(presentApiToken)
 }
 
 /** Makes a token that can do no more than who makes it. They prove that it is them: it outlives the session. */
-export async function createApiToken(body: ApiTokenBody, input: Asked): Promise<Answer<NewApiToken>> {
+export async function createApiToken(body: ApiTokenBody, input: IdentityRequestContext): Promise<Answer<NewApiToken>> {
   const { write, caller, request } = input
-  demandGrantable(caller, body.roles)
+  assertGrantable(caller, body.roles)
   const expires = expiryOf(body.expires)
-  const proven = await proveOrFresh(body, input)
+  const proven = await proveIdentityUnlessFresh(body, input)
   return write(async (trx) => {
     const { id } = await proven(trx)
     const made = await addApiToken(trx, id, { ...body, expires })
@@ -45,20 +45,20 @@ export async function createApiToken(body: ApiTokenBody, input: Asked): Promise<
   })
 }
 
-/** What the audit says of a token: not the token. */
+/** The audit details of a token, without the token itself. */
 const auditedToken = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
 
 function expiryOf(text: string): Date {
   const expires = new Date(text)
   const ahead = expires.getTime() - Date.now()
   if (!(ahead > 0)) throw problems.refused('/expires', 'This time has passed.')
-  // Some leeway for whoever adds days to a clock that is ahead of ours.
+  // Allow for clients with a fast clock.
   if (ahead > longest * day + day / 2) throw problems.refused('/expires', `An API token lasts ${longest} days at most.`)
   return expires
 }
 
 /** It stops at once here, and within ten seconds in the other service. */
-export async function deleteApiToken(uid: string, { write, caller, request }: Asked): Promise<void> {
+export async function deleteApiToken(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     if (!isUid(uid) || !(await removeApiToken(trx, id, uid))) throw problems.notFound('API token')

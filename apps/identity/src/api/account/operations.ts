@@ -1,8 +1,7 @@
 import { identityOperations } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { createApiToken, deleteApiToken, ownApiTokens } from './api-tokens.ts'
-import { changeEmail } from './change-email.ts'
-import { changePassword } from './change-password.ts'
+import { changeEmail, changePassword } from './own-password-and-email.ts'
 import { confirm, enrol, ownSecondFactor, remove, renewRecoveryCodes } from './second-factor.ts'
 import { endOthers, endSession, ownSessions } from './sessions.ts'
 

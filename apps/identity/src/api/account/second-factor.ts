@@ -1,7 +1,7 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { mailSecondFactorChanged } from '../../mail/notices.ts'
-import { noteThrottled } from '../../sign-in/note-throttled.ts'
+import { auditThrottled } from '../../sign-in/audit-throttled.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
 import {
   beginEnrolment,
@@ -10,24 +10,26 @@ import {
   removeSecondFactor,
 } from '../../sign-in/second-factor/second-factor.ts'
 import { enrolmentOf } from '../../sign-in/second-factor/totp.ts'
-import { admitCode, succeeded } from '../../sign-in/throttle.ts'
-import type { Asked } from '../operation.ts'
+import { admitCode, forgiveAttempt } from '../../sign-in/throttle.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { prove, proveByPassword } from './proof.ts'
+import { proveIdentity, proveByPassword } from './proof.ts'
 
 /** Whether the user who asks has a second factor. */
-export async function ownSecondFactor({ db, caller }: Asked): Promise<SecondFactor> {
+export async function ownSecondFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {
   const { id } = await readOwnUser(db, caller)
   const { since, recoveryCodesLeft } = await readSecondFactor(db, id)
   return { enrolled: since !== undefined, since: since?.toISOString(), recoveryCodesLeft }
 }
 
 /** Gives out a seed, which counts from its confirmation on. */
-export async function enrol({ password }: OwnPasswordBody, input: Asked): Promise<SecondFactorEnrolment> {
+export async function enrol(
+  { password }: OwnPasswordBody,
+  input: IdentityRequestContext,
+): Promise<SecondFactorEnrolment> {
   const { write, config, caller, request } = input
   const own = await readOwnUser(input.db, caller)
-  if (own.sso_auth)
-    throw problems.refused('/', 'You sign in through your organisation: a second factor is asked for there.')
+  if (own.sso_auth) throw problems.refused('/', 'You sign in through your organisation. Set up a second factor there.')
   const proven = await proveByPassword(password, input)
   return write(async (trx) => {
     const { id, username, client_name } = await proven(trx)
@@ -40,19 +42,19 @@ export async function enrol({ password }: OwnPasswordBody, input: Asked): Promis
 }
 
 /** Takes the seed into use. Its first code is the proof that it arrived. */
-export async function confirm({ code }: CodeBody, input: Asked) {
+export async function confirm({ code }: CodeBody, input: IdentityRequestContext) {
   const { db, write, config, caller, request } = input
-  const attempt = await noteThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
+  const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
   const confirmed = await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     const confirmed = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
     if (confirmed === 'nothing to confirm')
-      throw problems.conflict('/', 'There is no second factor to confirm: begin to set one up.')
+      throw problems.conflict('/', 'There is no second factor to confirm. Start the setup first.')
     if (confirmed === 'wrong code') {
       request.audit(caller.uid, { outcome: confirmed })
       return undefined
     }
-    await succeeded(trx, attempt)
+    await forgiveAttempt(trx, attempt)
     await mailSecondFactorChanged(trx, config, { id }, 'set up')
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
     return confirmed
@@ -63,9 +65,9 @@ export async function confirm({ code }: CodeBody, input: Asked) {
 }
 
 /** Gives up one's second factor, or one that was not confirmed. */
-export async function remove(proof: ProofBody, input: Asked): Promise<void> {
+export async function remove(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
   const { write, config, caller, request } = input
-  const proven = await prove(proof, input)
+  const proven = await proveIdentity(proof, input)
   await write(async (trx) => {
     const { id } = await proven(trx)
     const before = await removeSecondFactor(trx, id)
@@ -75,9 +77,9 @@ export async function remove(proof: ProofBody, input: Asked): Promise<void> {
 }
 
 /** New recovery codes: the old ones are good no more. */
-export async function renewRecoveryCodes(proof: ProofBody, input: Asked) {
+export async function renewRecoveryCodes(proof: ProofBody, input: IdentityRequestContext) {
   const { write, caller, request } = input
-  const proven = await prove(proof, input)
+  const proven = await proveIdentity(proof, input)
   return write(async (trx) => {
     const { id, two_factor_auth } = await proven(trx)
     if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor that they could stand in for.')

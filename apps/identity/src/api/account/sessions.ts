@@ -2,7 +2,7 @@ import type { OpenSession } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import { endOtherSessions, endOwnSession, openSessionsOf, type FoundSession } from '../../sign-in/sessions.ts'
 import { isUid } from '../../uid.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
 
 export const presentSession =
@@ -19,13 +19,13 @@ export const presentSession =
   })
 
 /** One's own that are open, last used first. */
-export async function ownSessions({ db, caller }: Asked): Promise<OpenSession[]> {
+export async function ownSessions({ db, caller }: IdentityRequestContext): Promise<OpenSession[]> {
   const { id } = await readOwnUser(db, caller)
   return (await openSessionsOf(db, id)).map(presentSession(caller))
 }
 
 /** Ends one of one's own; the one that asks, too. */
-export async function endSession(uid: string, { write, caller, request }: Asked): Promise<void> {
+export async function endSession(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     if (!isUid(uid) || !(await endOwnSession(trx, id, uid))) throw problems.notFound('open session')
@@ -34,7 +34,7 @@ export async function endSession(uid: string, { write, caller, request }: Asked)
 }
 
 /** Ends all of one's own but the one that asks. */
-export async function endOthers({ write, caller, request }: Asked): Promise<void> {
+export async function endOthers({ write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     request.audit(caller.uid, { ended: await endOtherSessions(trx, id, caller.session) })

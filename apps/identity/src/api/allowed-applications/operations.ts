@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { applicationScopes, identityOperations, type AllowedApplication } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { forgetConsent } from '../../oidc/consents.ts'
+import { withdrawConsent } from '../../oidc/consents.ts'
 import { isUid } from '../../uid.ts'
 import { operation } from '../operation.ts'
 
 const { allowedApplications } = identityOperations
 
-interface Row extends Omit<AllowedApplication, 'allowed' | 'lastUpdated' | 'lastUsed'> {
+interface AllowedApplicationRow extends Omit<AllowedApplication, 'allowed' | 'lastUpdated' | 'lastUsed'> {
   created_at: Date
   updated_at: Date
   used_at: Date | null
@@ -15,7 +15,7 @@ interface Row extends Omit<AllowedApplication, 'allowed' | 'lastUpdated' | 'last
 
 export const allowedApplicationOperations = {
   list: operation(allowedApplications.list, async ({ db, caller }) => {
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<AllowedApplicationRow>`
       select a.uid as id, a.sso_client_id as "ssoClientId", a.client_name as "clientName", k.scopes, k.created_at, k.updated_at,
         (
           select max(greatest(m.created_at, m.consumed_at)) from sessions s join oidc_models m on m.session_id = s.id
@@ -34,7 +34,7 @@ export const allowedApplicationOperations = {
 
   delete: operation(allowedApplications.delete, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
-      const scopes = isUid(params.uid) ? await forgetConsent(trx, caller.uid, params.uid) : undefined
+      const scopes = isUid(params.uid) ? await withdrawConsent(trx, caller.uid, params.uid) : undefined
       if (!scopes) throw problems.notFound('application that you allowed anything')
       request.audit(params.uid, { before: { scopes } })
     })

@@ -1,8 +1,105 @@
-import { identityOperations } from '@sluice/contracts'
+import {
+  type AcceptInvitationBody,
+  type ForgotPasswordBody,
+  type ResetPasswordBody,
+  identityOperations,
+} from '@sluice/contracts'
 import { operation } from '../operation.ts'
-import { acceptInvitation } from './accept-invitation.ts'
-import { forgotPassword } from './forgot-password.ts'
-import { resetPassword } from './reset-password.ts'
+import { type Kysely, sql } from 'kysely'
+import { type Actor, problems } from '@sluice/http'
+import type { Write } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import type { MailConfig } from '../../mail/outbox.ts'
+import { type FoundLink, consumeLink, revokeLinks, findLink, linkInvalid } from '../../sign-in/one-time-links.ts'
+import { checkPassword, hashPassword } from '../../sign-in/password.ts'
+import { mailPasswordChanged } from '../../mail/notices.ts'
+import { endSessionsOfUser } from '../../sign-in/sessions.ts'
+import { admitPasswordReset, queuePasswordReset } from '../../sign-in/password-reset-requests.ts'
+
+/** The context of a password-reset request, from an operation or a page. */
+type PasswordResetContext = Omit<LinkContext, 'config'> & {
+  request: LinkContext['request'] & { id: string; address: string }
+}
+
+/**
+ * Queues a password-reset request. Response and timing do not depend on whether the user exists. The mail is created later by `answerForgotten`. Too many tries are 429.
+ */
+export async function forgotPassword({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
+  const { db, write, request } = context
+  await admitPasswordReset(db, username, request.address)
+  await write(async (trx) => {
+    await queuePasswordReset(trx, username, request)
+    // The username field may contain a mistyped password, so the audit log omits it.
+    request.audit(null, { outcome: 'noted' })
+  })
+}
+
+/**
+ * Gives whom a link is for the password that they choose, ends whatever they had open, and tells them by mail. 422 at
+ * `/token` for a link that does not work, at `/password` for a password that will not do.
+ */
+export async function resetPassword(
+  { token, password }: ResetPasswordBody,
+  { db, write, config, request }: LinkContext,
+): Promise<void> {
+  const found = await findLink(db, token, 'PASSWORD_RESET')
+  if (!found) throw linkInvalid()
+  checkPassword(password, found.user)
+  const hash = await hashPassword(password)
+
+  await write(async (trx) => {
+    const user = await consumeLink(trx, token, 'PASSWORD_RESET')
+    if (user === undefined) throw linkInvalid()
+    await sql`
+      update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user}`.execute(trx)
+    await endSessionsOfUser(trx, user)
+    await revokeLinks(trx, user)
+    await mailPasswordChanged(trx, config, { id: user })
+    const { uid, client } = found.user
+    request.audit(uid, { outcome: 'password chosen by link' }, { user: uid, client })
+  })
+}
+
+/**
+ * Makes whom an invitation is for ACTIVE, with the password that they choose; with single sign-on, without one. They then
+ * sign in as everybody does. 422 at `/token` for a link that does not work, at `/password` for a password that will not do.
+ */
+export async function acceptInvitation(
+  { token, password }: AcceptInvitationBody,
+  { db, write, request }: LinkContext,
+): Promise<void> {
+  const found = await findLink(db, token, 'INVITATION')
+  if (!found) throw linkInvalid()
+  const hash = await hashChosenPassword(password, found.user)
+
+  await write(async (trx) => {
+    const user = await consumeLink(trx, token, 'INVITATION')
+    if (user === undefined) throw linkInvalid()
+    // The condition detects a concurrent change of the sign-in method.
+    const { rows } = await sql`
+      update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
+    if (rows.length === 0) throw linkInvalid()
+    request.audit(found.user.uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, by(found.user))
+  })
+}
+
+/** The hash of the password. Null: single sign-on needs none. */
+async function hashChosenPassword(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
+  if (user.ssoAuth) {
+    if (password === undefined) return null
+    throw problems.refused(
+      '/password',
+      'You sign in the way your organisation does elsewhere, without a password here.',
+    )
+  }
+  if (password === undefined) throw problems.refused('/password', 'Choose a password.')
+  checkPassword(password, user)
+  return hashPassword(password)
+}
+
+const by = ({ uid, client }: { uid: string; client: string }) => ({ user: uid, client })
 
 const { auth } = identityOperations
 const nothing = () => undefined
@@ -12,4 +109,12 @@ export const authLinkOperations = {
   acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(nothing)),
   forgotPassword: operation(auth.forgotPassword, (input) => forgotPassword(input.body, input).then(nothing)),
   resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(nothing)),
+}
+
+/** The context for using a one-time link, from an operation or a page. */
+export interface LinkContext {
+  db: Kysely<DB>
+  write: Write<DB>
+  config: MailConfig
+  request: { audit(object: string | null, details?: object, by?: Actor): void }
 }

@@ -2,11 +2,11 @@ import type { LoginAnswer, LoginBody, LoginCodeBody, Tokens } from '@sluice/cont
 import { addRefreshToken, newRefreshToken } from '../../sign-in/refresh-tokens.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
 import { signIn, type SignedIn, type SignInContext } from '../../sign-in/sign-in.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
 /** Signs in with a password, for tokens or the demand for a code. */
-export async function login(body: LoginBody, input: Asked): Promise<LoginAnswer> {
+export async function login(body: LoginBody, input: IdentityRequestContext): Promise<LoginAnswer> {
   const { context, tokensFor } = forTokens(input)
   const result = await signIn(body, context)
   if (result.kind === 'signed-in') return tokensFor(result)
@@ -14,13 +14,13 @@ export async function login(body: LoginBody, input: Asked): Promise<LoginAnswer>
 }
 
 /** Completes a sign-in with a code. */
-export async function loginWithCode(body: LoginCodeBody, input: Asked): Promise<Tokens> {
+export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestContext): Promise<Tokens> {
   const { context, tokensFor } = forTokens(input)
   return tokensFor(await signInWithCode(body, context))
 }
 
 /** A sign-in that ends in tokens: the first refresh token is made with the session. */
-function forTokens(input: Asked) {
+function forTokens(input: IdentityRequestContext) {
   const { db, write, config, request } = input
   const refreshToken = newRefreshToken()
   const context: SignInContext = {
@@ -32,8 +32,8 @@ function forTokens(input: Asked) {
       userAgent: request.stream.headers['user-agent'] ?? '',
       audit: (...note) => request.audit(...note),
     },
-    together: { ...input.together, refreshToken },
-    async opened(trx, session) {
+    batchers: { ...input.signInBatchers, refreshToken },
+    async onSessionOpened(trx, session) {
       await addRefreshToken(trx, session, refreshToken)
     },
   }

@@ -1,10 +1,9 @@
 import { identityOperations } from '@sluice/contracts'
 import { endSession } from '../../sign-in/sessions.ts'
 import { operation } from '../operation.ts'
-import { finishSso } from './finish-sso.ts'
+import { finishSso, startSso } from './sso-sign-in.ts'
 import { login, loginWithCode } from './login.ts'
-import { refresh } from './refresh.ts'
-import { startSso } from './start-sso.ts'
+import { refresh } from './tokens.ts'
 
 export const authOperations = {
   login: operation(identityOperations.auth.login, (input) => login(input.body, input)),
@@ -13,7 +12,7 @@ export const authOperations = {
 
   refresh: operation(identityOperations.auth.refresh, (input) => refresh(input.body, input)),
 
-  // Before startSso, whose path would take "callback" for a client's code.
+  // Must precede startSso, because its path would match "callback" as a client code.
   finishSso: operation(identityOperations.auth.finishSso, (input) => finishSso(input.query, input)),
 
   startSso: operation(identityOperations.auth.startSso, (input) =>

@@ -1,18 +1,20 @@
-import type { Tokens } from '@sluice/contracts'
+import type { RefreshBody, Tokens } from '@sluice/contracts'
 import { accessToken } from '../../sign-in/access-token.ts'
-import type { IdentityContext } from '../operation.ts'
+import type { IdentityRequestContext, IdentityContext } from '../operation.ts'
+import { problems } from '@sluice/http'
+import { exchangeRefreshToken, isRefreshToken, refuseRefresh } from '../../sign-in/refresh-tokens.ts'
 
-interface Issued {
+interface IssuedSession {
   user: string
   client: string
   session: { uid: string; expires_at: Date }
   refreshToken: string
 }
 
-/** What a sign-in and a refresh answer. */
+/** Returns the tokens of a sign-in or refresh. */
 export async function tokensOf(
   { keys, config }: IdentityContext,
-  { user, client, session, refreshToken }: Issued,
+  { user, client, session, refreshToken }: IssuedSession,
 ): Promise<Tokens> {
   return {
     accessToken: await accessToken(keys, config, { user, client, session: session.uid }),
@@ -21,4 +23,17 @@ export async function tokensOf(
     refreshToken,
     refreshTokenExpires: session.expires_at.toISOString(),
   }
+}
+
+/** Exchanges a refresh token for the next one and a new access token. What is refused leaves its reason in the audit only. */
+export async function refresh({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<Tokens> {
+  const refreshed = await input.write.atOnce((db, facts) => exchangeRefreshToken(db, refreshToken, facts))
+  if (refreshed) return tokensOf(input, refreshed)
+  if (await isRefreshToken(input.db, refreshToken)) {
+    await input.write(async (trx) => {
+      const refused = await refuseRefresh(trx, refreshToken)
+      input.request.audit(refused?.session ?? null, { outcome: refused?.outcome ?? 'unknown' }, refused?.by)
+    })
+  }
+  throw problems.unauthenticated('This refresh token is not valid, or was used before: sign in again.')
 }

@@ -1,8 +1,7 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { clientRecords } from './records.ts'
-import { updateClientProfile } from './update-client-profile.ts'
-import { createClient, deleteClient, updateClient } from './write.ts'
+import { updateClientProfile, createClient, deleteClient, updateClient } from './write.ts'
 
 const { clients } = identityOperations
 

@@ -1,17 +1,17 @@
-import { sql, type Selectable } from 'kysely'
-import { clientDomains, holds, type Client, type ClientBody } from '@sluice/contracts'
+import { type Selectable, sql } from 'kysely'
+import { type Client, type ClientBody, clientDomains, holds } from '@sluice/contracts'
 import {
-  inLanguageOf,
-  matchesLineOf,
-  records,
   type Properties,
   type Property,
   type Refined,
   type SharedColumns,
+  inLanguageOf,
+  matchesLineOf,
+  records,
 } from '@sluice/records'
 import type { Clients } from '../../database.ts'
-import type { Asked } from '../operation.ts'
-import { timeZoneColumn } from './time-zone.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { problems } from '@sluice/http'
 
 export type ClientRow = Refined<
   Selectable<Clients>,
@@ -32,7 +32,7 @@ const contactProperties: Properties = Object.fromEntries(
   ),
 )
 
-export const clientRecords = records<ClientRow, Client, Asked>({
+export const clientRecords = records<ClientRow, Client, IdentityRequestContext>({
   noun: 'client',
   table: 'clients',
   path: '/clients',
@@ -101,3 +101,21 @@ export const clientColumns = (body: ClientBody) => ({
   route_notification_email_addresses: body.routeNotificationEmailAddresses ?? null,
   time_zone: timeZoneColumn(body.timeZone),
 })
+
+/**
+ * The zone of a body as it is kept; null where none is given, which is UTC. Refuses what the runtime knows no rules for: every
+ * schedule of the client would stop.
+ */
+function timeZoneColumn(name: string | undefined): string | null {
+  if (name === undefined) return null
+  try {
+    // Also knows offsets such as +02:00, which no summer changes: the contract's pattern keeps those out.
+    Intl.DateTimeFormat('en', { timeZone: name })
+  } catch {
+    throw problems.refused(
+      '/timeZone',
+      `"${name}" is not a time zone: use a name of the IANA list, such as Europe/Oslo, Africa/Nairobi or UTC.`,
+    )
+  }
+  return name
+}

@@ -1,12 +1,15 @@
 import { sql } from 'kysely'
-import type { ClientBody } from '@sluice/contracts'
+import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { endSessionsOfClient } from '../../sign-in/sessions.ts'
-import { keepingASuperAdmin } from '../users/super-admins.ts'
-import type { Asked } from '../operation.ts'
-import { clientColumns, clientOf, clientRecords, type ClientRow } from './records.ts'
+import { assertSuperAdminRemainsAfter } from '../users/assert-administrators-remain.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { type ClientRow, clientColumns, clientOf, clientRecords } from './records.ts'
 
-export async function createClient(body: ClientBody, { write, caller, request }: Asked): Promise<ClientRow> {
+export async function createClient(
+  body: ClientBody,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<ClientRow> {
   return write(async (trx) => {
     const made = await clientRecords.insert(trx, caller, clientColumns(body))
     request.audit(made.uid, { after: clientOf(made, []) })
@@ -22,17 +25,17 @@ export async function createClient(body: ClientBody, { write, caller, request }:
 export async function updateClient(
   uid: string,
   body: ClientBody,
-  { db, write, caller, request }: Asked,
+  { db, write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
   const known = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
   if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // Again, now that nobody can sign in meanwhile.
+    // Repeat under the lock, which prevents new sign-ins.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
     const disables = body.disabled && !before.disabled
-    const after = disables ? await keepingASuperAdmin(trx, '/disabled', change) : await change()
+    const after = disables ? await assertSuperAdminRemainsAfter(trx, '/disabled', change) : await change()
     request.audit(uid, { before: clientOf(before, []), after: clientOf(after, []) })
     return after
   })
@@ -44,7 +47,7 @@ export async function updateClient(
  * Removes a disabled client that has no users; its groups go with it. That it was deleted is remembered for the pipeline service,
  * which erases what it holds of the client 30 days later.
  */
-export async function deleteClient(uid: string, { write, caller, request }: Asked): Promise<void> {
+export async function deleteClient(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     if (!before.disabled) throw problems.conflict('/disabled', 'Disable this client before you delete it.')
@@ -55,4 +58,51 @@ export async function deleteClient(uid: string, { write, caller, request }: Aske
       insert into deleted_clients (uid, code, name) values (${before.uid}, ${before.code}, ${before.name})`.execute(trx)
     request.audit(before.uid, { before: clientOf(before, []) })
   })
+}
+
+/** Fields that only the operator of the installation may change. */
+const operatorFields = [
+  'code',
+  'billingCode',
+  'disabled',
+  'domain',
+  'managerEnabled',
+  'routesEnabled',
+  'pipelinesEnabled',
+  'enterpriseEnabled',
+] as const satisfies (keyof Client & keyof ClientBody)[]
+
+/** Changes what a client's own administrators may say of it. 403 names what else the body would change. */
+export async function updateClientProfile(
+  uid: string,
+  body: ClientBody,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<ClientRow> {
+  return write(async (trx) => {
+    const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
+    assertOperatorFieldsUnchanged(clientOf(before, []), body)
+    const after = await clientRecords.update(trx, caller, before, profileColumns(body))
+    request.audit(before.uid, { before: clientOf(before, []), after: clientOf(after, []) })
+    return after
+  })
+}
+
+function assertOperatorFieldsUnchanged(client: Client, body: ClientBody): void {
+  const changed = operatorFields.filter((name) => client[name] !== body[name])
+  if (changed.length > 0) throw problems.forbidden(`Only a super admin may change this: ${changed.join(', ')}.`)
+}
+
+function profileColumns(body: ClientBody) {
+  const columns = clientColumns(body)
+  const { name, translations, primary_contact, technical_contact, billing_contact } = columns
+  const { route_notification_email_addresses, time_zone } = columns
+  return {
+    name,
+    translations,
+    primary_contact,
+    technical_contact,
+    billing_contact,
+    route_notification_email_addresses,
+    time_zone,
+  }
 }

@@ -7,15 +7,15 @@ import {
   type UserSummary,
 } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { standingOf } from '../../sign-in/standing.ts'
+import { findPrincipal } from '../../sign-in/principal.ts'
 import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations
 
-/** What the pipeline service asks of users, groups and clients. Ids that are not found are left out of the answer. */
+/** Look-ups of users, groups and clients for the pipeline service. Answers omit unknown ids. */
 export const lookupOperations = {
   standing: operation(lookups.standing, async ({ db, body }) => {
-    const standing = await standingOf(db, body)
+    const standing = await findPrincipal(db, body)
     if (!standing) throw problems.notFound('session, application or token')
     return standing
   }),

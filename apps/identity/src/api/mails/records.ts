@@ -1,19 +1,18 @@
-import { sql } from 'kysely'
-import type { Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { Mails } from '../../database.ts'
-import { ofOwnClient } from '../clients/of-client.ts'
-import type { Asked } from '../operation.ts'
+import { ownClientScope } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 
-type Stored = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>
+type StoredMail = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>
 
-/** Nobody changes mails, so they have no version. */
-export interface MailRow extends Stored {
+/** Mails are never edited, so they have no version. */
+export interface MailRow extends StoredMail {
   version: never
 }
 
-export interface Recipient {
+export interface MailRecipient {
   id: number
   uid: string
   username: string
@@ -22,13 +21,13 @@ export interface Recipient {
 
 const ofRecipient = (column: 'uid' | 'username') => sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
 
-export const mailRecords = records<MailRow, Mail, Asked>({
+export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
   noun: 'mail',
   table: 'mails',
   path: '/mails',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // What lists are ordered by where nothing else is asked for.
+    // The default order of lists.
     name: { column: 'r.subject', type: 'string', required: true },
     subject: { column: 'r.subject', type: 'string', required: true },
     recipient: { column: 'r.recipient', type: 'string', required: true },
@@ -40,23 +39,26 @@ export const mailRecords = records<MailRow, Mail, Asked>({
     'user.username': { column: ofRecipient('username'), type: 'string' },
   },
   matches: (like) => sql`(r.recipient ilike ${like} or r.subject ilike ${like})`,
-  scope: ofOwnClient,
+  scope: ownClientScope,
   present: (rows, { db }) => presentMails(rows, db),
 })
 
-async function presentMails(rows: MailRow[], db: Asked['db']): Promise<Mail[]> {
+async function presentMails(rows: MailRow[], db: IdentityRequestContext['db']): Promise<Mail[]> {
   const recipients = new Map((await recipientsOf(rows, db)).map((user) => [user.id, user]))
   return rows.map((row) => mailOf(row, recipients.get(row.user_id)!))
 }
 
-export async function recipientsOf(rows: readonly MailRow[], db: Asked['db']): Promise<Recipient[]> {
+export async function recipientsOf(
+  rows: readonly MailRow[],
+  db: IdentityRequestContext['db'],
+): Promise<MailRecipient[]> {
   const ids = [...new Set(rows.map(({ user_id }) => user_id))]
-  const { rows: users } = await sql<Recipient>`
+  const { rows: users } = await sql<MailRecipient>`
     select id, uid, username, roles from users where id = any(${ids})`.execute(db)
   return users
 }
 
-const mailOf = (row: MailRow, { uid, username }: Recipient): Mail => ({
+const mailOf = (row: MailRow, { uid, username }: MailRecipient): Mail => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   client: row.client,

@@ -1,14 +1,65 @@
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
-import { holds, searchOf, type ListQuery, type SearchRequest, type TabularResult } from '@sluice/contracts'
+import { type Kysely, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import {
+  type ListQuery,
+  type SearchRequest,
+  type Signature,
+  type TabularResult,
+  holds,
+  identityOperations,
+  searchOf,
+} from '@sluice/contracts'
 import type { Caller } from '@sluice/http'
-import { escaped, refusedSearch, searchPlan, type SearchPlan } from '@sluice/records'
-import type { DB } from '../../database.ts'
-import type { Asked } from '../operation.ts'
-import { auditColumns, objectName, outcome, type AuditRow } from './audit-columns.ts'
-import { scopeName } from './scope-name.ts'
-import { tabular } from './tabular.ts'
+import { type SearchPlan, escaped, refusedSearch, searchPlan } from '@sluice/records'
+import type { Audit, DB } from '../../database.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { type ReportColumn, scopeName, tabular } from './tabular.ts'
 
-/** What the audit is searched by. */
+type AuditRow = Selectable<Audit> & {
+  client_code: string | null
+  object_name: string | null
+  outcome: string
+}
+
+/** The object's name at that time: the object may be gone by now. Of a membership, the group's code and the username. */
+const objectName = sql<string | null>`coalesce(
+  r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
+  r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
+  r.details #>> '{after,clientDomain}', r.details #>> '{before,clientDomain}',
+  case when r.operation in ('userGroups.addMember', 'userGroups.removeMember')
+    then concat(r.details ->> 'code', ': ', r.details ->> 'username') end)`
+
+/** A write that was refused leaves no row, but a sign-in does: its outcome says why. */
+const outcome = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
+
+const summaries: ReadonlyMap<string, string> = new Map(
+  Object.values(identityOperations)
+    .flatMap((noun): Signature[] => Object.values(noun))
+    .map(({ id, summary }) => [id, summary]),
+)
+
+/** Not the row's number: from the gaps a client would see how much the others do. */
+const auditColumns: ReportColumn<AuditRow>[] = [
+  { name: 'When', column: 'at', valueType: 'TIMESTAMPTZ', cell: ({ at }) => at.toISOString() },
+  { name: 'User id', column: 'user.id', valueType: 'VARCHAR_50', id: true, cell: ({ actor }) => actor },
+  { name: 'Who', column: 'username', valueType: 'VARCHAR_255', cell: (row) => row.actor_name },
+  { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client },
+  { name: 'For client', column: 'client.code', valueType: 'VARCHAR_50', cell: (row) => row.client_code },
+  { name: 'Operation', column: 'operation', valueType: 'VARCHAR_255', cell: ({ operation }) => operation },
+  {
+    name: 'What',
+    column: 'summary',
+    valueType: 'VARCHAR_255',
+    cell: ({ operation }) => summaries.get(operation) ?? operation,
+  },
+  { name: 'Object id', column: 'object.id', valueType: 'VARCHAR_255', id: true, cell: ({ object }) => object },
+  { name: 'Object', column: 'object.name', valueType: 'VARCHAR_255', cell: (row) => row.object_name },
+  { name: 'Outcome', column: 'outcome', valueType: 'VARCHAR_255', cell: (row) => row.outcome },
+  { name: 'From', column: 'address', valueType: 'VARCHAR_50', cell: ({ address }) => address },
+  { name: 'Request', column: 'requestId', valueType: 'VARCHAR_255', cell: (row) => row.request_id },
+  { name: 'Details', column: 'details', valueType: 'JSONB', cell: ({ details }) => details },
+]
+
+/** The searchable properties of the audit log. */
 export const auditProperties = {
   at: { column: 'r.at', type: 'date-time' },
   operation: { column: 'r.operation', type: 'string' },
@@ -25,8 +76,8 @@ export const auditProperties = {
 /** Pages do not go further either, and to count a log of years would take longer than to read it. */
 const countedAtMost = 100_000
 
-/** Who did what, when, from where: newest first, one page. */
-export async function auditReport(query: ListQuery, input: Asked): Promise<TabularResult> {
+/** Returns one page of audit rows, newest first. */
+export async function auditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
   const { db, caller } = input
   const plan = planOf(searchOf(query))
   const [{ rows }, total, subtitle] = await Promise.all([
@@ -44,7 +95,7 @@ export async function auditReport(query: ListQuery, input: Asked): Promise<Tabul
   })
 }
 
-/** What a request asks of the audit. Throws 400. */
+/** Parses an audit query. Throws 400. */
 export function planOf(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
     const like = `%${escaped(text)}%`
@@ -58,10 +109,10 @@ export function planOf(request: SearchRequest): SearchPlan {
   }
 }
 
-type Seer = Pick<Caller, 'roles' | 'client'>
+type AuditReader = Pick<Caller, 'roles' | 'client'>
 
 /** Of which rows a caller sees all: of everything, or of their client and of what was done to it from another. No row is of two. */
-const visibleTo = ({ roles, client }: Seer): RawBuilder<SqlBool>[] =>
+const visibleTo = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
 
 const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
@@ -71,7 +122,7 @@ const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
  * One page of what a caller may see. Each part is cut to what the page can need of it, in the order of an index: an `or`
  * would make PostgreSQL read and sort all of a client's rows.
  */
-export function auditPage(caller: Seer, plan: SearchPlan): RawBuilder<AuditRow> {
+export function auditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
   const order = sql.join(plan.order)
   const parts = visibleTo(caller).map(
     (visible) => sql`(select r.* ${selected(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
@@ -84,7 +135,7 @@ export function auditPage(caller: Seer, plan: SearchPlan): RawBuilder<AuditRow> 
     order by ${order}`
 }
 
-async function count(db: Kysely<DB>, caller: Seer, plan: SearchPlan): Promise<number> {
+async function count(db: Kysely<DB>, caller: AuditReader, plan: SearchPlan): Promise<number> {
   const parts = visibleTo(caller).map((visible) => sql`select ${selected(plan, visible)}`)
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(db)

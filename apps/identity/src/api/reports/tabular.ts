@@ -1,4 +1,6 @@
-import type { Header, TabularResult } from '@sluice/contracts'
+import { type Header, type TabularResult, holds } from '@sluice/contracts'
+import { sql } from 'kysely'
+import type { IdentityRequestContext } from '../operation.ts'
 
 /** A column of a report, and where its cells come from. */
 export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
@@ -7,26 +9,26 @@ export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
   cell(row: Row): unknown
 }
 
-export interface Pager {
+export interface ReportPager {
   page: number
   pageSize: number
-  /** Of all pages. Undefined: not counted. */
+  /** The total of all pages; undefined if not counted. */
   total?: number | undefined
-  /** There may be more: nobody counted on. */
+  /** Whether the total is a lower bound. */
   totalIsAtLeast?: boolean
 }
 
-interface Report<Row> {
+interface TabularReport<Row> {
   table: string
   title: string
   subtitle: string
   columns: readonly ReportColumn<Row>[]
-  pager: Pager
+  pager: ReportPager
   metaData?: TabularResult['metaData']
 }
 
 /** Rows as a page of a report. What is absent is null: every row is as wide as the headers. */
-export function tabular<Row>(rows: readonly Row[], report: Report<Row>): TabularResult {
+export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
   const { table, title, subtitle, columns, pager, metaData } = report
   const headers = columns.map(({ name, column, valueType, id = false }) => ({
     name,
@@ -54,9 +56,16 @@ export function tabular<Row>(rows: readonly Row[], report: Report<Row>): Tabular
   }
 }
 
-const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: Pager) => ({
+const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
   page,
   pageSize,
   ...(total !== undefined && { total, pageCount: Math.max(1, Math.ceil(total / pageSize)) }),
   ...(totalIsAtLeast && { totalIsAtLeast }),
 })
+
+/** Describes the scope of a report. */
+export async function scopeName({ db, caller }: IdentityRequestContext): Promise<string> {
+  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
+  const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)
+  return rows[0]?.name ?? ''
+}

@@ -3,16 +3,15 @@ import { holds, searchOf, type User, type UserListQuery, type TabularResult } fr
 import { records, type Properties } from '@sluice/records'
 import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
-import type { Asked } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { userRecords, usersWhere } from '../users/records.ts'
-import { scopeName } from './scope-name.ts'
-import { tabular, type Pager, type ReportColumn } from './tabular.ts'
+import { scopeName, tabular, type ReportPager, type ReportColumn } from './tabular.ts'
 
-interface Extra {
+interface UserAccessColumns {
   lastSignIn: Date | null
   apiTokens: number
 }
-type Row = User & Partial<Extra>
+type UserAccessRow = User & Partial<UserAccessColumns>
 
 /** Sessions are forgotten some time after they end; the user's own column remembers the last of those. */
 const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
@@ -24,7 +23,7 @@ const switchesOf = ({ client }: User) => ({
   pipelines_enabled: client.pipelinesEnabled,
 })
 
-const columns: ReportColumn<Row>[] = [
+const columns: ReportColumn<UserAccessRow>[] = [
   { name: 'User id', column: 'id', valueType: 'VARCHAR_50', id: true, cell: ({ id }) => id },
   { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client.id },
   { name: 'Client', column: 'client.code', valueType: 'VARCHAR_50', cell: ({ client }) => client.code },
@@ -80,7 +79,7 @@ const columns: ReportColumn<Row>[] = [
   { name: 'Clients', column: 'hasClientAccess', valueType: 'BOOLEAN', cell: (user) => user.hasClientAccess },
 ]
 
-/** What the report is searched by: what users are, and when they last signed in. */
+/** The searchable properties of the report: those of users, and the last sign-in. */
 export const userAccessProperties: Properties = {
   ...userRecords.kind.properties,
   lastSignIn: { column: lastSignIn, type: 'date-time' },
@@ -96,14 +95,14 @@ const reportedWhere = (analyticsPlatform?: boolean) =>
 /** Users × what they can reach: the same users, filters and pages as their list, and `lastSignIn` besides. */
 export async function userAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
-  input: Asked,
+  input: IdentityRequestContext,
 ): Promise<TabularResult> {
   const { body: users, headers } = await reportedWhere(analyticsPlatform).search(input.db, input, searchOf(query))
   const extras = await extrasOf(
     input.db,
     users.map(({ id }) => id),
   )
-  return tabular<Row>(
+  return tabular<UserAccessRow>(
     users.map((user) => ({ ...user, ...extras.get(user.id) })),
     {
       table: 'user-access',
@@ -115,15 +114,15 @@ export async function userAccessReport(
   )
 }
 
-async function extrasOf(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, Extra>> {
-  const { rows } = await sql<Extra & { uid: string }>`
+async function extrasOf(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
+  const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
       (select count(*) from api_tokens t where t.user_id = r.id and t.expires_at > now()) as "apiTokens"
     from users r where r.uid = any(${uids})`.execute(db)
   return new Map(rows.map(({ uid, ...extra }) => [uid, extra]))
 }
 
-function pagerFrom(headers: Record<string, string>): Pager {
+function pagerFrom(headers: Record<string, string>): ReportPager {
   const total = headers['X-Total-Count']
   return {
     page: Number(headers['X-Page']),

@@ -1,15 +1,16 @@
-import { holds, type Role, type Session } from '@sluice/contracts'
-import type { Caller } from '@sluice/http'
+import { type Role, type Session, type User, holds } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http'
 import { accessOfUser } from '../../access.ts'
-import { clientOf, type ClientRow } from '../clients/records.ts'
-import type { Asked } from '../operation.ts'
-import { userOf } from '../users/present.ts'
+import { type ClientRow, clientOf } from '../clients/records.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { type UserReferences, userOf } from '../users/present.ts'
 import type { UserRow } from '../users/row.ts'
-import { forwardTo } from './forward-to.ts'
-import { signedInAs } from './signed-in-as.ts'
+import { sql } from 'kysely'
+import { prepared, rowOf } from '@sluice/database'
+import type { UserGroupRow } from '../user-groups/row.ts'
 
-/** Who is signed in, for which client, and where they go first. What they can reach is what the active client offers. */
-export async function readSession(input: Asked): Promise<Session> {
+/** Returns the signed-in user, the active client and the start page. The active client determines the access. */
+export async function readSession(input: IdentityRequestContext): Promise<Session> {
   const { caller, request } = input
   const { row, around, client, rolesAtIssue, intro } = await signedInAs(input)
   const held = heldRoles(caller, row)
@@ -64,3 +65,79 @@ const readsAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow):
 
 const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
   a.length === b.length && a.every((role) => b.includes(role))
+
+type StartPageTarget = NonNullable<Session['forwardTo']>
+
+/** The fallback order of start pages. */
+const doors: { startPage: User['startPage']; target: StartPageTarget; open(user: User): boolean }[] = [
+  { startPage: 'MANAGER', target: 'SERVICE_MANAGER', open: (user) => user.hasManagerAccess },
+  { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', open: (user) => user.hasRouteAccess },
+  { startPage: 'DATA_PIPELINE', target: 'SERVICE_DATA_PIPELINE', open: (user) => user.hasDataPipelineAccess },
+]
+
+/** Returns the start page after a sign-in; undefined if the user has no access. */
+function forwardTo(user: User): StartPageTarget | undefined {
+  const open = doors.filter((door) => door.open(user))
+  return (open.find(({ startPage }) => startPage === user.startPage) ?? open[0])?.target
+}
+
+interface SignedInAs {
+  row: UserRow
+  /** The rows that the answer needs. */
+  around: UserReferences
+  /** The client that is acted for. */
+  client: ClientRow
+  /** Null for an API token, which has no sign-in. */
+  rolesAtIssue: Role[] | null
+  /** Has no session of theirs ended yet? */
+  intro: boolean
+}
+
+interface SessionRows {
+  user: unknown
+  home: unknown
+  client: unknown
+  groups: unknown[]
+  usernames: Record<string, string> | null
+  roles_at_issue: Role[] | null
+  intro: boolean
+}
+
+/**
+ * Everything that is known of a sign-in, in one statement: pages ask for it with every view. By uid alone, because a super
+ * admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
+ */
+async function signedInAs({ db, caller }: IdentityRequestContext): Promise<SignedInAs> {
+  const { rows } = await sql<SessionRows>`
+    ${prepared('signed-in-as')}
+    select row_to_json(u) as "user", row_to_json(home) as home, row_to_json(c) as client, s.roles_at_issue,
+      array(
+        select row_to_json(g) from user_group_members m join user_groups g on g.id = m.user_group_id
+        where m.user_id = u.id order by g.id
+      ) as groups,
+      (select json_object_agg(a.uid, a.username) from users a where a.uid in (u.created_by, u.updated_by)) as usernames,
+      not exists (
+        select from sessions e where e.user_id = u.id and (e.ended_at is not null or e.expires_at < now())
+      ) as intro
+    from users u
+    join clients home on home.uid = u.client
+    left join sessions s on s.uid = ${caller.session || null}
+    join clients c on c.uid = coalesce(case when ${caller.inPerson}::boolean then s.client end, ${caller.client})
+    where u.uid = ${caller.uid}`.execute(db)
+  const [found] = rows
+  if (!found) throw problems.notFound('user')
+  const row = rowOf<UserRow>(found.user)
+  const home = rowOf<ClientRow>(found.home)
+  const around = {
+    clients: new Map([[home.uid, home]]),
+    groups: new Map([[row.id, found.groups.map((group) => rowOf<UserGroupRow>(group))]]),
+    usernames: new Map(Object.entries(found.usernames ?? {})),
+  }
+  return {
+    row,
+    around,
+    client: rowOf<ClientRow>(found.client),
+    rolesAtIssue: found.roles_at_issue,
+    intro: found.intro,
+  }
+}

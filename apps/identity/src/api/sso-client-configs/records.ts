@@ -2,15 +2,15 @@ import { sql, type Selectable } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ofOwnClient } from '../clients/of-client.ts'
-import type { Asked } from '../operation.ts'
+import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoClientConfigRow = Refined<
   Selectable<SsoClientConfigs>,
   { scopes: SsoClientConfig['scopes']; grant_types: GrantType[] }
 >
 
-export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfig, Asked>({
+export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfig, IdentityRequestContext>({
   noun: 'SSO client config',
   table: 'sso_client_configs',
   path: '/sso-client-configs',
@@ -26,7 +26,7 @@ export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfi
     ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.sso_client_id ilike ${like} or r.client_name ilike ${like})`,
-  scope: ofOwnClient,
+  scope: ownClientScope,
   async present(rows, { db, request }) {
     const clients = await clientsOf(db, rows, request.locales)
     return rows.map((row) => ({ ...ownFields(row), client: clients.get(row.client)! }))
@@ -46,5 +46,5 @@ export const ownFields = (row: SsoClientConfigRow) => ({
   confidential: row.secret_hash !== null,
 })
 
-/** The same for the audit, with whose it is. */
+/** The same for the audit log, with the client. */
 export const auditedOf = (row: SsoClientConfigRow) => ({ ...ownFields(row), client: row.client })

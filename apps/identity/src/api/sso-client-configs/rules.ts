@@ -1,12 +1,11 @@
-import { firstParty, longestApplicationText, type SsoClientConfigBody, type Violation } from '@sluice/contracts'
+import { type SsoClientConfigBody, type Violation, firstParty, longestApplicationText } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { skeletonOf } from '../../sign-in/username.ts'
-import { redirectUriViolations } from './redirect-uris.ts'
 
 const leastVariety = 10
 
-/** Refuses, all at once, what would be no application that anybody can sign in to or that can sign itself in. */
-export function demandSound(body: SsoClientConfigBody, confidential: boolean): void {
+/** Rejects inconsistent application settings, all in one problem. */
+export function assertConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > longestApplicationText)
       throw problems.refused(`/${name}`, `This installation takes at most ${longestApplicationText} characters here.`)
@@ -26,7 +25,7 @@ function* idViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation
     yield { pointer: '/ssoClientId', detail: 'is the name of our own sign-in' }
 }
 
-/** Kept as a fast hash, for it cannot be guessed: so it must be none that somebody thought of. */
+/** The secret is stored as a fast hash, so it must be random and not chosen by a person. */
 function* secretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
   if (clientSecret && new Set(clientSecret).size < leastVariety)
     yield { pointer: '/clientSecret', detail: `must hold ${leastVariety} different characters: make one by chance` }
@@ -51,3 +50,29 @@ function redirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): 
     return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
   return redirectUriViolations(redirectUris)
 }
+
+const loopback = ['127.0.0.1', '[::1]']
+
+/**
+ * What keeps an address from being one that browsers are sent to with a code. Addresses are compared as they are written,
+ * so only what every browser reads the one way is taken.
+ */
+function wrongWithRedirectUri(uri: string): string | undefined {
+  if (!/^[!-~]+$/.test(uri)) return 'must hold printable ASCII only, without spaces'
+  if (!URL.canParse(uri)) return 'must be an absolute address'
+  const { protocol, hostname, username, password, href } = new URL(uri)
+  if (protocol !== 'https:' && !(protocol === 'http:' && loopback.includes(hostname)))
+    return 'must begin with https:// (or with http://127.0.0.1 or http://[::1] for a program on the user’s own machine)'
+  if (username || password) return 'must not hold a username or password'
+  if (uri.includes('#')) return 'must not hold a fragment (#)'
+  if (/[*\\]/.test(uri)) return 'must not hold * or \\: every address is written out'
+  if (href !== uri) return `must be written the way browsers read it: ${href.slice(0, 500)}`
+  return undefined
+}
+
+/** Every redirect URI that is refused, and why. */
+const redirectUriViolations = (uris: readonly string[]): Violation[] =>
+  uris.flatMap((uri, index) => {
+    const detail = wrongWithRedirectUri(uri)
+    return detail === undefined ? [] : [{ pointer: `/redirectUris/${index}`, detail }]
+  })

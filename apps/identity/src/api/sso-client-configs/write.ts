@@ -1,20 +1,24 @@
 import { sql } from 'kysely'
-import { roleScopes, type SsoClientConfigBody } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { type SsoClientConfigBody, roleScopes } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http'
 import { applicationMetadata } from '../../oidc/clients.ts'
-import { clientFor } from '../clients/client-for.ts'
-import type { Asked } from '../operation.ts'
-import { demandGrantable, rolesLacked } from '../roles-lacked.ts'
-import { secretAfter, ssoClientConfigColumns, takesBack } from './columns.ts'
-import { auditedOf, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
-import { demandSound } from './rules.ts'
+import { resolveClient } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertGrantable, missingRoles } from '../assert-grantable.ts'
+import { type SsoClientConfigRow, auditedOf, ssoClientConfigRecords } from './records.ts'
+import { assertConsistent } from './rules.ts'
+import { secretHash } from '../../secret-hash.ts'
+import { skeletonOf } from '../../sign-in/username.ts'
 
-export async function createSsoClientConfig(body: SsoClientConfigBody, input: Asked): Promise<SsoClientConfigRow> {
+export async function createSsoClientConfig(
+  body: SsoClientConfigBody,
+  input: IdentityRequestContext,
+): Promise<SsoClientConfigRow> {
   const { write, caller, request } = input
   const hash = secretAfter(body, null)
-  await demandAcceptable(body, hash, input)
+  await assertAcceptable(body, hash, input)
   return write(async (trx) => {
-    const client = await clientFor(trx, caller, body.client?.id)
+    const client = await resolveClient(trx, caller, body.client?.id)
     const made = await ssoClientConfigRecords.insert(trx, caller, {
       ...ssoClientConfigColumns(body),
       client,
@@ -29,20 +33,20 @@ export async function createSsoClientConfig(body: SsoClientConfigBody, input: As
 export async function updateSsoClientConfig(
   { clientId, uid }: { clientId?: string; uid: string },
   body: SsoClientConfigBody,
-  input: Asked,
+  input: IdentityRequestContext,
 ): Promise<SsoClientConfigRow> {
   const { db, write, caller, request } = input
   const seen = await ssoClientConfigRecords.read(db, caller, uid)
-  if (clientId !== undefined) demandOf(clientId, seen)
-  demandPowerOver(caller, seen)
-  await demandAcceptable(body, secretAfter(body, seen.secret_hash), input)
+  if (clientId !== undefined) assertScopesGrantable(clientId, seen)
+  assertMayManageApplication(caller, seen)
+  await assertAcceptable(body, secretAfter(body, seen.secret_hash), input)
   return write(async (trx) => {
     const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, before)
+    assertMayManageApplication(caller, before)
     if (body.client && body.client.id.toLowerCase() !== before.client)
       throw problems.refused('/client/id', 'An application stays with its client: make a new one there.')
     const columns = { ...ssoClientConfigColumns(body), secret_hash: secretAfter(body, before.secret_hash) }
-    demandSound(body, columns.secret_hash !== null)
+    assertConsistent(body, columns.secret_hash !== null)
     const after = await ssoClientConfigRecords.update(trx, caller, before, {
       ...columns,
       ...(takesBack(before, columns) && { token_valid_after: sql`now()` }),
@@ -53,33 +57,58 @@ export async function updateSsoClientConfig(
 }
 
 /** Removes an application with all that it was issued. */
-export async function deleteSsoClientConfig(uid: string, { write, caller, request }: Asked): Promise<void> {
+export async function deleteSsoClientConfig(
+  uid: string,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<void> {
   await write(async (trx) => {
     const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, before)
+    assertMayManageApplication(caller, before)
     await ssoClientConfigRecords.remove(trx, before)
     request.audit(before.uid, { before: auditedOf(before) })
   })
 }
 
-/** Nobody gives an application what they do not hold, and what the provider itself would choke on is never stored. */
-async function demandAcceptable(
+/** Rejects scopes that the caller does not hold, and metadata that oidc-provider rejects. */
+async function assertAcceptable(
   body: SsoClientConfigBody,
   hash: Buffer | null,
-  { caller, oidc }: Asked,
+  { caller, oidc }: IdentityRequestContext,
 ): Promise<void> {
-  demandSound(body, hash !== null)
-  demandGrantable(caller, roleScopes(body.scopes))
+  assertConsistent(body, hash !== null)
+  assertGrantable(caller, roleScopes(body.scopes))
   const refusal = await oidc.refusalOf(applicationMetadata({ ...ssoClientConfigColumns(body), secret_hash: hash }))
   if (refusal !== undefined) throw problems.malformed([{ pointer: '/', detail: refusal }])
 }
 
-/** Nobody changes or removes an application that can do what they cannot. */
-function demandPowerOver(caller: Caller, { scopes }: SsoClientConfigRow): void {
-  const lacked = rolesLacked(caller, roleScopes(scopes))
+/** Callers may not change or delete an application with roles that they lack. */
+function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
+  const lacked = missingRoles(caller, roleScopes(scopes))
   if (lacked.length > 0) throw problems.forbidden(`This application may do what you may not: ${lacked.join(', ')}.`)
 }
 
-function demandOf(client: string, row: SsoClientConfigRow): void {
+function assertScopesGrantable(client: string, row: SsoClientConfigRow): void {
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
+}
+
+/** The secret's hash after a body: absent keeps what is stored, null (an empty text on the wire) clears it. */
+function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
+  if (clientSecret === undefined) return current
+  return clientSecret === null ? null : secretHash(clientSecret)
+}
+
+/** Maps a body to columns, without client and secret. */
+const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
+  sso_client_id: body.ssoClientId,
+  sso_client_id_skeleton: skeletonOf(body.ssoClientId),
+  client_name: body.clientName,
+  redirect_uris: body.redirectUris,
+  scopes: body.scopes,
+  grant_types: body.grantTypes.map(({ value }) => value),
+})
+
+/** Does a change end what the application was issued for itself? A new secret means that the old one may be known to others. */
+function takesBack(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
+  const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
+  return !same || !after.grant_types.includes('client_credentials')
 }

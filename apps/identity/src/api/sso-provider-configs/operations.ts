@@ -3,8 +3,7 @@ import { readyToUse } from '../../sign-in/federated/provider-config.ts'
 import { tryProvider } from '../../sign-in/federated/try-provider.ts'
 import { operation } from '../operation.ts'
 import { ssoProviderConfigRecords } from './records.ts'
-import { updateForClient } from './update-for-client.ts'
-import { createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
+import { updateForClient, createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
 
 const { ssoProviderConfigs } = identityOperations
 

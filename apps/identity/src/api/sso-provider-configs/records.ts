@@ -2,12 +2,12 @@ import { sql, type Selectable } from 'kysely'
 import { ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ofOwnClient } from '../clients/of-client.ts'
-import type { Asked } from '../operation.ts'
+import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoProviderConfigRow = Refined<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
 
-export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProviderConfig, Asked>({
+export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProviderConfig, IdentityRequestContext>({
   noun: 'SSO provider config',
   table: 'sso_provider_configs',
   path: '/sso-provider-configs',
@@ -23,7 +23,7 @@ export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProvide
     ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.client_domain ilike ${like})`,
-  scope: ofOwnClient,
+  scope: ownClientScope,
   async present(rows, { db, request }) {
     const clients = await clientsOf(db, rows, request.locales)
     return rows.map((row) => ({ ...ownFields(row), client: clients.get(row.client)! }))

@@ -1,28 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
-import type { SsoProviderConfigBody } from '@sluice/contracts'
-import { OutgoingProblem, problems } from '@sluice/http'
+import { type Transaction, sql } from 'kysely'
+import { type Role, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials, roles } from '@sluice/contracts'
+import { Answer, type Caller, OutgoingProblem, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { issuerOf } from '../../sign-in/federated/issuer.ts'
-import { sealedSecret } from '../../sign-in/federated/provider-config.ts'
+import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions.ts'
-import { clientFor } from '../clients/client-for.ts'
-import type { Asked } from '../operation.ts'
-import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
-import { demandPowerOverUsers, rulesOverUsers } from './rules.ts'
+import { resolveClient } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { type SsoProviderConfigRow, auditedOf, ssoProviderConfigRecords } from './records.ts'
+import { missingRoles } from '../assert-grantable.ts'
 
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,
-  input: Asked,
+  input: IdentityRequestContext,
 ): Promise<SsoProviderConfigRow> {
   const { write, caller, config, request } = input
-  await demandReachable(body, input)
+  await assertProviderReachable(body, input)
   return write(async (trx) => {
     const uid = randomUUID()
-    const client = await clientFor(trx, caller, body.client?.id)
+    const client = await resolveClient(trx, caller, body.client?.id)
     // Nobody gets a power there meanwhile, with no config yet to look at.
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
-    await demandPowerOverUsers(trx, caller, client)
+    await assertMayManageSsoUsers(trx, caller, client)
     const made = await ssoProviderConfigRecords.insert(trx, caller, {
       ...plainColumns(body),
       uid,
@@ -39,17 +38,17 @@ export async function createSsoProviderConfig(
 export async function updateSsoProviderConfig(
   uid: string,
   body: SsoProviderConfigBody,
-  input: Asked,
+  input: IdentityRequestContext,
 ): Promise<SsoProviderConfigRow> {
   const { db, write, caller, request } = input
   await ssoProviderConfigRecords.read(db, caller, uid)
-  await demandReachable(body, input)
+  await assertProviderReachable(body, input)
   return write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
     if (body.client && body.client.id.toLowerCase() !== before.client)
       throw problems.refused('/client/id', 'An SSO provider config stays with its client: make a new one there.')
     const columns = { ...plainColumns(body), ...credentials(before, body, input) }
-    if (rulesOverUsers(before, columns)) await demandPowerOverUsers(trx, caller, before.client)
+    if (rulesOverUsers(before, columns)) await assertMayManageSsoUsers(trx, caller, before.client)
     if (movesAway(before, body)) await forgetPersons(trx, before)
     const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
     const secretChanged = before.client_secret !== after.client_secret
@@ -59,10 +58,13 @@ export async function updateSsoProviderConfig(
 }
 
 /** Removes a config: nobody signs in there any more, and whoever did is not known from there. */
-export async function deleteSsoProviderConfig(uid: string, { write, caller, request }: Asked): Promise<void> {
+export async function deleteSsoProviderConfig(
+  uid: string,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<void> {
   await write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
-    await demandPowerOverUsers(trx, caller, before.client)
+    await assertMayManageSsoUsers(trx, caller, before.client)
     await forgetPersons(trx, before)
     await ssoProviderConfigRecords.remove(trx, before)
     request.audit(before.uid, { before: auditedOf(before) })
@@ -89,7 +91,7 @@ const movesAway = (before: SsoProviderConfigRow, { provider, clientDomain }: Sso
   issuerOf(before.provider, before.client_domain).href !== issuerOf(provider, clientDomain).href
 
 /** Absent keeps, null (an empty text on the wire) clears. Who may change the address may not read the secret, and would by having it sent there. */
-function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: Asked) {
+function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
   const { clientId, clientSecret } = body
   if (clientSecret === undefined && before.client_secret !== null && movesAway(before, body))
     throw problems.refused(
@@ -104,9 +106,9 @@ function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, 
 }
 
 /** Refuses an address that would never be asked. One that cannot be looked up today may be there tomorrow. */
-async function demandReachable(
+async function assertProviderReachable(
   { provider, clientDomain }: SsoProviderConfigBody,
-  { federation }: Asked,
+  { federation }: IdentityRequestContext,
 ): Promise<void> {
   try {
     await federation.outgoing.check(issuerOf(provider, clientDomain))
@@ -114,4 +116,48 @@ async function demandReachable(
     if (!(error instanceof OutgoingProblem)) throw error
     if (error.refused) throw problems.refused('/clientDomain', error.message)
   }
+}
+
+type ProviderColumns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
+
+/** Does a change say who signs in as whom? */
+const rulesOverUsers = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
+  (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
+
+/**
+ * Who chooses the provider of a client can be everybody who signs in there. So nobody does who lacks a role that one of them
+ * holds.
+ */
+async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
+  const lacked = missingRoles(caller, roles)
+  if (lacked.length === 0) return
+  // One user is enough: whoever looks at all of a large client holds its lock for seconds.
+  const { rows } = await sql<{ roles: Role[] }>`
+    select roles from users where client = ${client} and sso_auth and roles && ${lacked} limit 1`.execute(trx)
+  const [found] = rows
+  if (found)
+    throw problems.forbidden(
+      `Users who sign in through this provider hold what you do not: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. Somebody who holds it can do this.`,
+    )
+}
+
+/** The same as an update, for a client that is named, and with the credentials in the answer. */
+export async function updateForClient(
+  { clientId, uid }: { clientId: string; uid: string },
+  body: SsoProviderConfigBody,
+  input: IdentityRequestContext,
+): Promise<Answer<SsoProviderConfigWithCredentials>> {
+  const { client } = await ssoProviderConfigRecords.read(input.db, input.caller, uid)
+  if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.kind.noun)
+  const row = await updateSsoProviderConfig(uid, body, input)
+  const answer = await ssoProviderConfigRecords.answer(row, input)
+  const clientSecret = secretOf(row, input.config.SECRET_KEYS)
+  return new Answer(
+    {
+      ...answer.body,
+      ...(row.client_id !== null && { clientId: row.client_id }),
+      ...(clientSecret !== undefined && { clientSecret }),
+    },
+    answer.headers,
+  )
 }

@@ -1,22 +1,25 @@
 import { sql, type Transaction } from 'kysely'
-import type { ListQuery, User } from '@sluice/contracts'
-import { searchOf } from '@sluice/contracts'
+import { type ListQuery, type User, searchOf } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import type { Asked } from '../operation.ts'
-import { demandMembershipAllowed, demandRoomForGroups } from '../users/membership.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertMembershipAllowed, assertBelowGroupLimit } from '../users/groups.ts'
 import { userRecords, usersOnly } from '../users/records.ts'
 import type { UserRow } from '../users/row.ts'
 import { userGroupRecords } from './records.ts'
 import type { UserGroupRow } from './row.ts'
 
-interface Place {
+interface MembershipReference {
   uid: string
   userUid: string
 }
 
 /** The users in a group, searched as all users are. */
-export async function listMembers(uid: string, query: ListQuery, input: Asked): Promise<Answer<User[]>> {
+export async function listMembers(
+  uid: string,
+  query: ListQuery,
+  input: IdentityRequestContext,
+): Promise<Answer<User[]>> {
   const group = await userGroupRecords.read(input.db, input.caller, uid)
   const members = usersOnly({
     name: `members of ${group.uid}`,
@@ -26,19 +29,19 @@ export async function listMembers(uid: string, query: ListQuery, input: Asked): 
   return members.search(input.db, input, searchOf(query), input.request.url)
 }
 
-/** Makes a user a member of a group, if they are none yet. */
-export const addMember = (place: Place, input: Asked) =>
+/** Adds a user to a group unless they are a member already. */
+export const addMember = (place: MembershipReference, input: IdentityRequestContext) =>
   changeMembership(place, input, async (trx, group, user) => {
-    demandMembershipAllowed(input.caller, user, 'joining')
-    await demandRoomForGroups(trx, user)
+    assertMembershipAllowed(input.caller, user, 'joining')
+    await assertBelowGroupLimit(trx, user)
     return sql`
       insert into user_group_members (user_group_id, user_id) values (${group.id}, ${user.id}) on conflict do nothing`
   })
 
 /** Makes a user no member of a group, if they are one. */
-export const removeMember = (place: Place, input: Asked) =>
+export const removeMember = (place: MembershipReference, input: IdentityRequestContext) =>
   changeMembership(place, input, async (_trx, group, user) => {
-    demandMembershipAllowed(input.caller, user, 'leaving')
+    assertMembershipAllowed(input.caller, user, 'leaving')
     return sql`delete from user_group_members where user_group_id = ${group.id} and user_id = ${user.id}`
   })
 
@@ -47,8 +50,8 @@ export const removeMember = (place: Place, input: Asked) =>
  * user's version up: whoever replaces the user as they read them before is told.
  */
 async function changeMembership(
-  { uid, userUid }: Place,
-  { write, caller, request }: Asked,
+  { uid, userUid }: MembershipReference,
+  { write, caller, request }: IdentityRequestContext,
   change: (trx: Transaction<DB>, group: UserGroupRow, user: UserRow) => Promise<ReturnType<typeof sql>>,
 ): Promise<undefined> {
   await write(async (trx) => {

@@ -1,9 +1,59 @@
-import { identityOperations } from '@sluice/contracts'
+import { type UserGroupBody, identityOperations } from '@sluice/contracts'
 import { recordOperations } from '@sluice/records'
-import { operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { addMember, listMembers, removeMember } from './members.ts'
 import { userGroupRecords } from './records.ts'
-import { userGroupWriting } from './write.ts'
+import { type Transaction, sql } from 'kysely'
+import { problems } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import { resolveClient } from '../clients/client-scope.ts'
+import type { UserGroupRow } from './row.ts'
+
+/** Creates, replaces and deletes groups: see `recordOperations`. Deleting a group deletes its memberships. */
+const userGroupWriting = {
+  check: async () => {},
+  columns: async (
+    trx: Transaction<DB>,
+    body: UserGroupBody,
+    current: UserGroupRow | undefined,
+    { caller }: IdentityRequestContext,
+  ): Promise<object> => ({
+    name: body.name,
+    translations: JSON.stringify(body.translations ?? []),
+    code: body.code,
+    description: body.description ?? null,
+    ...(current ? sameClient(body, current) : { client: await resolveClient(trx, caller, body.client?.id) }),
+  }),
+  beforeDelete: noteMembers,
+  afterDelete: async () => {},
+}
+
+/** Members are of the group's client, so a group stays where it is. */
+function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
+  if (client && client.id.toLowerCase() !== current.client)
+    throw problems.refused('/client/id', 'A user group stays with its client: make a new one there.')
+  return {}
+}
+
+/** The members of a deleted group for the audit log: their number and at most 1,000 usernames. */
+async function noteMembers(
+  trx: Transaction<DB>,
+  group: UserGroupRow,
+  { request }: IdentityRequestContext,
+): Promise<void> {
+  const { rows } = await sql<{ username: string }>`
+    select u.username from user_group_members m join users u on u.id = m.user_id
+    where m.user_group_id = ${group.id} order by u.username limit 1000`.execute(trx)
+  const counted = await sql<{ members: number }>`
+    select count(*) as members from user_group_members where user_group_id = ${group.id}`.execute(trx)
+  const { members } = counted.rows[0]!
+  if (members > 0)
+    request.audit(group.uid, {
+      before: { name: group.name, code: group.code },
+      members,
+      left: rows.map(({ username }) => username),
+    })
+}
 
 const { userGroups } = identityOperations
 

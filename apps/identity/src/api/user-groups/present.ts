@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { UserGroup } from '@sluice/contracts'
 import { inLanguageOf } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { clientRowsOf } from '../clients/of-client.ts'
+import { clientRowsOf } from '../clients/client-scope.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
 import type { UserGroupRow } from './row.ts'
 

@@ -1,11 +1,11 @@
 import type { UserGroup } from '@sluice/contracts'
 import { matchesLineOf, records } from '@sluice/records'
-import { clientProperties, ofOwnClient } from '../clients/of-client.ts'
-import type { Asked } from '../operation.ts'
+import { clientProperties, ownClientScope } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { presentUserGroups } from './present.ts'
 import type { UserGroupRow } from './row.ts'
 
-export const userGroupRecords = records<UserGroupRow, UserGroup, Asked>({
+export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequestContext>({
   noun: 'user group',
   table: 'user_groups',
   path: '/user-groups',
@@ -21,6 +21,6 @@ export const userGroupRecords = records<UserGroupRow, UserGroup, Asked>({
   },
   /** Id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
-  scope: ofOwnClient,
+  scope: ownClientScope,
   present: presentUserGroups,
 })

@@ -2,7 +2,7 @@ import type { UserBody } from '@sluice/contracts'
 import { skeletonOf, usernameOf } from '../../sign-in/username.ts'
 import type { UserRow } from './row.ts'
 
-/** What a body says of a user, password and client aside. What it leaves out is empty: PUT replaces. */
+/** Maps a body to columns, without password and client. Omitted fields become empty, because PUT replaces. */
 export function userColumns(body: UserBody) {
   const username = usernameOf(body.username)
   return {

@@ -4,24 +4,23 @@ import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { PasswordOwner } from '../../sign-in/context-words.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
-import { clientFor } from '../clients/client-for.ts'
-import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../roles-lacked.ts'
+import { resolveClient } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertGrantable } from '../assert-grantable.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { auditedGroups, replaceGroups, type GroupChange } from './groups.ts'
-import { assertProviderTrusted } from './provider-power.ts'
+import { assertProviderTrusted, assertPasswordAllowed } from './rules.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandPasswordAllowed } from './rules.ts'
 
 /**
  * Makes a user: ACTIVE with a password. With single sign-on the user is INVITATION until the first sign-in. Where administrators
  * choose passwords, a user without either is taken too, as INVITATION: an update or an invitation brings the password later.
  */
-export async function createUser(body: UserBody, input: Asked): Promise<UserRow> {
+export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
   const { write, caller, config, request } = input
-  demandGrantable(caller, body.auths ?? [])
-  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  assertGrantable(caller, body.auths ?? [])
+  assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
   if (!config.ADMIN_SETS_PASSWORDS && !body.ssoAuth)
     throw problems.refused(
       '/ssoAuth',
@@ -36,19 +35,23 @@ export async function createUser(body: UserBody, input: Asked): Promise<UserRow>
   })
 }
 
-/** The hash of a body's password, once it will do for that user of that client. Null: it has none. */
-export async function hashOf(body: UserBody, client: string, { db }: Pick<Asked, 'db'>): Promise<string | null> {
+/** Checks and hashes the password of a body. Returns null if it has none. */
+export async function hashOf(
+  body: UserBody,
+  client: string,
+  { db }: Pick<IdentityRequestContext, 'db'>,
+): Promise<string | null> {
   const { password, name, username, email } = body
   if (password === undefined) return null
   const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
     select name as "clientName", code as "clientCode" from clients where uid = ${client}`.execute(db)
-  // Of a client that there is not, the insertion says so.
+  // The insertion rejects an unknown client.
   checkPassword(password, { name, username, email, ...(rows[0] ?? { clientName: '', clientCode: '' }) })
   return hashPassword(password)
 }
 
-/** The client that a new user is for, as far as the caller may know of it: what they may not, they do not learn by guessing. */
-const clientSeen = ({ client }: UserBody, caller: Asked['caller']): string =>
+/** Returns the client of a new user; the caller's own client unless the caller may see others. */
+const clientSeen = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
   client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
 /** A new user in their groups: ACTIVE with a password, else INVITATION. `status` where it is to be another. */
@@ -56,12 +59,12 @@ export async function insertUser(
   trx: Transaction<DB>,
   body: UserBody,
   hash: string | null,
-  { caller }: Pick<Asked, 'caller'>,
+  { caller }: Pick<IdentityRequestContext, 'caller'>,
   status: UserRow['status'] = hash !== null ? 'ACTIVE' : 'INVITATION',
 ): Promise<{ user: UserRow; groups: GroupChange }> {
   const user = await userRecords.insert(trx, caller, {
     ...userColumns(body),
-    client: await clientFor(trx, caller, body.client?.id),
+    client: await resolveClient(trx, caller, body.client?.id),
     password_hash: hash,
     status,
   })

@@ -1,11 +1,11 @@
-import { sql, type Transaction } from 'kysely'
-import { holds, type UserBody } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { type Transaction, sql } from 'kysely'
+import { type UserBody, holds } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { demandMembershipAllowed } from './membership.ts'
 import type { UserRow } from './row.ts'
+import { assertMayManageUser } from './rules.ts'
 
-type Member = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
+type GroupMember = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
 /** The groups that a user joined and left by a change, for the audit. */
 export interface GroupChange {
@@ -26,7 +26,7 @@ interface GroupName {
 export async function replaceGroups(
   trx: Transaction<DB>,
   caller: Caller,
-  user: Member,
+  user: GroupMember,
   wanted: UserBody['userGroups'] = [],
 ): Promise<GroupChange> {
   const uids = wanted.map(({ id }) => id.toLowerCase())
@@ -58,11 +58,11 @@ export async function replaceGroups(
     throw problems.forbidden(
       'To change the groups of a user takes ROLE_MANAGE_USER_GROUP: send userGroups as they are.',
     )
-  if (joins && user.uid === caller.uid) demandMembershipAllowed(caller, user, 'joining')
+  if (joins && user.uid === caller.uid) assertMembershipAllowed(caller, user, 'joining')
   return { joined, left }
 }
 
-/** What the audit keeps of a change of groups: nothing where nothing changed. */
+/** Returns the audit details of a group change; empty if nothing changed. */
 export const auditedGroups = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
   joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
 
@@ -72,4 +72,29 @@ export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>
     select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = ${id} order by g.code`.execute(trx)
   return rows
+}
+
+/** As many as a user is shown with. */
+const maxGroupsPerUser = 1000
+
+/**
+ * Group members can access the data that is shared with the group, so users cannot add themselves. Super admins can, because
+ * they have access to everything anyway. Every user may leave a group.
+ */
+export function assertMembershipAllowed(
+  caller: Caller,
+  user: Pick<UserRow, 'uid' | 'roles'>,
+  change: 'joining' | 'leaving',
+): void {
+  assertMayManageUser(caller, user)
+  if (change === 'joining' && user.uid === caller.uid && !holds(caller.roles, 'ROLE_SUPER_ADMIN'))
+    throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
+}
+
+/** Requires the lock on the user, so that no concurrent change adds groups. */
+export async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
+  const { rows } = await sql<{ groups: number }>`
+    select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)
+  if (rows[0]!.groups >= maxGroupsPerUser)
+    throw problems.refused('/', `A user is in at most ${maxGroupsPerUser} groups, and this one is in as many.`)
 }

@@ -1,15 +1,21 @@
-import { identityOperations, searchOf } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { type UserStatusBody, identityOperations, searchOf } from '@sluice/contracts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { createUser } from './create-user.ts'
-import { deleteUser } from './delete-user.ts'
 import { userRecords, usersWhere } from './records.ts'
-import { setUserStatus } from './set-user-status.ts'
 import { updateUser } from './update-user.ts'
+import { problems } from '@sluice/http'
+import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
+import { endSessionsOfUser } from '../../sign-in/sessions.ts'
+import { canAdminister, assertSuperAdminRemainsAfter } from './assert-administrators-remain.ts'
+import { auditedOf } from './columns.ts'
+import type { UserRow } from './row.ts'
+import { assertMayManageUser, assertNotOwnUser } from './rules.ts'
+import { auditedGroups, groupsOf } from './groups.ts'
 
 const { users } = identityOperations
 
 export const userOperations = {
-  // Before `read`, whose path would take "me" for an id.
+  // Must precede `read`, because its path would match "me" as an id.
   me: operation(users.me, async (input) =>
     userRecords.answer(await userRecords.read(input.db, input.caller, input.caller.uid), input),
   ),
@@ -40,4 +46,48 @@ export const userOperations = {
     await deleteUser(input.params.uid, input)
     return undefined
   }),
+}
+
+/** Deactivates a user and ends their sessions and API tokens, or reactivates a user who has a way to sign in. */
+async function setUserStatus(
+  uid: string,
+  { status }: UserStatusBody,
+  { write, caller, request }: IdentityRequestContext,
+): Promise<UserRow> {
+  return write(async (trx) => {
+    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    assertMayManageUser(caller, before)
+    if (status === 'ACTIVE') assertCanSignIn(before)
+    else assertNotOwnUser(caller, before, '/status', 'deactivate')
+    const change = () => userRecords.update(trx, caller, before, { status })
+    const losesPower = status === 'INACTIVE' && canAdminister(before)
+    const after = losesPower ? await assertSuperAdminRemainsAfter(trx, '/status', change) : await change()
+    if (status === 'INACTIVE') {
+      await endSessionsOfUser(trx, before.id)
+      await removeApiTokensOfUser(trx, before.id)
+    }
+    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
+    return after
+  })
+}
+
+function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
+  if (password_hash === null && !sso_auth)
+    throw problems.refused(
+      '/status',
+      'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.',
+    )
+}
+
+/** Deletes a user and their sessions. The records that they created stay, without their name. */
+async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
+  await write(async (trx) => {
+    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    assertMayManageUser(caller, before)
+    assertNotOwnUser(caller, before, '/', 'delete')
+    const left = await groupsOf(trx, before)
+    const change = () => userRecords.remove(trx, before)
+    await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', change) : change())
+    request.audit(before.uid, { before: auditedOf(before), ...auditedGroups({ joined: [], left }) })
+  })
 }

@@ -3,13 +3,13 @@ import type { User } from '@sluice/contracts'
 import { inLanguageOf } from '@sluice/records'
 import { accessOfUser } from '../../access.ts'
 import type { DB } from '../../database.ts'
-import { clientRowsOf } from '../clients/of-client.ts'
+import { clientRowsOf } from '../clients/client-scope.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
 import { userGroupOf } from '../user-groups/present.ts'
 import type { UserGroupRow } from '../user-groups/row.ts'
 import type { UserRow } from './row.ts'
 
-export interface Surroundings {
+export interface UserReferences {
   clients: ReadonlyMap<string, ClientRow>
   groups: ReadonlyMap<number, UserGroupRow[]>
   usernames: ReadonlyMap<string, string>
@@ -25,7 +25,7 @@ export async function presentUsers(
   return rows.map((row) => userOf(row, around, request.locales))
 }
 
-async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise<Surroundings> {
+async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise<UserReferences> {
   const authors = rows.flatMap(({ created_by, updated_by }) => [created_by, updated_by]).filter((uid) => uid !== null)
   const [clients, groups, usernames] = await Promise.all([
     clientRowsOf(db, rows),
@@ -45,7 +45,7 @@ async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise
   }
 }
 
-export function userOf(row: UserRow, { clients, groups, usernames }: Surroundings, locales: readonly string[]): User {
+export function userOf(row: UserRow, { clients, groups, usernames }: UserReferences, locales: readonly string[]): User {
   const client = clients.get(row.client)!
   const nameOf = (uid: string | null) => (uid === null ? undefined : usernames.get(uid))
   return {

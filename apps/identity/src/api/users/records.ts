@@ -1,8 +1,8 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type Role, type User } from '@sluice/contracts'
 import { matchesLineOf, records, type Only, type Properties, type Property } from '@sluice/records'
-import { clientProperties, ofOwnClient } from '../clients/of-client.ts'
-import type { Asked } from '../operation.ts'
+import { clientProperties, ownClientScope } from '../clients/client-scope.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
 
@@ -25,7 +25,7 @@ const forClientManagers = Object.entries(clientProperties).map(([name, property]
   { ...property, onlyFor: ['ROLE_MANAGE_CLIENT'] },
 ])
 
-/** Who they are, people or applications, is found first: a few administrators made a million users. */
+/** Searches the authors (users or applications) first, because a few administrators create most users. */
 const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   column: sql`select coalesce(
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
@@ -62,7 +62,7 @@ const accessProperties: Properties = {
   hasClientAccess: accessProperty(['ROLE_MANAGE_CLIENT'], sql`true`),
 }
 
-export const userRecords = records<UserRow, User, Asked>({
+export const userRecords = records<UserRow, User, IdentityRequestContext>({
   noun: 'user',
   table: 'users',
   path: '/users',
@@ -105,7 +105,7 @@ export const userRecords = records<UserRow, User, Asked>({
       'analyticsPlatformEnabled',
     ],
   },
-  scope: ofOwnClient,
+  scope: ownClientScope,
   present: presentUsers,
 })
 

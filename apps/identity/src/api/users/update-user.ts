@@ -5,49 +5,55 @@ import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
 import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
-import { endLinks } from '../../sign-in/links.ts'
+import { revokeLinks } from '../../sign-in/one-time-links.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { canAdminister, keepingASuperAdmin } from './super-admins.ts'
-import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../roles-lacked.ts'
+import { canAdminister, assertSuperAdminRemainsAfter, assertManagerRemains } from './assert-administrators-remain.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertGrantable } from '../assert-grantable.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
 import { auditedGroups, replaceGroups } from './groups.ts'
-import { demandManagerLeft } from './last-manager.ts'
-import { assertProviderTrusted } from './provider-power.ts'
+import {
+  assertProviderTrusted,
+  assertNotOwnPassword,
+  assertOwnSignInUnchanged,
+  assertPasswordAllowed,
+  assertMayManageUser,
+} from './rules.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandNotOwnPassword, demandOwnWaysInKept, demandPasswordAllowed, demandPowerOver } from './rules.ts'
 
 /** Replaces a user. The answer says which roles there were before. */
-export async function updateUser(uid: string, body: UserBody, input: Asked): Promise<Answer<User>> {
+export async function updateUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<Answer<User>> {
   const { db, write, caller, config, request } = input
   // Before the costly hash, and again under the lock.
   const seen = await userRecords.read(db, caller, uid)
-  demandPowerOver(caller, seen)
-  demandGrantable(caller, body.auths ?? [])
-  demandNotOwnPassword(body, seen.uid === caller.uid)
-  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  assertMayManageUser(caller, seen)
+  assertGrantable(caller, body.auths ?? [])
+  assertNotOwnPassword(body, seen.uid === caller.uid)
+  assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
   const hash = await hashOf(body, seen.client, input)
 
   const { before, after } = await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    demandPowerOver(caller, before)
+    assertMayManageUser(caller, before)
     assertUnchanged(body.lastUpdated, before.updated_at, closedFields(body, before))
     if (body.client && body.client.id.toLowerCase() !== before.client)
       throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
     const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
-    if (before.uid === caller.uid) demandOwnWaysInKept(before, columns)
+    if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
     // Their provider asks for one from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
-    const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
-    if (before.uid === caller.uid) await demandManagerLeft(trx, before, after)
+    const after = losesPower(before, columns)
+      ? await assertSuperAdminRemainsAfter(trx, faultPointer(body), change)
+      : await change()
+    if (before.uid === caller.uid) await assertManagerRemains(trx, before, after)
     await assertProviderTrusted(trx, after, before)
     const groups = await replaceGroups(trx, caller, after, body.userGroups)
-    await endWhatNoLongerHolds(trx, before, after)
-    await tell(trx, config, before, after)
+    await endOutdatedAccess(trx, before, after)
+    await mailChanges(trx, config, before, after)
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), ...auditedGroups(groups) })
     return { before, after }
   })
@@ -71,7 +77,7 @@ function credentials(
   return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
 
-/** What has operations of its own. */
+/** Fields that only their own operations change. */
 const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
@@ -89,21 +95,21 @@ const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   },
 ]
 
-/** One that somebody else gives is as good as any. */
+/** An address that an administrator sets counts as proven. */
 const givenEmail = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 
-/** With the role, or with the password that is the only way in. */
+/** True if the user loses the role or the password. */
 const losesPower = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
   canAdminister(before) && !canAdminister({ ...before, ...columns })
 
-const faultOf = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
+const faultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
 
-async function endWhatNoLongerHolds(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
+async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const lost = before.roles.some((role) => !after.roles.includes(role))
   const credentialsChanged = before.password_hash !== after.password_hash
-  // It may be somebody else from now on.
+  // The account may belong to another person from now on.
   const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
   const changes = lost || credentialsChanged || anotherPerson || before.status !== after.status
   if (changes || becomesSuperAdmin(before, after)) await endSessionsOfUser(trx, before.id)
@@ -117,9 +123,14 @@ async function endWhatNoLongerHolds(trx: Transaction<DB>, before: UserRow, after
 const becomesSuperAdmin = (before: UserRow, after: UserRow): boolean =>
   after.roles.includes('ROLE_SUPER_ADMIN') && !before.roles.includes('ROLE_SUPER_ADMIN')
 
-/** What somebody else changed about how a user signs in, they hear by mail; about their address, where they still read it. */
-async function tell(trx: Transaction<DB>, config: Asked['config'], before: UserRow, after: UserRow): Promise<void> {
-  if (before.password_hash !== after.password_hash) await endLinks(trx, after.id)
+/** Mails a user about changes of their password, and the previous address about a change of the address. */
+async function mailChanges(
+  trx: Transaction<DB>,
+  config: IdentityRequestContext['config'],
+  before: UserRow,
+  after: UserRow,
+): Promise<void> {
+  if (before.password_hash !== after.password_hash) await revokeLinks(trx, after.id)
   if (after.password_hash !== null && before.password_hash !== after.password_hash)
     await mailPasswordChanged(trx, config, after)
   if (before.email !== after.email && before.status === 'ACTIVE') await mailEmailChanged(trx, config, before)

@@ -7,19 +7,19 @@ import { endSessionsOfUser, openSessionsOf } from '../../sign-in/sessions.ts'
 import { isUid } from '../../uid.ts'
 import { presentApiToken } from '../account/api-tokens.ts'
 import { presentSession } from '../account/sessions.ts'
-import { operation, type Asked } from '../operation.ts'
+import { operation, type IdentityRequestContext } from '../operation.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandPowerOver } from './rules.ts'
+import { assertMayManageUser } from './rules.ts'
 
 const { users } = identityOperations
 
-/** What administrators do about the ways in of users who hold no more than they do. */
+/** Lets administrators manage sessions, tokens and second factors of users whose roles they hold too. */
 export const userAccessOperations = {
   removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
     await write(async (trx) => {
       const user = await userRecords.lock(trx, caller, params.uid, request.ifMatch)
-      demandPowerOver(caller, user)
+      assertMayManageUser(caller, user)
       // One's own takes a proof, which a session that was found open does not have.
       if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
       const before = await removeSecondFactor(trx, user.id)
@@ -37,7 +37,7 @@ export const userAccessOperations = {
   deleteApiToken: operation(users.deleteApiToken, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
       const user = await userRecords.lock(trx, caller, params.uid, undefined)
-      demandPowerOver(caller, user)
+      assertMayManageUser(caller, user)
       if (!isUid(params.apiToken) || !(await removeApiToken(trx, user.id, params.apiToken)))
         throw problems.notFound('API token')
       request.audit(user.uid, { apiToken: { id: params.apiToken } })
@@ -53,7 +53,7 @@ export const userAccessOperations = {
   endSessions: operation(users.endSessions, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
       const user = await userRecords.lock(trx, caller, params.uid, undefined)
-      demandPowerOver(caller, user)
+      assertMayManageUser(caller, user)
       await endSessionsOfUser(trx, user.id, 'ENDED_BY_ADMIN')
       request.audit(user.uid)
     })
@@ -61,8 +61,8 @@ export const userAccessOperations = {
   }),
 }
 
-async function underPower({ db, caller }: Asked, uid: string): Promise<UserRow> {
+async function underPower({ db, caller }: IdentityRequestContext, uid: string): Promise<UserRow> {
   const user = await userRecords.read(db, caller, uid)
-  demandPowerOver(caller, user)
+  assertMayManageUser(caller, user)
   return user
 }

@@ -3,23 +3,23 @@ import { roleScopes } from '@sluice/contracts'
 import { consentPage } from '../../pages/consent-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
-import { consent } from '../consents.ts'
-import type { Step } from './step.ts'
+import { addConsent } from '../consents.ts'
+import type { InteractionStep } from './step.ts'
 
-interface Missing {
+interface MissingScopes {
   missingOIDCScope?: string[]
   missingResourceScopes?: Record<string, string[]>
 }
 
 /** Asks whether the application may have what it asks for, as far as the user has not said yes before. */
-export async function askConsent(step: Step): Promise<void> {
+export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { db, prefix, base, csrf, request, response, language, application, interaction, target } = step
   const { rows } = await sql<{ name: string; username: string }>`
     select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
   const [user] = rows
-  if (!user) throw new Error('somebody is asked for consent without being signed in')
+  if (!user) throw new Error('a consent page needs a signed-in user')
   const { scopes: words, consent: around } = textsIn(language)
-  const scopes = wanted(step)
+  const scopes = requestedScopes(step)
   const page = consentPage({
     prefix,
     language,
@@ -29,7 +29,7 @@ export async function askConsent(step: Step): Promise<void> {
     action: `${base}/consent`,
     csrf: csrf.issue(request, response),
     scopes: [
-      // Whoever has a role here sees for whom: nobody is left to find that out.
+      // A role scope also gives access to the account data.
       ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: around.account }] : []),
       ...scopes
         .filter((scope) => scope !== 'openid')
@@ -40,15 +40,15 @@ export async function askConsent(step: Step): Promise<void> {
 }
 
 /** Takes `decision`: `allow`, or anything else for a no. */
-export async function takeConsent(step: Step): Promise<void> {
+export async function submitConsent(step: InteractionStep): Promise<void> {
   const { provider, interaction, application, request, response, audited } = step
   const user = interaction.session?.accountId
   if (interaction.prompt.name !== 'consent' || user === undefined) return response.redirect(303, step.base)
   const allowed = (request.body as { decision?: unknown }).decision === 'allow'
-  const scopes = wanted(step)
+  const scopes = requestedScopes(step)
   await audited('oidc.consent', request, response, (context) =>
     context.write(async (trx) => {
-      if (allowed) await consent(trx, { user, application: application.id }, scopes)
+      if (allowed) await addConsent(trx, { user, application: application.id }, scopes)
       const details = { outcome: allowed ? 'allowed' : 'denied', scopes }
       context.request.audit(application.id, details, { user, client: application.tenant })
     }),
@@ -57,9 +57,9 @@ export async function takeConsent(step: Step): Promise<void> {
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
 }
 
-/** What the user did not say yes to yet; all that is asked for, where the question is asked once more. */
-function wanted({ interaction, application }: Step): string[] {
-  const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as Missing
+/** Returns the scopes without consent; all requested scopes if the application prompts for consent again. */
+function requestedScopes({ interaction, application }: InteractionStep): string[] {
+  const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
   const { scope } = interaction.params
   const asked = typeof scope === 'string' ? scope.split(' ') : []

@@ -4,15 +4,14 @@ import { codePage } from '../../pages/code-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { publicAddress } from '../../public-address.ts'
-import { isNotSignedIn, type SecondFactorWanted } from '../../sign-in/sign-in.ts'
+import { isNotSignedIn, type SecondFactorRequired } from '../../sign-in/sign-in.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
-import type { Step } from './step.ts'
-import { enter } from './finish.ts'
+import { type InteractionStep, finishLogin } from './step.ts'
 
 const cookie = 'sluice-second-factor'
 
 /** Between the two steps the browser keeps what says that the password was right, for this interaction only. */
-export function keepTicket({ response, base, config }: Step, { ticket }: SecondFactorWanted): void {
+export function keepTicket({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
   const { secure } = publicAddress(config.IDENTITY_PUBLIC_URL)
   response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
 }
@@ -20,13 +19,13 @@ export function keepTicket({ response, base, config }: Step, { ticket }: SecondF
 const ticketOf = (request: Request): string | undefined => cookieIn(request.headers.cookie, cookie)
 
 /** Asks for the code of an app, or with `?recovery` for a recovery code. */
-export async function askCode(step: Step): Promise<void> {
+export async function showCodePage(step: InteractionStep): Promise<void> {
   if (ticketOf(step.request) === undefined) return step.response.redirect(303, step.base)
-  show(step, 200)
+  renderCodePage(step, 200)
 }
 
-function show(
-  { prefix, base, csrf, request, response, language, application, target }: Step,
+function renderCodePage(
+  { prefix, base, csrf, request, response, language, application, target }: InteractionStep,
   status: number,
   message?: string,
 ) {
@@ -45,21 +44,22 @@ function show(
 }
 
 /** Takes `code`. */
-export async function takeCode(step: Step): Promise<void> {
+export async function submitCode(step: InteractionStep): Promise<void> {
   const { request, response, audited, application, base, language } = step
   const ticket = ticketOf(request)
   const words = textsIn(language).code
   const { code } = request.body as { code?: unknown }
   if (ticket === undefined) return response.redirect(303, base)
-  if (typeof code !== 'string' || code.trim() === '' || code.length > 40) return show(step, 400, words.missing)
+  if (typeof code !== 'string' || code.trim() === '' || code.length > 40)
+    return renderCodePage(step, 400, words.missing)
   try {
     const result = await audited('auth.loginWithCode', request, response, (context) =>
-      signInWithCode({ ticket, code: code.trim() }, { ...context, of: application.tenant }),
+      signInWithCode({ ticket, code: code.trim() }, { ...context, expectedClient: application.tenant }),
     )
     response.clearCookie(cookie, { path: base })
-    await enter(step, result)
+    await finishLogin(step, result)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    show(step, 401, words.refused)
+    renderCodePage(step, 401, words.refused)
   }
 }

@@ -1,17 +1,19 @@
 import type { Request, Response } from 'express'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Interaction, Provider } from 'oidc-provider'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import type { Audited } from '../../pages/audited.ts'
-import type { Csrf } from '../../csrf.ts'
+import type { AuditedPageWrite } from '../../pages/audited.ts'
+import type { CsrfGuard } from '../../csrf.ts'
+import { transaction } from '@sluice/database'
+import { endUnusedSession } from '../../sign-in/sessions.ts'
 
 /** One request to a page of a sign-in that an application began. */
-export interface Step {
+export interface InteractionStep {
   db: Kysely<DB>
   config: Config
-  csrf: Csrf
-  audited: Audited
+  csrf: CsrfGuard
+  audited: AuditedPageWrite
   provider: Provider
   interaction: Interaction
   application: {
@@ -22,7 +24,7 @@ export interface Step {
     /** All that are registered for it. */
     scopes: readonly string[]
   }
-  /** Where browsers are led in the end, which their policy for forms has to allow. */
+  /** The origin of the redirect URI, which the form-action policy must allow. */
   target: string
   /** The path of our public address, without a slash at its end. */
   prefix: string
@@ -33,8 +35,40 @@ export interface Step {
   response: Response
 }
 
-/** What an audit row says of the request. */
-export const factsOf = ({ request, response }: Step) => ({
+/** Returns the request columns of an audit row. */
+export const auditFactsOf = ({ request, response }: InteractionStep) => ({
   requestId: String(response.locals.requestId),
   address: request.ip ?? '',
 })
+
+interface CompletedLogin {
+  user: { uid: string; client: string }
+  session: { uid: string }
+  amr: string[]
+}
+
+/**
+ * Goes back to the application's request with a user. Who was signed in already and has shown that it is still them goes
+ * on in the session they had, with all that hangs from it.
+ */
+export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
+  const { db, provider, interaction, request, response } = step
+  const before = interaction.session
+  const goesOn = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
+  if (goesOn) {
+    await transaction(db, async (trx) => {
+      await endUnusedSession(trx, { user, session }, 'an open session goes on', auditFactsOf(step))
+      await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
+    })
+  }
+  // Until the browser is closed: it may be on a desk that others use.
+  const remember = false
+  const login = {
+    remember,
+    accountId: user.uid,
+    session: goesOn ? before.uid : session.uid,
+    amr,
+    ts: Math.floor(Date.now() / 1000),
+  }
+  await provider.interactionFinished(request, response, { login }, { mergeWithLastSubmission: false })
+}

@@ -1,13 +1,13 @@
-import { html, type Html, type Shown } from '../html.ts'
-import type { Texts } from '../texts/en.ts'
+import { html, type HtmlMarkup, type HtmlValue } from '../html.ts'
+import type { PageTexts } from '../texts/en.ts'
 
-interface Field {
+interface FormField {
   name: string
   label: string
   type?: 'text' | 'password'
   autocomplete: string
   value?: string | undefined
-  hint?: Shown
+  hint?: HtmlValue
   error?: string | undefined
   inputmode?: 'text' | 'numeric'
   /** Characters. Never for passwords: browsers cut a longer one off without a word. */
@@ -17,7 +17,7 @@ interface Field {
 }
 
 /** A label, what helps to fill it in, what was wrong with it, and the box: read out in that order. */
-export function field({ name, label, type = 'text', hint, error, value, readonly, ...how }: Field): Html {
+export function field({ name, label, type = 'text', hint, error, value, readonly, ...how }: FormField): HtmlMarkup {
   const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
   const names = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
   return html`<div class="field${error && ' wrong'}">
@@ -28,26 +28,33 @@ ${error && html`<p class="error" id="${name}-error">${error}</p>`}
 </div>`
 }
 
-interface Form {
+interface FormMarkup {
   action: string
   hidden: Record<string, string>
-  main: Shown
+  main: HtmlValue
 }
 
 /** Checked by us and not by the browser: what is wrong is then said in one language, all at once, and stays there. */
-export const form = ({ action, hidden, main }: Form): Html => html`<form method="post" action="${action}" novalidate>
+export const form = ({
+  action,
+  hidden,
+  main,
+}: FormMarkup): HtmlMarkup => html`<form method="post" action="${action}" novalidate>
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${main}
 </form>`
 
-export const button = (label: Shown, { name, value, quiet }: { name?: string; value?: string; quiet?: boolean } = {}) =>
+export const button = (
+  label: HtmlValue,
+  { name, value, quiet }: { name?: string; value?: string; quiet?: boolean } = {},
+) =>
   html`<button type="submit"${name && html` name="${name}"`}${value && html` value="${value}"`}${quiet && html` class="quiet"`}>${label}</button>`
 
-/** What is wrong, on top of the page and focused, with a way to each field. */
+/** The focused error summary on top of the page, with a link to each field. */
 export function summary(
-  texts: Texts,
+  texts: PageTexts,
   message: string | undefined,
   wrong: Record<string, string | undefined> = {},
-): Html {
+): HtmlMarkup {
   const fields = Object.entries(wrong).filter(([, error]) => error)
   if (!message && fields.length === 0) return html``
   return html`<div class="summary" role="alert" tabindex="-1" autofocus>

@@ -1,6 +1,6 @@
-import { html, name, plain, type Html, type Shown } from '../html.ts'
+import { html, name, withoutDirectionMarks, type HtmlMarkup, type HtmlValue } from '../html.ts'
 import { stylesheetPath } from '../stylesheet.ts'
-import type { Texts } from '../texts/en.ts'
+import type { PageTexts } from '../texts/en.ts'
 
 export interface Organisation {
   name: string
@@ -16,24 +16,24 @@ export interface PageFacts {
   language?: string
 }
 
-interface Frame {
-  texts: Texts
+interface PageFrame {
+  texts: PageTexts
   prefix?: string | undefined
   organisation?: Organisation | undefined
-  /** Where one is, for the title. */
+  /** The page name for the title. */
   title: string
-  heading: Shown
+  heading: HtmlValue
   /** The form on it was refused. */
   failed?: boolean
   /** Above the heading. */
-  sign?: Shown
-  main: Html
+  sign?: HtmlValue
+  main: HtmlMarkup
 }
 
-/** Whose pages these are when nobody's in particular. */
+/** The default brand when no organisation is known. */
 const ourselves: Organisation = { name: 'Sluice' }
 
-/** A whole page in an organisation's name. Nothing on it runs, and nothing is asked of another server. */
+/** A complete page with an organisation's name. It has no scripts and loads nothing from other servers. */
 export function page({
   texts,
   prefix = '',
@@ -43,8 +43,8 @@ export function page({
   failed,
   sign,
   main,
-}: Frame): string {
-  const whose = plain(organisation.name)
+}: PageFrame): string {
+  const whose = withoutDirectionMarks(organisation.name)
   const { initials, tone } = monogramOf(whose)
   return html`<!doctype html>
 <html lang="${texts.language}">
@@ -53,7 +53,7 @@ export function page({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${failed && `${texts.error}: `}${texts.title(plain(title), whose)}</title>
+<title>${failed && `${texts.error}: `}${texts.title(withoutDirectionMarks(title), whose)}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}${stylesheetPath}">
 </head>

@@ -1,7 +1,7 @@
 import { html } from '../html.ts'
-import type { Texts } from './en.ts'
+import type { PageTexts } from './en.ts'
 
-export const de: Texts = {
+export const de: PageTexts = {
   language: 'de',
   error: 'Fehler',
   problem: 'Das hat noch nicht geklappt',

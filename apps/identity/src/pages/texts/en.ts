@@ -1,5 +1,5 @@
 import type { ApplicationScope } from '@sluice/contracts'
-import { html, type Shown } from '../html.ts'
+import { html, type HtmlValue } from '../html.ts'
 
 /** Every sentence of the pages. A language is one file with this shape. */
 export const en = {
@@ -13,11 +13,11 @@ export const en = {
 
   signIn: {
     title: 'Sign in',
-    toApplication: (application: Shown) => html`to continue to ${application}`,
+    toApplication: (application: HtmlValue) => html`to continue to ${application}`,
     submit: 'Sign in',
     forgot: 'Forgot your password?',
     or: 'or',
-    provider: (label: Shown) => html`Continue with ${label}`,
+    provider: (label: HtmlValue) => html`Continue with ${label}`,
     usernameMissing: 'Enter your username.',
     passwordMissing: 'Enter your password.',
     refused: 'The username or the password is not right, or you may not sign in this way.',
@@ -38,12 +38,12 @@ export const en = {
   },
   consent: {
     title: (application: string) => `Allow ${application}?`,
-    heading: (application: Shown) => html`Allow ${application}?`,
-    lead: (application: Shown, organisation: Shown) =>
+    heading: (application: HtmlValue) => html`Allow ${application}?`,
+    lead: (application: HtmlValue, organisation: HtmlValue) =>
       html`${application} asks to act for you at ${organisation}. It would be able to:`,
-    nothing: (application: Shown) => html`${application} asks to know who you are, and nothing else.`,
+    nothing: (application: HtmlValue) => html`${application} asks to know who you are, and nothing else.`,
     account: 'see your account here: name, username, e-mail address, roles, groups and organisation',
-    as: (who: Shown, username: Shown) => html`You are signed in as ${who} (${username}).`,
+    as: (who: HtmlValue, username: HtmlValue) => html`You are signed in as ${who} (${username}).`,
     trust:
       'Allow this only if you trust the application. You can take it back at any time with the API, at /users/me/applications; whoever manages your users can end its access too, by ending your sessions.',
     allow: 'Allow',
@@ -51,7 +51,7 @@ export const en = {
   },
   signedIn: {
     title: 'You are signed in',
-    lead: (who: Shown, username: Shown, organisation: Shown) =>
+    lead: (who: HtmlValue, username: HtmlValue, organisation: HtmlValue) =>
       html`${who} (${username}) is signed in to ${organisation}.`,
     commandLine: 'Use this sign-in on the command line',
     commands:
@@ -63,19 +63,19 @@ export const en = {
   signOut: {
     title: 'Sign out?',
     lead: 'You will have to sign in again to come back.',
-    leadFor: (application: Shown) => html`${application} asks whether to sign you out here as well.`,
+    leadFor: (application: HtmlValue) => html`${application} asks whether to sign you out here as well.`,
     submit: 'Sign out',
     stay: 'Stay signed in',
     doneTitle: 'You are signed out',
     done: 'You can close this window.',
-    back: (application: Shown) => html`Go to ${application}`,
+    back: (application: HtmlValue) => html`Go to ${application}`,
   },
   newPassword: {
     invitationTitle: 'Welcome',
-    invitationLead: (who: Shown, organisation: Shown) =>
+    invitationLead: (who: HtmlValue, organisation: HtmlValue) =>
       html`Hello ${who}. You are invited to ${organisation}. Choose a password to begin.`,
     resetTitle: 'Choose a new password',
-    resetLead: (who: Shown) => html`For ${who}. Afterwards you are signed out everywhere.`,
+    resetLead: (who: HtmlValue) => html`For ${who}. Afterwards you are signed out everywhere.`,
     label: 'New password',
     repeat: 'New password again',
     rules: (least: number, most: number) => [
@@ -106,7 +106,7 @@ export const en = {
   },
   join: {
     title: 'Welcome',
-    lead: (who: Shown, organisation: Shown) => html`Hello ${who}. You are invited to ${organisation}.`,
+    lead: (who: HtmlValue, organisation: HtmlValue) => html`Hello ${who}. You are invited to ${organisation}.`,
     sso: 'You sign in with the account of your organisation, so there is no password to choose here.',
     submit: 'Join',
     doneTitle: 'You are all set',
@@ -241,8 +241,8 @@ export const en = {
         text: 'Your organisation confirmed who you are, but no active user here belongs to your account. Ask your administrator.',
       },
     },
-    reference: (id: Shown) => html`If you ask for help, name this: ${id}`,
+    reference: (id: HtmlValue) => html`If you ask for help, name this: ${id}`,
   },
 }
 
-export type Texts = typeof en
+export type PageTexts = typeof en

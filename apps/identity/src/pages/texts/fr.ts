@@ -1,7 +1,7 @@
 import { html } from '../html.ts'
-import type { Texts } from './en.ts'
+import type { PageTexts } from './en.ts'
 
-export const fr: Texts = {
+export const fr: PageTexts = {
   language: 'fr',
   error: 'Erreur',
   problem: 'Il y a un problème',

@@ -1,5 +1,5 @@
 import { cookieIn } from '../../cookies.ts'
-import { patience } from './under-way.ts'
+import { stateLifetimeSeconds } from './pending-sign-in.ts'
 
 /**
  * One cookie for each sign-in under way, so that two tabs do not disturb each other. Lax, because the way back comes from
@@ -8,7 +8,7 @@ import { patience } from './under-way.ts'
 export interface BrowserCookies {
   set(browser: string, secret: string): string
   clear(browser: string): string
-  /** Undefined: the browser brings none, or one that is none. */
+  /** Returns undefined if the cookie is missing or malformed. */
   read(header: string | undefined, browser: string): string | undefined
 }
 
@@ -20,7 +20,7 @@ export function browserCookies(callback: URL): BrowserCookies {
   const cookie = (browser: string, value: string, maxAge: number) =>
     `${name(browser)}=${value}; ${attributes}; HttpOnly; SameSite=Lax; Max-Age=${maxAge}`
   return {
-    set: (browser, secret) => cookie(browser, secret, patience),
+    set: (browser, secret) => cookie(browser, secret, stateLifetimeSeconds),
     clear: (browser) => cookie(browser, '', 0),
     read(header, browser) {
       const found = cookieIn(header, name(browser))

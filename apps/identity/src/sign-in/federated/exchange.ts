@@ -10,21 +10,21 @@ import type { Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
 import { configuration } from './relying-party.ts'
-import { proofsOf } from './under-way.ts'
+import { proofsOf } from './pending-sign-in.ts'
 
-/** Who somebody is to their provider. */
-export interface Person {
+/** The identity of a person at their provider. */
+export interface FederatedPerson {
   issuer: string
   subject: string
   /** The value of the mapping claim: the ssoId. */
   ssoId: string
-  /** How the provider says they signed in there (RFC 8176). */
+  /** The authentication methods that the provider reports (RFC 8176). */
   amr: string[]
 }
 
 const wantedScopes = ['openid', 'email', 'profile']
 
-/** Where a browser goes to sign in. Throws `ProviderProblem`. */
+/** Returns the authorization URL of the provider. Throws `ProviderProblem`. */
 export async function authorizationUrl(
   provider: ProviderConfig,
   federation: Federation,
@@ -49,7 +49,7 @@ export async function personOf(
   provider: ProviderConfig,
   federation: Federation,
   { search, state, secret }: { search: string; state: string; secret: string },
-): Promise<Person> {
+): Promise<FederatedPerson> {
   const { nonce, codeVerifier } = proofsOf(secret)
   try {
     const metadata = await federation.metadata(provider.issuer)
@@ -65,8 +65,8 @@ export async function personOf(
     const claims = tokens.claims()!
     return {
       issuer: new URL(claims.iss).href,
-      subject: demandSubject(claims.sub),
-      ssoId: await mapped(claims, provider.mappingClaim, config, tokens.access_token),
+      subject: assertSubject(claims.sub),
+      ssoId: await readMappingClaim(claims, provider.mappingClaim, config, tokens.access_token),
       amr: methodsOf(claims.amr),
     }
   } catch (error) {
@@ -77,10 +77,10 @@ export async function personOf(
   }
 }
 
-/** What a database keeps and a log shows: neither control characters nor halves of characters. */
+/** Storable text without control characters and lone surrogates. */
 const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
-function demandSubject(subject: string): string {
+function assertSubject(subject: string): string {
   if (!usable.test(subject))
     throw new ProviderProblem(
       'SSO_TOKEN_INVALID',
@@ -90,7 +90,12 @@ function demandSubject(subject: string): string {
 }
 
 /** From the ID token; where it is not in there, from the user information, which must be about the same person. */
-async function mapped(claims: IDToken, claim: string, config: Configuration, accessToken: string): Promise<string> {
+async function readMappingClaim(
+  claims: IDToken,
+  claim: string,
+  config: Configuration,
+  accessToken: string,
+): Promise<string> {
   const { userinfo_endpoint } = config.serverMetadata()
   const inToken = Object.hasOwn(claims, claim)
   const all = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)

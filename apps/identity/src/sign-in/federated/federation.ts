@@ -2,19 +2,19 @@ import type { ServerMetadata } from 'openid-client'
 import type { GuardedFetch } from '@sluice/http'
 import { discover } from './relying-party.ts'
 
-/** What is needed to ask other people's providers. */
+/** Access to SSO providers. */
 export interface Federation {
   outgoing: GuardedFetch
-  /** What a provider says of itself, not older than an hour. Throws `ProviderProblem`. */
+  /** Returns provider metadata, at most an hour old. Throws `ProviderProblem`. */
   metadata(issuer: URL): Promise<ServerMetadata>
-  /** Asks anew next time: something that the metadata led to did not work. */
+  /** Drops cached metadata after an endpoint failed. */
   forget(issuer: URL): void
 }
 
-/** Milliseconds. A provider that fails is left alone for a moment, so that it holds up few and nobody has us hammer it. */
-const believed = { found: 3_600_000, failed: 5_000 }
+/** Cache times in milliseconds. Failures are cached briefly, to limit requests to a failing provider. */
+const cacheMs = { found: 3_600_000, failed: 5_000 }
 /** Metadata of so many providers is kept; the oldest goes first. */
-const kept = 1000
+const maxCached = 1000
 
 export function federation(outgoing: GuardedFetch): Federation {
   const known = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
@@ -22,11 +22,11 @@ export function federation(outgoing: GuardedFetch): Federation {
   const ask = (issuer: URL): Promise<ServerMetadata> => {
     const found = discover(issuer, outgoing)
     known.delete(issuer.href)
-    const entry = { until: Date.now() + believed.found, found }
+    const entry = { until: Date.now() + cacheMs.found, found }
     known.set(issuer.href, entry)
-    found.catch(() => (entry.until = Date.now() + believed.failed))
+    found.catch(() => (entry.until = Date.now() + cacheMs.failed))
     const [oldest] = known.keys()
-    if (known.size > kept && oldest !== undefined) known.delete(oldest)
+    if (known.size > maxCached && oldest !== undefined) known.delete(oldest)
     return found
   }
 

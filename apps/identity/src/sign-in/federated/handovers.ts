@@ -2,15 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import { transaction } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { endUnused, type EndFacts } from '../end-unused.ts'
-import { goesOn } from '../sessions.ts'
+import { endUnusedSession, type RequestAuditFacts, isOpenSession } from '../sessions.ts'
 import type { SignedIn } from '../sign-in.ts'
 import { secretHash } from '../../secret-hash.ts'
 
 /** Seconds from one page to the next. */
 const lifetime = 60
 
-/** Hands a session over to the page that the sign-in began on, once. */
+/** Issues a one-time ticket that hands a session over to the interaction page. */
 export async function issueHandover(
   trx: Kysely<DB>,
   { session, interaction }: { session: { id: number }; interaction: string },
@@ -24,7 +23,7 @@ export async function issueHandover(
   return ticket
 }
 
-interface Row {
+interface HandoverRow {
   user: string
   user_id: number
   client: string
@@ -44,10 +43,10 @@ export function takeHandover(
   db: Kysely<DB>,
   ticket: string,
   interaction: string,
-  facts: EndFacts,
+  facts: RequestAuditFacts,
 ): Promise<Omit<SignedIn, 'kind'> | undefined> {
   return transaction(db, async (trx) => {
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<HandoverRow>`
       with taken as (
         delete from sso_tickets where ticket_hash = ${secretHash(ticket)}
         returning session_id, interaction, expires_at
@@ -57,13 +56,13 @@ export function takeHandover(
       from taken t
       join sessions s on s.id = t.session_id
       join users u on u.id = s.user_id
-      where ${goesOn}`.execute(trx)
+      where ${isOpenSession}`.execute(trx)
     const [row] = rows
     if (!row) return undefined
     const user = { uid: row.user, id: row.user_id, client: row.client }
     const session = { id: row.session_id, uid: row.session, expires_at: row.expires_at }
     if (row.good) return { user, session, amr: row.amr }
-    await endUnused(trx, { user, session }, 'its ticket was late, or for another page', facts)
+    await endUnusedSession(trx, { user, session }, 'its ticket was late, or for another page', facts)
     return undefined
   })
 }

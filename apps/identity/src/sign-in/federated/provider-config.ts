@@ -1,11 +1,11 @@
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { SsoProvider } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import { issuerOf } from './issuer.ts'
+import { problems } from '@sluice/http'
 
-/** How a client's users sign in, ready to be used. */
+/** The SSO provider config of a client, with the secret unsealed. */
 export interface ProviderConfig {
   id: number
   /** Another one with each change. */
@@ -20,7 +20,7 @@ export interface ProviderConfig {
   redirectUri: string
 }
 
-interface Row {
+interface ProviderConfigRow {
   id: number
   version: number
   uid: string
@@ -32,22 +32,25 @@ interface Row {
   mapping_claim: string
 }
 
-type Settings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
+type ProviderSettings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
 
-/** Of the client with this code (in any case), or with this uid. Undefined where nobody can sign in: no such client, disabled, without a complete config. */
+/** Finds a config by client code (case-insensitive) or uid. Undefined if the client is unknown or disabled, or the config is incomplete. */
 export async function findProviderConfig(
   db: Kysely<DB>,
-  settings: Settings,
+  settings: ProviderSettings,
   by: { clientCode: string } | { uid: string },
 ): Promise<ProviderConfig | undefined> {
   const which = 'uid' in by ? sql`p.uid = ${by.uid}` : sql`lower(c.code) = lower(${by.clientCode})`
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<ProviderConfigRow>`
     select p.* from sso_provider_configs p join clients c on c.uid = p.client
     where ${which} and not c.disabled and p.client_id is not null`.execute(db)
   return rows[0] && readyToUse(rows[0], settings)
 }
 
-export function readyToUse(row: Row, { IDENTITY_PUBLIC_URL, SECRET_KEYS }: Settings): ProviderConfig {
+export function readyToUse(
+  row: ProviderConfigRow,
+  { IDENTITY_PUBLIC_URL, SECRET_KEYS }: ProviderSettings,
+): ProviderConfig {
   return {
     id: row.id,
     version: row.version,
@@ -61,12 +64,35 @@ export function readyToUse(row: Row, { IDENTITY_PUBLIC_URL, SECRET_KEYS }: Setti
   }
 }
 
-export const callbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<Settings, 'IDENTITY_PUBLIC_URL'>): string =>
+export const callbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<ProviderSettings, 'IDENTITY_PUBLIC_URL'>): string =>
   `${IDENTITY_PUBLIC_URL}/api/v1/auth/sso/callback`
 
 const purposeOf = (uid: string) => `sso_provider_configs.client_secret:${uid}`
 
-export const secretOf = ({ uid, client_secret }: Pick<Row, 'uid' | 'client_secret'>, ring: KeyRing) =>
+export const secretOf = ({ uid, client_secret }: Pick<ProviderConfigRow, 'uid' | 'client_secret'>, ring: KeyRing) =>
   client_secret === null ? undefined : ring.open(client_secret, purposeOf(uid))
 
 export const sealedSecret = (uid: string, secret: string, ring: KeyRing): string => ring.seal(secret, purposeOf(uid))
+
+const wellKnown = /\/\.well-known\/openid-configuration\/?$/
+const refused = (detail: string) => problems.refused('/clientDomain', detail)
+
+/**
+ * The issuer that a config names: `https://<clientDomain>/` of a vendor, else the whole address or its host. People paste the
+ * address of the metadata too, so its end is not looked at. Throws 422 with a sentence for what is neither.
+ */
+export function issuerOf(provider: SsoProvider, clientDomain: string): URL {
+  const bare = !clientDomain.includes('/')
+  if (provider === 'IDP_VENDOR' && !bare)
+    throw refused('Of a vendor, give the domain only, such as acme.eu.vendor.com; for a whole address choose GENERIC.')
+  const text = bare ? `https://${clientDomain}` : clientDomain.replace(wellKnown, '')
+  if (!URL.canParse(text))
+    throw refused('This is neither a domain nor an address, such as https://sso.example.org/acme.')
+  const url = new URL(text)
+  if (!['https:', 'http:'].includes(url.protocol)) throw refused('The address of a provider begins with https://.')
+  if (url.username || url.password) throw refused('The address of a provider holds no username and no password.')
+  if (text.includes('?') || text.includes('#')) throw refused('The address of a provider has no ? and no # in it.')
+  if (bare && url.host !== clientDomain.toLowerCase())
+    throw refused('This is not a domain, such as acme.eu.vendor.com.')
+  return url
+}

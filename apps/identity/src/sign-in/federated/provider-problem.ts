@@ -4,23 +4,23 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { causesOf, OutgoingProblem } from '@sluice/http'
+import { OutgoingProblem, Problem, causesOf } from '@sluice/http'
 
 /** Stable codes of what can be wrong with a provider, or with what it says. */
 export type ProviderFault =
-  /** A rule of ours forbids to ask it. */
+  /** The outgoing-request rules forbid its address. */
   | 'SSO_ADDRESS_REFUSED'
   | 'SSO_UNREACHABLE'
-  /** It is there, and answers what it should not. */
+  /** Its response is invalid. */
   | 'SSO_ANSWER_INVALID'
-  /** It calls itself something else, or answered for another. */
+  /** The issuer does not match. */
   | 'SSO_ISSUER_MISMATCH'
-  /** It does not take our clientId or clientSecret. */
+  /** It rejects the clientId or clientSecret. */
   | 'SSO_CLIENT_REFUSED'
-  /** It does not do what we cannot do without. */
+  /** It lacks a required feature. */
   | 'SSO_NOT_SUPPORTED'
   | 'SSO_TOKEN_INVALID'
-  /** It says that the person is not signed in. */
+  /** It refused the sign-in. */
   | 'SSO_DENIED'
 
 /** A provider is not usable, or said something that is not believed. The message is a sentence for people. */
@@ -34,7 +34,7 @@ export class ProviderProblem extends Error {
   }
 }
 
-/** Whatever was thrown while a provider was asked. Undefined: a bug of ours. */
+/** Converts an error of a provider request; undefined for an internal error. */
 export function providerProblem(error: unknown): ProviderProblem | undefined {
   if (error instanceof ProviderProblem) return error
   const outgoing = causesOf(error).find((cause) => cause instanceof OutgoingProblem)
@@ -101,7 +101,7 @@ function misbehaved(error: ClientError): ProviderProblem {
             error,
           )
     case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
-      return new ProviderProblem('SSO_ISSUER_MISMATCH', 'The provider calls itself something else.', error)
+      return new ProviderProblem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration.', error)
     case 'OAUTH_KEY_SELECTION_FAILED':
       return new ProviderProblem(
         'SSO_TOKEN_INVALID',
@@ -127,4 +127,36 @@ function misbehaved(error: ClientError): ProviderProblem {
 const statusOf = ({ cause }: ClientError): string => {
   const { status } = (cause ?? {}) as { status?: number }
   return status === undefined ? 'other than 200' : String(status)
+}
+
+/** The same for a client that is unknown, disabled, or signs in otherwise. */
+export const noSingleSignOn = () =>
+  new Problem(404, 'not-found', 'There is no such thing.', { detail: 'No such single sign-on.' })
+
+export const unknownSignIn = () =>
+  new Problem(400, 'sso-unknown', 'This sign-in is not known.', {
+    detail: 'It was finished already, took longer than ten minutes, or began in another browser: start again.',
+  })
+
+/** The problem for a person without an active user; the audit log has the reason. */
+export const notAdmitted = () =>
+  new Problem(401, 'sign-in-failed', 'You are not signed in.', {
+    detail: 'Your provider knows you, but no active user here goes with that: ask your administrator.',
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
+
+/** Returns the problem that the person who signs in gets. */
+export function providerFailed(problem: ProviderProblem): Problem {
+  const { fault, message: detail } = problem
+  if (fault === 'SSO_DENIED')
+    return new Problem(401, 'sso-denied', 'The provider did not sign you in.', {
+      detail,
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    })
+  if (fault === 'SSO_ADDRESS_REFUSED')
+    return new Problem(422, 'sso-address-refused', 'The provider is at an address that is not asked.', { detail })
+  return new Problem(502, 'sso-provider-failed', 'The provider cannot be relied on just now.', {
+    detail,
+    cause: problem.cause ?? problem,
+  })
 }

@@ -15,13 +15,13 @@ import {
 import type { GuardedFetch } from '@sluice/http'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
 
-/** How ID tokens may be signed: what cannot be forged with anything that others know. */
+/** The accepted asymmetric signature algorithms of ID tokens. */
 export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
 
-/** Of a token, in seconds: clocks differ. */
+/** The clock tolerance in seconds. */
 const tolerance = 10
 
-/** What a provider says of itself, when its issuer is exactly the one that was asked for. Throws `ProviderProblem`. */
+/** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
 export async function discover(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
   const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: leniency(issuer) }
   const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
@@ -30,7 +30,7 @@ export async function discover(issuer: URL, outgoing: GuardedFetch): Promise<Ser
   const { ...metadata } = found.serverMetadata()
   // The library makes exceptions for vendors that share one issuer among everybody; we make none.
   if (new URL(metadata.issuer).href !== issuer.href) throw otherIssuer(metadata.issuer, issuer)
-  demandUsable(metadata)
+  assertMetadataUsable(metadata)
   return metadata
 }
 
@@ -54,7 +54,7 @@ const otherIssuer = (named: string, issuer: URL) =>
 
 const printable = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
 
-function demandUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
+function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
   const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
   if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
@@ -65,20 +65,20 @@ function demandUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...met
     )
 }
 
-/** Of what the provider can sign with, what we accept. RS256 where it does not say. */
+/** Returns the accepted algorithms that the provider supports; RS256 by default. */
 export const algorithmsOf = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
   Array.isArray(supported) ? supported.filter((name) => acceptedAlgorithms.includes(name)) : ['RS256']
 
-export interface Registration {
+export interface ClientRegistration {
   metadata: ServerMetadata
   clientId: string
   clientSecret: string | undefined
-  /** Where the provider sends browsers back to, for this config alone. */
+  /** The redirect URI of this config. */
   redirectUri: string
 }
 
-/** Us at a provider, for one exchange: keys are read anew each time, so that a rotation there bites at once. */
-export function configuration({ metadata, ...us }: Registration, outgoing: GuardedFetch): Configuration {
+/** The client configuration for one exchange. It fetches keys each time, so that a key rotation applies at once. */
+export function configuration({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: algorithmsOf(metadata) },
     us.clientId,

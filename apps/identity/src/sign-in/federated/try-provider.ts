@@ -1,7 +1,6 @@
-import { genericGrantRequest, type ServerMetadata } from 'openid-client'
+import { type ServerMetadata, genericGrantRequest } from 'openid-client'
 import type { ResultEnvelope } from '@sluice/contracts'
 import type { Federation } from './federation.ts'
-import { keysFault } from './provider-keys.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
 import { acceptedAlgorithms, algorithmsOf, configuration } from './relying-party.ts'
@@ -15,7 +14,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
   try {
     federation.forget(provider.issuer)
     const metadata = await federation.metadata(provider.issuer)
-    await demandAddresses(metadata, federation)
+    await assertEndpoints(metadata, federation)
     const fault = await keysFault(metadata, federation)
     if (fault) throw fault
     if (!provider.clientId)
@@ -23,7 +22,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
         'SSO_CLIENT_REFUSED',
         'The provider is there. What is missing is the clientId that it knows us by.',
       )
-    await demandAccepted(provider, metadata, federation)
+    await assertClientAccepted(provider, metadata, federation)
     const warnings = [...warningsAbout(provider, metadata)]
     return resultOf(warnings, { ...data, ...factsOf(metadata), warnings })
   } catch (error) {
@@ -34,7 +33,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
 }
 
 /** Metadata is the provider's to write: none of what it names may lead inside. */
-async function demandAddresses(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
+async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
   for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
     const url = metadata[name]
     if (url === undefined) continue
@@ -46,7 +45,7 @@ async function demandAddresses(metadata: ServerMetadata, { outgoing }: Federatio
 }
 
 /** A code that nobody issued: a provider that knows us refuses the code, one that does not refuses us. */
-async function demandAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
+async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = configuration({ metadata, ...provider }, federation.outgoing)
   const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
   try {
@@ -114,3 +113,48 @@ const envelope = (
 function causeOf({ cause }: ProviderProblem): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined
 }
+
+/** What keeps the keys of a provider from being used, if anything does. */
+async function keysFault(metadata: ServerMetadata, { outgoing }: Federation): Promise<ProviderProblem | undefined> {
+  try {
+    const response = await outgoing.fetch(metadata.jwks_uri!, { headers: { accept: 'application/json' } })
+    if (response.status !== 200) return invalid(`The provider’s keys are not there: status ${response.status}.`)
+    const keys = keysOf(await response.json())
+    const usable = algorithmsOf(metadata).some((algorithm) => keys.some((key) => canVerify(key, algorithm)))
+    return usable ? undefined : invalid('None of the provider’s published keys can be used to check an ID token.')
+  } catch (error) {
+    return providerProblem(error) ?? invalid('What the provider publishes as its keys is not JSON.')
+  }
+}
+
+interface ProviderKey {
+  kty?: unknown
+  crv?: unknown
+  alg?: unknown
+  use?: unknown
+}
+
+const keysOf = (set: unknown): ProviderKey[] => {
+  const keys = (set as { keys?: unknown } | null)?.keys
+  return Array.isArray(keys) ? keys.filter((key) => key !== null && typeof key === 'object') : []
+}
+
+const kinds: Record<string, { kty: string; crv?: string }> = {
+  ES256: { kty: 'EC', crv: 'P-256' },
+  RS256: { kty: 'RSA' },
+  PS256: { kty: 'RSA' },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519' },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519' },
+}
+
+function canVerify({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
+  const kind = kinds[algorithm]
+  return (
+    kty === kind?.kty &&
+    (kind?.crv === undefined || crv === kind.crv) &&
+    (alg === undefined || alg === algorithm) &&
+    (use === undefined || use === 'sig')
+  )
+}
+
+const invalid = (message: string) => new ProviderProblem('SSO_ANSWER_INVALID', message)

@@ -7,13 +7,13 @@ const count = 10
 /** Crockford's base32: without letters that are taken for others. Five bits each. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** 125 bits: nobody finds one that fits its hash, so a fast hash is enough. As `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
+/** 125 random bits, so a fast hash is enough. Format: `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
 function newRecoveryCode(): string {
   const letters = Array.from(randomBytes(25), (byte) => alphabet[byte % 32]).join('')
   return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
 }
 
-/** What is kept of a code, however it is typed. */
+/** Hashes a code, ignoring case and separators. */
 
 const hashOf = (code: string): Buffer =>
   createHash('sha256')

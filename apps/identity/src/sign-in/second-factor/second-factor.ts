@@ -1,4 +1,4 @@
-import { sql, type Kysely, type Transaction } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { SecondFactorMethod } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
@@ -8,25 +8,25 @@ import { newSeed, stepOf } from './totp.ts'
 
 const purpose = (user: number) => `second_factors.seed:${user}`
 
-interface Factor {
+interface SecondFactorRow {
   seed: string
   confirmed_at: Date | null
   last_step: number
 }
 
-async function factorOf(db: Kysely<DB>, user: number): Promise<Factor | undefined> {
-  const { rows } = await sql<Factor>`
+async function factorOf(db: Kysely<DB>, user: number): Promise<SecondFactorRow | undefined> {
+  const { rows } = await sql<SecondFactorRow>`
     select seed, confirmed_at, last_step from second_factors where user_id = ${user}`.execute(db)
   return rows[0]
 }
 
-/** What is known of a user's second factor. */
+/** The status of a user's second factor. */
 export async function readSecondFactor(db: Kysely<DB>, user: number) {
   const [factor, left] = await Promise.all([factorOf(db, user), recoveryCodesLeft(db, user)])
   return { since: factor?.confirmed_at ?? undefined, recoveryCodesLeft: left }
 }
 
-/** By which codes a user with a second factor may sign in. */
+/** Returns the code methods that a user may sign in with. */
 export async function methodsOf(db: Kysely<DB>, user: number): Promise<SecondFactorMethod[]> {
   return (await recoveryCodesLeft(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
 }
@@ -74,7 +74,7 @@ export async function useCode(
 async function useStep(
   trx: Transaction<DB>,
   user: number,
-  { seed }: Factor,
+  { seed }: SecondFactorRow,
   code: string,
   keys: KeyRing,
 ): Promise<boolean> {

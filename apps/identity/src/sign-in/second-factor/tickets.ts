@@ -6,7 +6,7 @@ import { secretHash } from '../../secret-hash.ts'
 /** Seconds from the password to the code. */
 const lifetime = 300
 
-/** What a right password is worth until the code comes. Only its hash is kept. */
+/** Issues a ticket that proves the password until the code arrives. Only its hash is stored. */
 export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string> {
   const ticket = `slt_${randomBytes(32).toString('base64url')}`
   await sql`
@@ -15,7 +15,7 @@ export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string
   return ticket
 }
 
-/** Whose ticket it is. Undefined: nobody's, or no longer. */
+/** Returns the owner of a ticket; undefined if it is unknown or expired. */
 export async function ticketHolder(db: Kysely<DB>, ticket: string) {
   const { rows } = await sql<{ id: number; uid: string; client: string }>`
     select u.id, u.uid, u.client from second_factor_tickets t join users u on u.id = t.user_id

@@ -9,7 +9,7 @@ const window = 1
 /** 160 bits, as RFC 4226 recommends. In base32. */
 export const newSeed = (): string => new Secret({ size: 20 }).base32
 
-/** The time step whose code this is; undefined: of none near now. */
+/** Returns the time step of a code; undefined if no step near now matches. */
 export function stepOf(code: string, seed: string, now = Date.now()): number | undefined {
   // otpauth compares letters by number and then by bytes, and throws where these differ.
   if (!/^[0-9]{6}$/.test(code)) return undefined
@@ -17,7 +17,7 @@ export function stepOf(code: string, seed: string, now = Date.now()): number | u
   return delta === null ? undefined : TOTP.counter({ period, timestamp: now }) + delta
 }
 
-/** How an authenticator is told the seed: as `otpauth://` and as a picture of that, an SVG document. */
+/** Returns the enrolment data of a seed: an `otpauth://` URI and its QR code as SVG. */
 export function enrolmentOf(seed: string, { issuer, username }: { issuer: string; username: string }) {
   // A colon would end it, and what is longer no screen shows and no QR code holds: each letter may take nine, twice.
   const short = [...issuer.replaceAll(':', ' ')].slice(0, 40).join('')

@@ -1,0 +1,25 @@
+import type { ErrorRequestHandler } from 'express'
+import { identityOperations } from '@sluice/contracts'
+import { prefersPage, Problem } from '@sluice/http'
+import type { Logger } from '@sluice/process'
+import { unknownSignIn } from '../../sign-in/federated/provider-problem.ts'
+import { brokenPages, problemPages } from '../../pages/problem-pages.ts'
+
+const { startSso, finishSso } = identityOperations.auth
+const browserOperations: unknown[] = [startSso.id, finishSso.id]
+
+/**
+ * Answers errors of a sign-in at a provider (`startSso`, `finishSso`) with a page if the Accept header prefers HTML. Passes all other errors
+ * on to the next handler. `prefix` is the path of the public address.
+ */
+export function federatedProblemPages(prefix: string, logger: Logger): ErrorRequestHandler {
+  const broken = brokenPages(logger)
+  return (error: unknown, request, response, next) => {
+    if (!browserOperations.includes(response.locals.operation) || !prefersPage(request.headers.accept))
+      return next(error)
+    response.locals.prefix = prefix
+    // An invalid request, such as one without a state, gets the page that says that the user has to start again.
+    const shown = error instanceof Problem && error.status === 400 ? unknownSignIn() : error
+    problemPages(shown, request, response, (left) => broken(left, request, response, next))
+  }
+}

@@ -1,0 +1,53 @@
+import { type Transaction, sql } from 'kysely'
+import { problems } from '@sluice/http'
+import type { UserRow } from './row.ts'
+import type { DB } from '../../database.ts'
+import { type Role, holds } from '@sluice/contracts'
+
+/** Any number that no other advisory lock of this service uses. */
+const lock = 7_314_511
+
+/** Can this user, while their client is not disabled, sign in and administer the whole system, even if no SSO provider answers? */
+export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
+  roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null
+
+/**
+ * Makes a change that may take the last super admin away, and refuses it if it did. One such change at a time: two that
+ * each see the other's super admin would leave none. `pointer` names the field that is at fault.
+ */
+export async function assertSuperAdminRemainsAfter<T>(
+  trx: Transaction<DB>,
+  pointer: string,
+  change: () => Promise<T>,
+): Promise<T> {
+  await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
+  const changed = await change()
+  const { rows } = await sql`
+    select from users u join clients c on c.uid = u.client
+    where 'ROLE_SUPER_ADMIN' = any (u.roles) and u.status = 'ACTIVE' and u.password_hash is not null and not c.disabled
+    limit 1`.execute(trx)
+  if (rows.length === 0)
+    throw problems.refused(
+      pointer,
+      'This is the last active super admin. Give another user the role ROLE_SUPER_ADMIN first.',
+    )
+  return changed
+}
+
+const manageUsersRole: Role = 'ROLE_MANAGE_USER'
+
+/**
+ * Users cannot remove their own manager role if no other manager remains. Reads the changed rows. Two concurrent changes are
+ * not detected; a super admin can repair that.
+ */
+export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
+  if (!before.roles.includes(manageUsersRole) || holds(after.roles, manageUsersRole)) return
+  const { rows } = await sql`
+    select from users where client = ${after.client} and status = 'ACTIVE' and uid <> ${after.uid}
+      and roles && ${[manageUsersRole, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)
+  if (rows.length === 0)
+    throw problems.refused(
+      '/auths',
+      `You are the last manager of users in your organisation. Give another user ${manageUsersRole} first.`,
+    )
+}

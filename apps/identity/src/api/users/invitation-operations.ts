@@ -1,0 +1,166 @@
+import { type InvitedUser, type UserBody, identityOperations } from '@sluice/contracts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import { type Answer, problems } from '@sluice/http'
+import { assertMailAllowed } from '../../mail/allowance.ts'
+import { mailInvitation, mailPasswordReset } from '../../mail/notices.ts'
+import { addLink } from '../../sign-in/one-time-links.ts'
+import { userRecords } from './records.ts'
+import type { UserRow } from './row.ts'
+import { assertPasswordAllowed, assertMayManageUser } from './rules.ts'
+import { type Transaction, sql } from 'kysely'
+import { assertUnchanged } from '@sluice/records'
+import { assertGrantable } from '../assert-grantable.ts'
+import { auditedOf } from './columns.ts'
+import { hashOf, insertUser } from './create-user.ts'
+import { auditedGroups } from './groups.ts'
+import type { DB } from '../../database.ts'
+
+/**
+ * A user and, without an SMTP server, their invitation link. The link gives access to the account, so the API returns it
+ * to signed-in people only, like the stored mail.
+ */
+interface InvitedUserRow {
+  user: UserRow
+  link: string | undefined
+}
+
+/** Creates a user and mails them an invitation. They are in status INVITATION until they accept and choose a password. */
+async function inviteUser(body: UserBody, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
+  const { write, caller, request } = input
+  assertGrantable(caller, body.auths ?? [])
+  if (body.password !== undefined)
+    throw problems.refused('/password', 'Invited users choose their own password. Omit the password.')
+  const { user, link } = await write(async (trx) => {
+    const { user, groups } = await insertUser(trx, body, null, input, 'INVITATION')
+    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
+    return invite(trx, user, input)
+  })
+  return withLink(await userRecords.created(user, input), link)
+}
+
+/** Sends a new link to an invited user, or to a user whom an update left without a way to sign in. */
+async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
+  const { write, caller, request } = input
+  const { user, link } = await write(async (trx) => {
+    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    assertMayManageUser(caller, before)
+    assertInvitable(before)
+    const after =
+      before.status === 'INVITATION' ? before : await userRecords.update(trx, caller, before, { status: 'INVITATION' })
+    request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
+    return invite(trx, after, input)
+  })
+  return withLink(await userRecords.answer(user, input), link)
+}
+
+/** Makes the link of an invitation and mails it, in the transaction of the change. */
+async function invite(
+  trx: Transaction<DB>,
+  user: UserRow,
+  { config, caller }: Pick<IdentityRequestContext, 'config' | 'caller'>,
+): Promise<InvitedUserRow> {
+  await assertClientEnabled(trx, user)
+  await assertMailAllowed(trx, 'INVITATION', user)
+  const link = await addLink(trx, user, 'INVITATION', config)
+  await mailInvitation(trx, config, user, link)
+  return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
+}
+
+/** Users of a disabled client cannot accept an invitation. Locks the client, so that it is not disabled concurrently. */
+async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
+  const { rows } = await sql<{ disabled: boolean }>`
+    select disabled from clients where uid = ${client} for share`.execute(trx)
+  if (rows[0]?.disabled)
+    throw problems.conflict(
+      '/client',
+      'This client is disabled, so its users cannot accept invitations. Enable it first.',
+    )
+}
+
+function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer<InvitedUser> {
+  if (link !== undefined) answer.body.invitationLink = link
+  return answer
+}
+
+function assertInvitable({ status, password_hash, sso_auth }: UserRow): void {
+  if (status !== 'INVITATION' && (password_hash !== null || sso_auth))
+    throw problems.conflict('/status', 'This user can sign in already: there is nothing to accept.')
+}
+
+/** Mails a user a link to choose a new password. Their old one, and what they have open, goes on until they use it. */
+async function startPasswordReset(
+  uid: string,
+  { write, caller, config, request }: IdentityRequestContext,
+): Promise<void> {
+  await write(async (trx) => {
+    const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    assertMayManageUser(caller, user)
+    assertPasswordResettable(user, caller.uid)
+    await assertMailAllowed(trx, 'PASSWORD_RESET', user)
+    await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))
+    request.audit(user.uid, { outcome: 'mailed' })
+  })
+}
+
+function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
+  // Without an SMTP server this would change the password without asking for the current one.
+  if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
+  if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
+  if (status === 'INVITATION') throw problems.refused('/', 'This user was invited: send the invitation again.')
+  if (status === 'INACTIVE') throw problems.refused('/', 'This user is deactivated. Reactivate the user first.')
+}
+
+const { users } = identityOperations
+
+/** Invitations and password resets that administrators send. */
+export const userInvitationOperations = {
+  invite: operation(users.invite, (input) => inviteUser(input.body, input)),
+
+  resendInvitation: operation(users.resendInvitation, (input) => resendInvitation(input.params.uid, input)),
+
+  copy: operation(users.copy, (input) => copyUser(input.params.uid, input.body, input)),
+
+  startPasswordReset: operation(users.startPasswordReset, async (input) => {
+    await startPasswordReset(input.params.uid, input)
+    return undefined
+  }),
+}
+
+/**
+ * Makes a user with the roles, the groups and the client of another, and the rest from the body; invites them where they have
+ * no other way in. Whoever copies holds every role that is copied. Answers the original and the copy.
+ */
+async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
+  const { db, write, caller, config, request } = input
+  const seen = await userRecords.read(db, caller, uid)
+  assertGrantable(caller, seen.roles)
+  assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  const hash = await hashOf(body, seen.client, input)
+
+  const { original, copy, link } = await write(async (trx) => {
+    const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    assertGrantable(caller, original.roles)
+    const { rows: userGroups } = await sql<{ id: string }>`
+      select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
+      where m.user_id = ${original.id} order by g.id`.execute(trx)
+    assertUnchanged(body.lastUpdated, original.updated_at, closedFields(body, original, userGroups))
+    const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
+    const { user: copy, groups } = await insertUser(trx, like, hash, input)
+    request.audit(copy.uid, { copyOf: original.uid, after: auditedOf(copy), ...auditedGroups(groups) })
+    const { link } = copy.status === 'INVITATION' && !copy.sso_auth ? await invite(trx, copy, input) : {}
+    return { original, copy, link }
+  })
+  const [first, second] = await userRecords.kind.present([original, copy], input)
+  return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
+}
+
+/** A copy has these of the original: a body that says otherwise is refused. */
+function closedFields({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
+  const instead = 'A copy has it of the original: leave it out, and change the copy afterwards.'
+  const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
+  return [
+    { pointer: '/auths', given: auths, stored: original.roles, instead },
+    { pointer: '/client', given: client?.id.toLowerCase(), stored: original.client, instead },
+    { pointer: '/userGroups', given: idsOf(userGroups), stored: idsOf(groups), instead },
+  ]
+}

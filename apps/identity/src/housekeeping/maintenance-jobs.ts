@@ -1,0 +1,80 @@
+import { type Kysely, sql } from 'kysely'
+import { addAuditMonths, transaction } from '@sluice/database'
+import type { DB } from '../database.ts'
+import { failOverdueMails } from '../mail/outbox.ts'
+import { sweepOidcModels } from '../oidc/sweep.ts'
+import { expiredApiTokens } from '../sign-in/api-tokens.ts'
+import { removeOldPasswordResets } from '../sign-in/password-reset-requests.ts'
+import { type KeyRotation, rotateDueKeys } from '../sign-in/key-rotation.ts'
+import { endIdleSessions } from '../sign-in/sessions.ts'
+import { inBatches, removeInBatches } from './in-batches.ts'
+
+/** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
+const sessionsKept = 30
+/** Fewer than elsewhere, because refresh tokens and what applications hold go with each. */
+const size = 200
+
+/** Removes sessions that ended long ago. Answers how many. */
+const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
+  inBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
+
+/** Users before sessions, as everywhere; who ended a session once has seen the introduction. */
+async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
+  const { rows } = await sql<{ id: number; user_id: number }>`
+    select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
+    order by coalesce(ended_at, expires_at) limit ${most}`.execute(trx)
+  if (rows.length === 0) return 0
+  const [ids, users] = [rows.map(({ id }) => id), rows.map(({ user_id }) => user_id)]
+  await sql`select from users where id = any(${users}) order by id for no key update`.execute(trx)
+  await sql`
+    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, forgotten.at)
+    from (select user_id, max(created_at) as at from sessions where id = any(${ids}) group by user_id) as forgotten
+    where forgotten.user_id = u.id and (u.service_intro or u.last_signed_in_at is null or u.last_signed_in_at < forgotten.at)`.execute(
+    trx,
+  )
+  await sql`delete from sessions where id = any(${ids})`.execute(trx)
+  return rows.length
+}
+
+/** One thing to look after. Safe to repeat, to break off between its batches, and to do in two processes at once. */
+export interface MaintenanceJob {
+  name: string
+  run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
+}
+
+/** Runs first: without partitions no audit row can be written. */
+const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditMonths(db, new Date()) }
+const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
+  name: 'signing-keys',
+  run: (db) => rotateDueKeys(db, keys),
+})
+
+const removal = (name: string, table: keyof DB, condition: string): MaintenanceJob => ({
+  name,
+  run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
+})
+
+/** In this order: what hangs from sessions goes before them, so that few rows go with each. */
+const removalJobs: readonly MaintenanceJob[] = [
+  removal('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
+  { name: 'idle-sessions', run: endIdleSessions },
+  // A second use after a day is refused all the same: it is unknown then.
+  removal('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
+  { name: 'oidc-models', run: (db) => sweepOidcModels(db) },
+  { name: 'sessions', run: removeOldSessions },
+  removal('links', 'links', 'expires_at < now()'),
+  { name: 'forgotten-passwords', run: (db) => removeOldPasswordResets(db) },
+  removal('mails', 'mails', `created_at < now() - interval '30 days'`),
+  { name: 'overdue-mails', run: (db, signal) => inBatches((size) => failOverdueMails(db, size), { signal }) },
+  removal('tickets', 'second_factor_tickets', 'expires_at < now()'),
+  removal('api-tokens', 'api_tokens', expiredApiTokens),
+  removal('sso-states', 'sso_used_states', `expires_at < now() - interval '1 hour'`),
+  removal('sso-tickets', 'sso_tickets', 'expires_at < now()'),
+]
+
+/** All that is to be done, in order. Without keys, what needs no key ring. */
+export const maintenanceJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
+  auditMonthsJob,
+  ...(keys ? [keyRotationJob(keys)] : []),
+  ...removalJobs,
+]

@@ -1,0 +1,151 @@
+import { type Kysely, sql } from 'kysely'
+import { Counter, type Logger, type Registry, eachToItsEnd, keepRounds } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { type MailConfig, openBody } from './outbox.ts'
+import { MailRefused, type SendMail } from '@sluice/mail'
+
+interface MailSenderOptions {
+  db: Kysely<DB>
+  config: MailConfig
+  logger: Logger
+  /** Undefined without an SMTP server; mails then stay in the outbox. */
+  send: SendMail | undefined
+  metrics?: MailMetrics
+  /** Answers pending password-reset requests. Returns false if there were none. */
+  answer(): Promise<boolean>
+}
+
+/** Milliseconds between looks at what is due: one question of an index that is nearly always empty. */
+const pollIntervalMs = 1_000
+const pollAfterFailureMs = 5_000
+const batchSize = 5
+/** A whole try may take this long, in milliseconds: far less than another process waits before it takes the mail over. */
+const sendTimeoutMs = 60_000
+/** The time that running sends get when the process stops. */
+const shutdownTimeoutMs = 10_000
+
+/** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
+export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
+  keepRounds((signal) => sendQueuedMails(parts, signal), {
+    rest: pollIntervalMs,
+    afterTrouble: pollAfterFailureMs,
+    farewell: shutdownTimeoutMs,
+    failed: (err) => parts.logger.warn({ err }, 'mails could not be looked after; it is tried again'),
+  })
+
+/** One look at what is due. Answers whether there was anything. */
+export async function sendQueuedMails(
+  parts: MailSenderOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<boolean> {
+  const answered = await parts.answer()
+  if (!parts.send) return answered
+  const claimed = await claimMails(parts.db, batchSize)
+  await eachToItsEnd(claimed.map((mail) => sendMail(parts, mail, signal)))
+  return answered || claimed.length > 0
+}
+
+async function sendMail(
+  { db, config, logger, send, metrics }: MailSenderOptions,
+  mail: ClaimedMail,
+  stop: AbortSignal,
+): Promise<void> {
+  const about = { mail: mail.uid, attempts: mail.attempts }
+  if (mail.overdue) {
+    metrics?.tries.inc({ outcome: 'failed' })
+    return markFailed(db, mail, undefined)
+  }
+  const late = AbortSignal.timeout(sendTimeoutMs)
+  try {
+    const { uid, recipient, subject, created_at: created } = mail
+    const outgoing = { ...openBody(config, uid, mail.body), uid, recipient, subject, created }
+    await send!(outgoing, AbortSignal.any([stop, late]))
+  } catch (error) {
+    if (stop.aborted) return requeueMail(db, mail)
+    const reason = late.aborted ? 'The server took longer than a minute.' : (error as Error).message
+    const permanent = error instanceof MailRefused && error.permanent
+    logger.warn(
+      { ...about, reason, permanent },
+      permanent ? 'a mail was refused' : 'a mail was not taken; it is tried again',
+    )
+    metrics?.tries.inc({ outcome: permanent ? 'failed' : 'delayed' })
+    return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
+  }
+  metrics?.tries.inc({ outcome: 'sent' })
+  await markSent(db, mail)
+  logger.info(about, 'a mail was sent')
+}
+
+interface MailMetrics {
+  /** One try of one mail: sent, delayed or failed. */
+  tries: Counter<'outcome'>
+}
+
+/** The mail metrics at /metrics. Alert on mails that fail or are delayed for long. */
+export const mailMetrics = (registry: Registry): MailMetrics => ({
+  tries: new Counter({
+    name: 'identity_mail_tries_total',
+    help: 'Tries to send a mail, by what came of them.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  }),
+})
+
+/** A mail that this process is to send now. */
+interface ClaimedMail {
+  id: number
+  uid: string
+  recipient: string
+  subject: string
+  body: string
+  attempts: number
+  created_at: Date
+  /** It is of no use any more: give it up. */
+  overdue: boolean
+}
+
+/** Minutes after which a mail that another process took is taken for lost with that process. Longer than any try. */
+const leaseMinutes = 5
+
+/**
+ * Claims up to `most` due mails for this process. Where the process ends before it says how it
+ * went, they come up again: a mail may be sent twice, and is never forgotten.
+ */
+export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {
+  const { rows } = await sql<ClaimedMail>`
+    update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
+    where id in (
+      select id from mails where state = 'QUEUED' and next_try_at <= now()
+      order by next_try_at, id limit ${most} for update skip locked
+    )
+    returning id, uid, recipient, subject, body, attempts, created_at, expires_at <= now() as overdue`.execute(db)
+  return rows
+}
+
+/** It was handed over. What it said is not needed any more. */
+async function markSent(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
+  await sql`
+    update mails set state = 'SENT', body = null, reason = null, finished_at = now()
+    where id = ${id} and state = 'QUEUED'`.execute(db)
+}
+
+/** It is never tried again. */
+async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | undefined): Promise<void> {
+  await sql`
+    update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Given up. At the last try: ' || reason, 'Given up: it could not be tried in time.')
+    where id = ${id} and state = 'QUEUED'`.execute(db)
+}
+
+/** It is tried again after 30 seconds, then twice as long each time, up to an hour; some earlier than others. */
+async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason: string): Promise<void> {
+  const seconds = Math.min(3600, 30 * 2 ** (attempts - 1)) * (0.75 + Math.random() / 4)
+  await sql`
+    update mails set next_try_at = now() + make_interval(secs => ${seconds}), reason = ${reason}
+    where id = ${id} and state = 'QUEUED'`.execute(db)
+}
+
+/** This process stops before it could send it: another may at once, and it was no try. */
+async function requeueMail(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
+  await sql`
+    update mails set next_try_at = now(), attempts = attempts - 1 where id = ${id} and state = 'QUEUED'`.execute(db)
+}

@@ -1,0 +1,107 @@
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { Role, UserStatus } from '@sluice/contracts'
+import type { DB } from '../../database.ts'
+import type { FederatedPerson } from './exchange.ts'
+import { networkPrefixOf } from '../network-prefix.ts'
+import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle.ts'
+
+export interface FederatedUser {
+  id: number
+  uid: string
+  client: string
+  roles: Role[]
+  name: string
+  username: string
+  /** The name of the client. */
+  organisation: string
+}
+
+/** The audit details of an invited user who became active by signing in. */
+interface UserActivation {
+  before: { client: string; username: string; status: UserStatus }
+  after: { client: string; username: string; status: UserStatus }
+}
+
+interface FederatedUserRow extends FederatedUser {
+  status: UserStatus
+  sso_auth: boolean
+}
+
+/**
+ * Finds the user of a federated identity by ssoId within the config's client, or returns the reason for a refusal. The first
+ * sign-in stores issuer and subject; from then on user and identity belong together, whatever the mapping claim says. An
+ * invited user becomes active. Refuses if the config changed during the provider request; a concurrent change waits for this
+ * transaction and then ends the session.
+ */
+export async function admitFederatedUser(
+  trx: Transaction<DB>,
+  config: { id: number; version: number },
+  { issuer, subject, ssoId }: FederatedPerson,
+): Promise<{ user: FederatedUser; activation?: UserActivation } | { refusal: string; user?: FederatedUser }> {
+  const { rows } = await sql<FederatedUserRow & { unchanged: boolean }>`
+    select u.id, u.uid, u.client, u.name, u.username, c.name as organisation, u.roles, u.status, u.sso_auth, p.version = ${config.version} as unchanged
+    from sso_provider_configs p
+    join clients c on c.uid = p.client
+    join users u on u.client = p.client
+    where p.id = ${config.id} and u.sso_id = ${ssoId} and not c.disabled
+    for update of u for share of p`.execute(trx)
+  const user = rows[0]
+  if (!user) return { refusal: 'nobody has this ssoId' }
+  if (!user.unchanged) return { refusal: 'the config changed meanwhile', user }
+  if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
+  if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
+  if (!(await isPerson(trx, config, user, { issuer, subject }))) return { refusal: 'another person than before', user }
+  return user.status === 'INVITATION' ? { user, activation: await activate(trx, user) } : { user }
+}
+
+async function activate(
+  trx: Transaction<DB>,
+  { id, uid, client, username, status }: FederatedUserRow,
+): Promise<UserActivation> {
+  await sql`
+    update users set status = 'ACTIVE', version = version + 1, updated_at = now(), updated_by = ${uid}
+    where id = ${id}`.execute(trx)
+  const known = { client, username }
+  return { before: { ...known, status }, after: { ...known, status: 'ACTIVE' } }
+}
+
+/** Stores the identity at the first sign-in. Returns false if user and identity do not belong together. */
+async function isPerson(
+  trx: Transaction<DB>,
+  config: { id: number },
+  user: { id: number },
+  { issuer, subject }: Pick<FederatedPerson, 'issuer' | 'subject'>,
+): Promise<boolean> {
+  await sql`
+    insert into sso_identities (config_id, user_id, issuer, subject)
+    values (${config.id}, ${user.id}, ${issuer}, ${subject}) on conflict do nothing`.execute(trx)
+  const { rows } = await sql`
+    select from sso_identities
+    where config_id = ${config.id} and user_id = ${user.id} and issuer = ${issuer} and subject = ${subject}`.execute(
+    trx,
+  )
+  return rows.length === 1
+}
+
+/** Each callback causes a request to a provider, so networks that never succeed are throttled. */
+const perNetwork: ThrottleLimit = {
+  freeFailures: 100,
+  firstWaitSeconds: 30,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
+
+/** Counts a callback as a failure before the provider request. Returns the key that `uncountCallback` needs. Throws 429. */
+export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {
+  const key = `sso:${networkPrefixOf(address)}`
+  const { rows } = await sql<{
+    key: string
+    seconds: number
+  }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  assertNoWait(rows)
+  return key
+}
+
+export async function uncountCallback(trx: Kysely<DB>, key: string): Promise<void> {
+  await sql`update sign_in_attempts set failures = greatest(failures - 1, 0) where key = ${key}`.execute(trx)
+}

@@ -1,0 +1,65 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { KeyRing } from '@sluice/database'
+import type { DB } from '../../database.ts'
+import { secretHash } from '../../secret-hash.ts'
+
+/** The maximum time in seconds between start and callback. */
+export const stateLifetimeSeconds = 600
+
+/** A pending sign-in, sealed in the OAuth state, so that starting one needs no database write. */
+export interface PendingSignIn {
+  /** The uid of the SSO provider config. */
+  config: string
+  issuer: string
+  /** The hash of what the browser keeps: only the browser that began can come back. */
+  browser: string
+  /** The page of the OpenID Provider that it began on. */
+  interaction?: string
+  /** Seconds since 1970. */
+  expires: number
+}
+
+const purpose = 'sso.state'
+const hashOf = (text: string): string => secretHash(text).toString('base64url')
+
+/** A new sign-in: the state for the provider, and the secret for the browser. */
+export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
+  const secret = randomBytes(32).toString('base64url')
+  const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
+  const underWay: PendingSignIn = { ...about, browser: hashOf(secret), expires }
+  return { underWay, secret, state: ring.seal(JSON.stringify(underWay), purpose) }
+}
+
+/** Opens a sealed state; undefined if it is forged or expired. */
+export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
+  try {
+    const underWay = JSON.parse(ring.open(state, purpose)) as PendingSignIn
+    return underWay.expires * 1000 > Date.now() ? underWay : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns whether the secret belongs to the browser that started the sign-in. */
+export const isBrowserOf = ({ browser }: PendingSignIn, secret: string): boolean => hashOf(secret) === browser
+
+/**
+ * What ties the provider's code and token to this browser. Both come from the browser's secret, so nothing that is kept or
+ * sent here is enough to finish a sign-in of somebody else.
+ */
+export const proofsOf = (secret: string) => ({
+  nonce: derived(secret, 'nonce'),
+  codeVerifier: derived(secret, 'code verifier'),
+})
+
+const derived = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
+
+/** Marks a state as used. Returns true for exactly one of any number of concurrent callbacks. */
+export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {
+  const { rows } = await sql`
+    insert into sso_used_states (state_hash, expires_at)
+    values (${secretHash(state)}, to_timestamp(${expires}))
+    on conflict do nothing returning state_hash`.execute(db)
+  return rows.length === 1
+}
