@@ -36,10 +36,10 @@ import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
 import { advanceDue } from '../src/engine/workflows/advance-due.ts'
-import { filesPart } from '../src/files/files-part.ts'
+import { filesPart } from '../src/files/files-directory.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
-import { durableSealedColumns } from '../src/secrets.ts'
+import { durableSealedColumns } from '../src/sealed-secrets.ts'
 
 /** Runs that are looked at beyond the slots: those that get none are put back, and must not keep others from being looked at. */
 const lookingOn = 2

@@ -6,12 +6,12 @@ import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
-import { filesPart } from './files/files-part.ts'
+import { filesPart } from './files/files-directory.ts'
 import { info } from './info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
 import { translate } from './problems.ts'
-import { durableSealedColumns } from './secrets.ts'
+import { durableSealedColumns } from './sealed-secrets.ts'
 
 interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
   db: Kysely<DB>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { Problem, problems } from '@sluice/http'
-import { uploadPath, uploadsDirectory } from './upload-path.ts'
+import { uploadPath, uploadsDirectory } from './files-directory.ts'
 
 export interface ReceivedFile {
   size: number

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { identityOperations, serviceClient } from '@sluice/contracts'
-import { keptAnswers } from '../../src/api/public/kept-answers.ts'
-import { publicAdmission } from '../../src/api/public/admission.ts'
+import { keptAnswers } from '../../src/api/public/response-cache.ts'
+import { publicAdmission } from '../../src/api/public/operations.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 

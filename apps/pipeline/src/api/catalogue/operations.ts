@@ -3,7 +3,7 @@ import { Answer, problems, type Input } from '@sluice/http'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { operation, type PipelineContext } from '../operation.ts'
-import { saveSchemas } from '../schemas/save-all.ts'
+import { saveSchemas } from '../schemas/write.ts'
 import { presentTable } from './present-table.ts'
 import { catalogueSchemas, visibleTables } from './visible-tables.ts'
 

@@ -1,7 +1,7 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http'
 import type { Warehouse, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
-import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { whileAsked } from '../data-pipelines/while-connected.ts'
 import { shares } from '../shares.ts'
 import { presentTable, type Shown } from './present-table.ts'
 

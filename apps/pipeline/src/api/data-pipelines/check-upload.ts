@@ -10,7 +10,7 @@ import { definitionOf, memoryFor } from '../../source-definition.ts'
 import type { Asked } from '../operation.ts'
 import { schemaOf } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
-import type { DataPipelineRow } from './row.ts'
+import type { DataPipelineRow } from './records.ts'
 
 /** Codes of files that no setting makes readable. Any other problem may come from the settings, which can be changed after the upload. */
 const unreadableCodes: ReadonlySet<string> = new Set([

@@ -5,7 +5,7 @@ import { presentTable, type Shown } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 import type { PipelineContext } from '../operation.ts'
 import { loadedPipelines } from './records.ts'
-import type { DataPipelineRow } from './row.ts'
+import type { DataPipelineRow } from './records.ts'
 
 type Asking<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
 

@@ -2,13 +2,13 @@ import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
-import type { DataPipelineRow } from './row.ts'
+import type { DataPipelineRow } from './records.ts'
 import { keptSecrets, withValues } from './source-columns.ts'
-import { type AskedReading, savedReading } from './source-asked.ts'
-import { withVariables } from './source-variables.ts'
+import { type RequestedSource, savedReading } from './requested-source.ts'
+import { withVariables } from './requested-source.ts'
 import { findKind } from './types/registry.ts'
 import { shares } from '../shares.ts'
-import { whileAsked } from './while-asked.ts'
+import { whileAsked } from './while-connected.ts'
 
 type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
 type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
@@ -87,7 +87,7 @@ function asked(type: string, body: SourceLookupBody): SourceBody {
 async function answer(
   input: Pick<Saved, 'sources' | 'caller' | 'body' | 'request' | 'db' | 'keyRing'>,
   kind: string,
-  reading: AskedReading,
+  reading: RequestedSource,
 ): Promise<LookedUp[]> {
   const { sources, caller, body, request } = input
   const late = () => {

@@ -1,25 +1,136 @@
-import { pipelineOperations } from '@sluice/contracts'
-import { recordOperations, sharingOperations } from '@sluice/records'
-import { qualityResultsOf } from '../data-quality/quality-results.ts'
-import { operation } from '../operation.ts'
+import {
+  type CursorResetBody,
+  type DataPipeline,
+  type LogEntry,
+  type LogQuery,
+  type PageQuery,
+  type ResultEnvelope,
+  type RunBody,
+  pipelineOperations,
+} from '@sluice/contracts'
+import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
+import { qualityResultsOf } from '../data-quality/results.ts'
+import { type PipelineContext, operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
-import { assertRunnable } from './assert-runnable.ts'
 import { followLogs } from './follow-logs.ts'
-import { readData, readTable } from './loaded-table.ts'
+import { findLoaded, findStaging, readData, readTable, shownAs } from './loaded-table.ts'
 import { lookUp, lookUpSaved } from './lookup.ts'
 import { previewFile } from './preview-file.ts'
 import { previewSource } from './preview.ts'
-import { readPipeline } from './read-pipeline.ts'
-import { dataPipelines } from './records.ts'
-import { logs } from './run-history.ts'
-import { resetCursor } from './reset-cursor.ts'
-import { restorePrevious } from './restore.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import { assertUndo, placeOfPipeline, restorePrevious } from './restore.ts'
 import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
+import { Answer, type Input, problems } from '@sluice/http'
+import { listLogs } from '../../engine/runs/read-runs.ts'
+import { presentLogEntry } from '../runs/present.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { presentTable } from '../catalogue/present-table.ts'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { kindOf } from './types/registry.ts'
+import { resultEnvelope } from '../result-envelope.ts'
+
+type ResetCursorRequest = Input<PipelineContext, '/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody>
+
+/** Leaves a mark that the next run goes by. A run that is under way has read its mark already, and keeps the new one. */
+async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
+  const { caller, params, body, request, sources, write } = input
+  const { from } = body
+  await write(async (trx) => {
+    const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
+    const can = await sources.cursorOf(row.type)
+    if (can === 'NONE') throw problems.refused('/', 'This pipeline has no cursor: each of its runs reads everything.')
+    if (from !== undefined && can === 'OPAQUE')
+      throw problems.refused(
+        '/from',
+        'The cursor of this source is not a moment. Leave `from` out to read everything once.',
+      )
+    if (from !== undefined && Date.parse(from) > Date.now())
+      throw problems.refused('/from', 'This moment is in the future. Choose one in the past.')
+    const reset = from === undefined ? {} : { from: new Date(from).toISOString() }
+    await trx
+      .updateTable('data_pipelines')
+      .set({ cursor_reset: JSON.stringify(reset) })
+      .where('id', '=', row.id)
+      .execute()
+    request.audit(params.uid, { cursorReset: reset })
+  })
+  const then =
+    from === undefined
+      ? 'The next run reads everything and replaces the rows.'
+      : `The next increment reads what has changed since ${new Date(from).toISOString()}.`
+  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
+}
+
+/** Refuses to run a pipeline of uploads without an upload, and a dry run where the warehouse has none. */
+async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryRun }: RunBody): Promise<void> {
+  await demandFile(trx, row)
+  if (dryRun) assertUndo((await placeOfPipeline(trx, row)).provider)
+}
+
+/** Refuses to run a pipeline of uploads that nothing was uploaded to. */
+async function demandFile(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
+  if (!kindOf(type).upload) return
+  const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
+  if (!file)
+    throw problems.refused('/file', `There is no file to load yet: upload one to /api/v1/data-pipelines/${uid}/file.`)
+}
+
+/** Milliseconds. A pipeline is worth reading without its table. */
+const patience = 2_000
+
+/**
+ * One pipeline, with the table that it has loaded and the name of its staging table, as the warehouse has them now. Lists leave both out,
+ * because they would need a query of the warehouse for each pipeline.
+ */
+async function readPipeline(
+  input: Input<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
+): Promise<Answer<DataPipeline>> {
+  const { db, caller, params } = input
+  const row = await dataPipelines.read(db, caller, params.uid)
+  const [{ body, headers }, loaded, staging] = await Promise.all([
+    dataPipelines.answer(row, input),
+    inTime(findLoaded(input, row).catch(() => undefined)),
+    inTime(findStaging(input, row).catch(() => undefined)),
+  ])
+  const mainTableAsTable = loaded && presentTable(loaded.table, shownAs(row))
+  return new Answer(
+    {
+      ...body,
+      dataWarehouseTarget: { ...body.dataWarehouseTarget, stagingTableName: staging?.name },
+      status: { ...body.status, mainTableAsTable },
+    },
+    headers,
+  )
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
+  const over = new AbortController()
+  const late = sleep(patience, undefined, { signal: over.signal }).catch(() => undefined)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    over.abort()
+  }
+}
+
+const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
+
+async function logs(
+  input: Input<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
+): Promise<Answer<LogEntry[]>> {
+  const { db, caller, params, query, request } = input
+  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const page = pageOf(query)
+  const { rows, total } = await listLogs(db, pipeline.id, query, page)
+  const answer = rows.map((row) => presentLogEntry(row, pipeline))
+  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+}
 
 const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }
 const { dataPipelines: signatures } = pipelineOperations

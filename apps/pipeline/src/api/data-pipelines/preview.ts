@@ -3,12 +3,12 @@ import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { presentAnswer } from '../catalogue/present-answer.ts'
 import { shares } from '../shares.ts'
-import { type AskedReading, readingOf } from './source-asked.ts'
-import { withVariables } from './source-variables.ts'
+import { type RequestedSource, readingOf } from './requested-source.ts'
+import { withVariables } from './requested-source.ts'
 import type { FoundSheet } from '../../engine/sources/files/excel/choose-sheet.ts'
 import type { Cell } from '../../engine/warehouses/warehouse.ts'
 import { kindOf } from './types/registry.ts'
-import { whileAsked } from './while-asked.ts'
+import { whileAsked } from './while-connected.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -36,7 +36,7 @@ type PreviewContext = Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'ke
 /** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
   input: PreviewContext,
-  reading: AskedReading,
+  reading: RequestedSource,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
@@ -67,7 +67,7 @@ export async function preview(
  */
 export function readFirstRows(
   input: PreviewContext,
-  reading: AskedReading,
+  reading: RequestedSource,
   { rows, longest }: { rows: number; longest: number },
 ) {
   const { sources, caller, request } = input

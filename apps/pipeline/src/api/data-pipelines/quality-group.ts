@@ -3,7 +3,7 @@ import { problems, type Caller } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { DataPipelineRow } from './row.ts'
+import type { DataPipelineRow } from './records.ts'
 
 /**
  * The column of the group that loaded rows have to pass. Whoever may change the pipeline may leave it as it is; to choose one

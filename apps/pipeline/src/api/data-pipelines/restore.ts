@@ -1,14 +1,16 @@
-import type { ResultEnvelope } from '@sluice/contracts'
-import { Problem, type Input } from '@sluice/http'
+import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
+import { type Input, Problem } from '@sluice/http'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { refusalTitle } from '../../problem-catalogue.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
-import { assertUndo } from './assert-undo.ts'
-import { placeOfPipeline } from './place-of-pipeline.ts'
-import { dataPipelines } from './records.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { Kind } from '../../engine/warehouses/kinds.ts'
+import { cannotUndoIn, undoable } from '../../warehouse-products.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
@@ -43,4 +45,23 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   if (existing) return alreadyRunning(run.uid)
   const since = previous.publishedAt.toISOString()
   return acceptedRun('restore-queued', `The rows that were published at ${since} are about to be restored.`, run.uid)
+}
+
+/** The schema that the table of a pipeline is in, and the kind of warehouse that the schema is in. */
+export async function placeOfPipeline(
+  db: Kysely<DB>,
+  { schema_id }: DataPipelineRow,
+): Promise<{ schema: string; provider: Kind }> {
+  const row = await db
+    .selectFrom('schemas')
+    .select(['schema_name', 'provider_schema'])
+    .where('id', '=', schema_id)
+    .executeTakeFirstOrThrow()
+  return { schema: row.schema_name, provider: row.provider_schema as Kind }
+}
+
+/** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
+export function assertUndo(provider: (typeof providerSchemas)[number]): void {
+  if (undoable.has(provider)) return
+  throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail: cannotUndoIn(provider) })
 }

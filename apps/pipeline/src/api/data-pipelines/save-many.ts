@@ -7,8 +7,8 @@ import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
 import { rememberedLookups } from './lookups.ts'
 import { dataPipelines } from './records.ts'
-import type { DataPipelineRow } from './row.ts'
-import { typedBody } from './typed-body.ts'
+import type { DataPipelineRow } from './records.ts'
+import { typedBody } from './lookups.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>

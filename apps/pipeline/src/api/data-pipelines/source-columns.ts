@@ -1,9 +1,9 @@
 import type { DataPipelineBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { type GivenFor, givenForNow, isSameAddress } from '../../engine/variables/given-for.ts'
-import { openSource, sealSourceSecrets, type SentSecrets } from '../../source-secrets.ts'
-import { type GivenSecrets, keptSecrets as kept, withValues } from '../kept-secrets.ts'
-import type { DataPipelineRow } from './row.ts'
+import { openSource, sealSourceSecrets, type SentSecrets } from '../../sealed-secrets.ts'
+import { type GivenSecrets, keptSecrets as kept, withValues } from '../merge-secrets.ts'
+import type { DataPipelineRow } from './records.ts'
 import { type AnyKind, kindOf } from './types/registry.ts'
 
 /**

@@ -2,12 +2,12 @@ import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
-import { type AskedReading, readingOf, savedReading } from './source-asked.ts'
-import { withVariables } from './source-variables.ts'
+import { type RequestedSource, readingOf, savedReading } from './requested-source.ts'
+import { withVariables } from './requested-source.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
 import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
-import { whileAsked } from './while-asked.ts'
+import { whileAsked } from './while-connected.ts'
 
 type Unsaved = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
 type Saved = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
@@ -33,7 +33,7 @@ export async function testConnection(input: Saved): Promise<ResultEnvelope> {
 
 async function test(
   input: Pick<Saved, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
-  reading: AskedReading,
+  reading: RequestedSource,
 ): Promise<ResultEnvelope> {
   const { sources, caller, request } = input
   const system = whoAnswers(reading.type as KnownType)

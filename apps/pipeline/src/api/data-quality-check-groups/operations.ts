@@ -1,12 +1,12 @@
 import { pipelineOperations, runSignatures } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
-import { qualityResultsOf } from '../data-quality/quality-results.ts'
+import { qualityResultsOf } from '../data-quality/results.ts'
 import { operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
-import { createGroup, updateGroup } from './save-group.ts'
+import { createGroup, updateGroup } from './write.ts'
 import { groupWriting } from './write.ts'
 
 const kind = { operation, records: dataQualityCheckGroups, writing: groupWriting }

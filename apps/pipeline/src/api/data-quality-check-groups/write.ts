@@ -1,14 +1,14 @@
-import type { DataQualityCheckGroupBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import type { Writing } from '@sluice/records'
+import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, holds } from '@sluice/contracts'
+import { type Answer, type Caller, type Input, problems } from '@sluice/http'
+import { type Writing, visibleTo, withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { demandIdle, firstNames, refuseWhileUsed } from '../in-use.ts'
+import { demandIdle, firstNames, refuseWhileUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
-import type { GroupRow } from './records.ts'
+import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 
 /** The group's own row; its checks have a table of their own. */
 export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
@@ -38,4 +38,85 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
   },
 
   async afterDelete() {},
+}
+
+type Asking = Input<PipelineContext, '/data-quality-check-groups/:uid', undefined, DataQualityCheckGroupBody>
+type Answered = Promise<Answer<DataQualityCheckGroup>>
+
+const checksIn = ({ dataQualityChecks = [] }: DataQualityCheckGroupBody) => dataQualityChecks.map(({ id }) => ({ id }))
+
+/** A new group with its checks. */
+export async function createGroup(input: Omit<Asking, 'params'>): Answered {
+  const { caller, body, request, write } = input
+  await groupWriting.check(body, input)
+  const row = await write(async (trx) => {
+    const made = await groups.insert(trx, caller, await groupWriting.columns(trx, body, undefined, input))
+    await writeChecks(trx, caller, made.id, checksIn(body))
+    request.audit(made.uid, { after: withoutSecrets({ ...made, checks: checksIn(body) }) })
+    return made
+  })
+  return groups.created(row, input)
+}
+
+/** Replaces a group, the list of its checks included. */
+export async function updateGroup(input: Asking): Answered {
+  const { caller, params, body, request, write } = input
+  await groupWriting.check(body, input)
+  const row = await write(async (trx) => {
+    const before = await groups.lock(trx, caller, params.uid, request.ifMatch)
+    const after = await groups.update(trx, caller, before, await groupWriting.columns(trx, body, before, input))
+    await writeChecks(trx, caller, after.id, checksIn(body))
+    request.audit(after.uid, {
+      before: withoutSecrets(before),
+      after: withoutSecrets({ ...after, checks: checksIn(body) }),
+    })
+    return after
+  })
+  return groups.answer(row, input)
+}
+
+/**
+ * Makes these the checks of a group, in this order. A check that is new to it has to be one that the caller may read; those
+ * that it has may stay, whoever changes it.
+ */
+async function writeChecks(
+  trx: Transaction<DB>,
+  caller: Caller,
+  group: number,
+  references: readonly { id: string }[],
+): Promise<void> {
+  const uids = references.map(({ id }) => id.toLowerCase())
+  const [kept, readable] = await Promise.all([keptChecks(trx, group), readableChecks(trx, caller, uids)])
+  const checks = uids.map((uid, index) => {
+    const id = kept.get(uid) ?? readable.get(uid)
+    if (id === undefined)
+      throw problems.refused(
+        `/dataQualityChecks/${index}/id`,
+        `There is no data quality check with the id ${uid} that you may read.`,
+      )
+    return { group_id: group, check_id: id, position: index + 1 }
+  })
+  await trx.deleteFrom('data_quality_group_checks').where('group_id', '=', group).execute()
+  if (checks.length > 0) await trx.insertInto('data_quality_group_checks').values(checks).execute()
+}
+
+async function keptChecks(trx: Transaction<DB>, group: number): Promise<Map<string, number>> {
+  const rows = await trx
+    .selectFrom('data_quality_group_checks as g')
+    .innerJoin('data_quality_checks as c', 'c.id', 'g.check_id')
+    .select(['c.uid', 'c.id'])
+    .where('g.group_id', '=', group)
+    .execute()
+  return new Map(rows.map(({ uid, id }) => [uid, id]))
+}
+
+async function readableChecks(trx: Transaction<DB>, caller: Caller, uids: readonly string[]) {
+  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Map<string, number>()
+  const rows = await trx
+    .selectFrom('data_quality_checks as r')
+    .select(['r.uid', 'r.id'])
+    .where('r.uid', 'in', [...uids])
+    .where(visibleTo(caller, 'READ'))
+    .execute()
+  return new Map(rows.map(({ uid, id }) => [uid, id]))
 }

@@ -1,10 +1,62 @@
-import { sql } from 'kysely'
-import { type Destination, destinationTypes, runTriggers } from '@sluice/contracts'
-import { records, visibleTo } from '@sluice/records'
+import { type Selectable, sql } from 'kysely'
+import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
+import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { Asked } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
-import { presentDestinations } from './present.ts'
-import type { DestinationRow } from './row.ts'
+import { recordedFields, recordedProperties } from '../recorded.ts'
+import type { Destinations } from '../../database.ts'
+import type { ImportOptions, TargetSettings } from '../../engine/destinations/target.ts'
+import { authorsOf } from '../recorded.ts'
+import { runStatusesOf } from '../runs/present.ts'
+import { scheduleFields } from '../schedule-fields.ts'
+import { triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { presentViews } from '../views/records.ts'
+import type { ViewRow } from '../views/records.ts'
+
+async function presentDestinations(rows: DestinationRow[], context: Asked): Promise<Destination[]> {
+  const { db, identity, request } = context
+  const [authors, views, statusOf, zone] = await Promise.all([
+    authorsOf(rows, identity),
+    viewsOf(rows, context),
+    runStatusesOf(db, rows),
+    zoneOfClient(context),
+  ])
+
+  return rows.map((row) => {
+    const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, request.locales)
+    return {
+      ...recorded,
+      ...authors(row),
+      ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
+      scheduleable: true,
+      type: row.type as Destination['type'],
+      viewSource: views.get(row.view_id)!,
+      importOptions: row.import_options,
+      ...row.settings,
+      status: statusOf(row.id).status,
+      access: accessOf(row),
+    }
+  })
+}
+
+/** The views of these destinations. To see a destination is not to see all of its view. */
+async function viewsOf(rows: readonly DestinationRow[], context: Asked): Promise<Map<number, ReferencedView>> {
+  const { db, caller } = context
+  const found = await db
+    .selectFrom('views as r')
+    .selectAll()
+    .select(visibleTo(caller, 'READ').as('shown'))
+    .where('id', 'in', [0, ...rows.map((row) => row.view_id)])
+    .$castTo<ViewRow & { shown: boolean }>()
+    .execute()
+  const maySee = holds(caller.roles, 'ROLE_SEE_VIEW')
+  const whole = found.filter(({ shown }) => maySee && shown)
+  const presented = await presentViews(whole, context)
+  return new Map([
+    ...found.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
+    ...whole.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
+  ])
+}
 
 export const destinations = records<DestinationRow, Destination, Asked>({
   noun: 'destination',
@@ -21,3 +73,8 @@ export const destinations = records<DestinationRow, Destination, Asked>({
   scope: visibleTo,
   present: presentDestinations,
 })
+
+export type DestinationRow = Refined<
+  Selectable<Destinations>,
+  SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
+>

@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
-import { visibleTo, type Writing } from '@sluice/records'
+import { type Caller, problems } from '@sluice/http'
+import { type Writing, visibleTo } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { demandIdle } from '../in-use.ts'
+import { demandIdle } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { checkSchedule } from '../schedules/check-schedule.ts'
-import { scheduleColumns } from '../schedules/schedule-columns.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
-import type { DestinationRow } from './row.ts'
-import { isElsewhere, targetColumns, targetGiven, urlOf } from './target-columns.ts'
+import type { DestinationRow } from './records.ts'
+import type { KeyRing } from '@sluice/database'
+import {
+  type TargetSettings,
+  openTargetSecrets,
+  sameAddress,
+  sealTargetSecrets,
+} from '../../engine/destinations/target.ts'
+import { keptSecrets, withValues } from '../merge-secrets.ts'
 
 export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
@@ -70,3 +76,49 @@ async function viewOf(
   if (!may) throw problems.refused('/viewSource/id', `There is no view with the id ${uid} that you may read.`)
   return found.id
 }
+
+/** What a body says of its target, as columns: where it is in the clear, the secrets sealed. */
+function targetColumns(
+  body: DestinationBody,
+  uid: string,
+  current: DestinationRow | undefined,
+  ring: KeyRing,
+): { settings: string; target_secrets: string | null } {
+  const { settings, given, pointer } = targetGiven(body)
+  const kept = current && Object.values(given).includes(undefined)
+  const secrets = kept
+    ? keptSecrets({
+        stored: openTargetSecrets(current, ring),
+        given,
+        moved: sameAddress(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
+      })
+    : withValues(given)
+  return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
+}
+
+/** Does the body send the rows to another system than before? */
+function isElsewhere(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
+  return !sameAddress(urlOf(settings), urlOf(targetGiven(body).settings))
+}
+
+/** Refuses, by a problem, a body without a target or with two. */
+function targetGiven({ apiTarget, apiTokenTarget }: DestinationBody) {
+  if (apiTarget && apiTokenTarget)
+    throw problems.refused('/apiTokenTarget', 'Either apiTarget or apiTokenTarget: leave one of them out.')
+  if (apiTokenTarget) {
+    const { url, authToken } = apiTokenTarget
+    const settings: TargetSettings = { apiTokenTarget: { url } }
+    return { settings, given: { authToken }, pointer: '/apiTokenTarget/authToken' }
+  }
+  if (!apiTarget)
+    throw problems.refused(
+      '/apiTarget',
+      'Say where to push to: apiTarget with a username and a password, or apiTokenTarget with a token.',
+    )
+  const { url, username, password } = apiTarget
+  const settings: TargetSettings = { apiTarget: { url, ...(username !== undefined && { username }) } }
+  return { settings, given: { password }, pointer: '/apiTarget/password' }
+}
+
+export const urlOf = (settings: TargetSettings): string =>
+  'apiTarget' in settings ? settings.apiTarget.url : settings.apiTokenTarget.url

@@ -6,7 +6,7 @@ import { presentTable } from '../catalogue/present-table.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { presentRejectedRow } from '../runs/rejected-rows.ts'
 import { publicDatasets } from './records.ts'
-import type { PublicDatasetRow } from './row.ts'
+import type { PublicDatasetRow } from './records.ts'
 
 /** One of them whole, with its version. */
 export async function answerDataset(row: PublicDatasetRow, context: Asked): Promise<Answer<PublicDataset>> {

@@ -1,14 +1,13 @@
-import { pipelineOperations, searchOf } from '@sluice/contracts'
+import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { readPage } from '../catalogue/read-page.ts'
-import { operation } from '../operation.ts'
-import { assertMayPublish } from './assert-may-publish.ts'
-import { createDataset } from './create.ts'
-import { removeDataset } from './delete.ts'
+import { type Asked, operation } from '../operation.ts'
+import { createDataset } from './write.ts'
+import { removeDataset } from './write.ts'
 import { answerDataset, findTable, shownAs } from './answer.ts'
 import { publicDatasets, uidOfKey } from './records.ts'
-import { updateDataset } from './update.ts'
-import { replaceRows } from './upload.ts'
+import { updateDataset } from './write.ts'
+import { replaceRows } from './write.ts'
 
 const { publicDatasets: signatures } = pipelineOperations
 
@@ -46,4 +45,22 @@ export const publicDatasetOperations = {
       return { ...found, shown: shownAs(row) }
     }),
   ),
+}
+
+/**
+ * Publishing reaches every organisation, so it takes more than a role: the organisation's domain PUBLIC_DATASET_CATALOG, or a super
+ * admin. 403.
+ */
+async function assertMayPublish({ db, caller, identity }: Pick<Asked, 'db' | 'caller' | 'identity'>): Promise<void> {
+  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return
+  if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return
+  const before = await db
+    .selectFrom('dataset_publishers')
+    .select('client')
+    .where('client', '=', caller.client)
+    .executeTakeFirst()
+  if (!before)
+    throw problems.forbidden(
+      'Only organisations of the domain PUBLIC_DATASET_CATALOG publish public datasets: a super admin can set the domain of yours.',
+    )
 }

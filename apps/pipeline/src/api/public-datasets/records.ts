@@ -1,12 +1,38 @@
-import { sql, type Kysely } from 'kysely'
-import type { PublicDataset } from '@sluice/contracts'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { records, type RecordKind } from '@sluice/records'
-import type { DB } from '../../database.ts'
+import { type RecordKind, type Refined, records } from '@sluice/records'
+import type { DB, PublicDatasets } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { recordedProperties, tagsColumn } from '../recorded.ts'
-import { presentPublicDatasets } from './present.ts'
-import type { PublicDatasetRow } from './row.ts'
+import { type LastRuns, runStatusesOf } from '../runs/present.ts'
+
+/** Without their tables: the warehouse is asked for those one at a time. */
+async function presentPublicDatasets(rows: PublicDatasetRow[], { db, caller }: Asked): Promise<PublicDataset[]> {
+  const statusOf = await runStatusesOf(
+    db,
+    rows.map(({ pipeline_id: id }) => ({ id })),
+  )
+  return rows.map((row) => ({
+    key: row.key,
+    name: row.name,
+    description: row.description ?? undefined,
+    owner: row.owner ?? undefined,
+    reference: row.reference ?? undefined,
+    source: row.source ?? undefined,
+    termsOfUse: row.terms_of_use ?? undefined,
+    tags: row.tags,
+    tagString: row.tags.join(', '),
+    headerRow: row.header_row,
+    lastUpdated: row.updated_at.toISOString(),
+    status: presentStatus(statusOf(row.pipeline_id), row.client === caller.client),
+  }))
+}
+
+function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatasetStatus {
+  if (!isOwn || !last) return status
+  return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
+}
 
 /** Everybody here reads all of them; who made one, and their organisation, changes it. */
 const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {
@@ -35,3 +61,5 @@ export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
   if (!row) throw problems.notFound('public dataset')
   return row.uid
 }
+
+export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>

@@ -8,10 +8,10 @@ import { listRuns } from '../../engine/runs/read-runs.ts'
 import type { Created } from '../../engine/runs/create-run.ts'
 import { nounOf, type RunAction, type RunnableKind } from '../../engine/runs/runnable.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
-import { usernamesOf } from '../authors.ts'
+import { usernamesOf } from '../recorded.ts'
 import { type Asked, operation, type PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
-import { presentRun } from './present-run.ts'
+import { presentRun } from './present.ts'
 
 /** A row of something that can be run. */
 interface RunnableRow {

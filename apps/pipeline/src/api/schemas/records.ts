@@ -1,10 +1,11 @@
-import { sql, type Selectable } from 'kysely'
-import { providerSchemas, type Schema } from '@sluice/contracts'
-import { accessOf, records, visibleTo, type Refined, type SharedColumns } from '@sluice/records'
-import type { Schemas } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
+import { type Selectable, type Transaction, sql } from 'kysely'
+import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@sluice/contracts'
+import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import type { DB, Schemas } from '../../database.ts'
+import { authorsOf } from '../recorded.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import { type Caller, Problem } from '@sluice/http'
 
 export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
@@ -65,4 +66,39 @@ async function presentUncounted(rows: SchemaRow[], { identity, request }: Asked)
     providerSchema: row.provider_schema as Schema['providerSchema'],
     access: accessOf(row),
   }))
+}
+
+/** The schemas that these rows are in. To see what is in a schema is not to see all of the schema. */
+export async function schemasOf(
+  rows: readonly { schema_id: number }[],
+  context: Asked,
+): Promise<Map<number, ReferencedSchema>> {
+  const { db, caller } = context
+  const found = await db
+    .selectFrom('schemas as r')
+    .selectAll()
+    .select(visibleTo(caller, 'READ').as('shown'))
+    .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
+    .$castTo<SchemaRow & { shown: boolean }>()
+    .execute()
+  const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
+  const visible = found.filter(({ shown }) => maySee && shown)
+  const whole = new Map((await presentSchemas(visible, context)).map((schema) => [schema.id, schema]))
+  return new Map(
+    found.map(({ id, uid, name, schema_name }) => [id, whole.get(uid) ?? { id: uid, name, schemaName: schema_name }]),
+  )
+}
+
+/** The schema, locked; undefined where the caller may not put anything into it. */
+export async function writableSchema(
+  trx: Transaction<DB>,
+  caller: Caller,
+  uid: string,
+): Promise<SchemaRow | undefined> {
+  try {
+    return await schemas.lock(trx, caller, uid, undefined)
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
+  }
 }

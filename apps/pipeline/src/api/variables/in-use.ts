@@ -11,8 +11,8 @@ import { openTargetSecrets } from '../../engine/destinations/target.ts'
 import { variablesIn } from '../../engine/variables/place-variables.ts'
 import { languageOf } from '../../engine/variables/source-values.ts'
 import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
-import { openSourceSecrets } from '../../source-secrets.ts'
-import { mostNamed } from '../in-use.ts'
+import { openSourceSecrets } from '../../sealed-secrets.ts'
+import { mostNamed } from '../assert-not-in-use.ts'
 import type { VariableRow } from './records.ts'
 
 type Meant = Pick<VariableRow, 'client' | 'name'>

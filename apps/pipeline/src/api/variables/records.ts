@@ -2,7 +2,7 @@ import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
 import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
+import { authorsOf } from '../recorded.ts'
 import type { Asked } from '../operation.ts'
 import { recordedProperties } from '../recorded.ts'
 

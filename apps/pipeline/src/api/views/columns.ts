@@ -5,10 +5,12 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { Asked } from '../operation.ts'
-import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { writableSchema } from '../schemas/referenced.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { writableSchema } from '../schemas/records.ts'
 import { seededAccess } from '../settings/default-access.ts'
-import type { ViewRow } from './row.ts'
+import type { ViewRow } from './records.ts'
+import { sqlPieces } from '../../engine/variables/sql-pieces.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
 
 /** Columns of a view's row, those by name that the warehouse is made from. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
@@ -112,4 +114,24 @@ async function assertFree(
     .executeTakeFirst()
   if (pipeline)
     throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads into a table of this name in the schema.')
+}
+
+/** What can be said of a body without asking the database. */
+export async function checkView(body: ViewBody, input: Asked): Promise<void> {
+  checkQuery(body.query)
+  checkSchedule(body)
+  await checkSharingTargets(body.access, input)
+}
+
+/** A view stays in the warehouse, which knows no variables and would keep their values for all to read. */
+export function checkQuery(query: string): void {
+  if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
+  for (const { kind, text: piece } of sqlPieces(query)) {
+    const text = kind === 'comment' ? undefined : /\$\{[^{}\n]*\}/.exec(piece)?.[0]
+    if (text !== undefined)
+      throw problems.refused(
+        '/query',
+        `A view cannot use variables, and here is ${text.slice(0, 100)}: its query is kept in the warehouse. Write the value, or leave it to whoever reads the view.`,
+      )
+  }
 }

@@ -1,13 +1,55 @@
-import { pipelineOperations, searchOf } from '@sluice/contracts'
+import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
-import { operation } from '../operation.ts'
+import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
-import { deleteView } from './delete.ts'
-import { readViewData, readViewTable } from './loaded-view.ts'
+import { deleteView } from './write.ts'
 import { previewView } from './preview.ts'
-import { views } from './records.ts'
-import { createView, updateView } from './save.ts'
+import { type ViewRow, views } from './records.ts'
+import { createView, updateView } from './write.ts'
+import { type Input, problems } from '@sluice/http'
+import { type Shown, presentTable } from '../catalogue/present-table.ts'
+import { readPage } from '../catalogue/read-page.ts'
+
+type Asking<Query> = Input<PipelineContext, '/views/:uid/table', Query, undefined>
+
+async function readViewTable(input: Asking<undefined>): Promise<Table> {
+  const { row, view } = await madeView(input)
+  return presentTable(view, shownAs(row))
+}
+
+/** A page of its rows, in the order in which the query gives them. */
+const readViewData = (input: Asking<DataQuery>): Promise<QueryResult> =>
+  readPage(input, async () => {
+    const { row, view, warehouse } = await madeView(input)
+    if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
+    return { warehouse, table: view, shown: shownAs(row) }
+  })
+
+const shownAs = ({ name, description }: ViewRow): Shown => ({
+  displayName: name,
+  description: description ?? undefined,
+})
+
+async function madeView({ db, caller, params, warehouses }: Asking<unknown>) {
+  const row = await views.read(db, caller, params.uid)
+  const found = await findMade({ db, warehouses }, row)
+  if (!found && row.pending !== null) throw problems.notFound(`view in the warehouse yet. ${row.pending}`)
+  if (!found) throw problems.notFound('view in the warehouse now: run it, and it is made again')
+  return { row, ...found }
+}
+
+/** What a view is in the warehouse; undefined where it was lost there, or something else has its name. */
+export async function findMade({ db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>, row: ViewRow) {
+  const { schema_name } = await db
+    .selectFrom('schemas')
+    .select('schema_name')
+    .where('id', '=', row.schema_id)
+    .executeTakeFirstOrThrow()
+  const warehouse = await warehouses.find(row.client)
+  const view = await warehouse?.findView(schema_name, row.view_name)
+  return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
+}
 
 const { views: signatures } = pipelineOperations
 

@@ -2,11 +2,11 @@ import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
-import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { whileAsked } from '../data-pipelines/while-connected.ts'
 import { shares } from '../shares.ts'
 import { withoutEnd } from '../../sql-text.ts'
 import type { PipelineContext } from '../operation.ts'
-import { checkQuery } from './check.ts'
+import { checkQuery } from './columns.ts'
 
 type Asking = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 

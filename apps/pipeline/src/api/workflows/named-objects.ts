@@ -4,7 +4,7 @@ import { Problem, problems, type Caller } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../engine/runs/runnable.ts'
 import { jobKinds, kindOfJob } from './job-kinds.ts'
-import { seenObjects } from './seen-objects.ts'
+import { seenObjects } from './job-kinds.ts'
 import type { StoredJob } from './stored-steps.ts'
 
 /** A job of a body, with where it stands there. */

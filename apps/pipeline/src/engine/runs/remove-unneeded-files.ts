@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { neededFiles } from './needed-files.ts'
-import { uploadPath } from '../../files/upload-path.ts'
+import { uploadPath } from '../../files/files-directory.ts'
 
 /**
  * Removes uploaded files that are not in use, such as replaced files. A maintenance job retries files that cannot be removed now.

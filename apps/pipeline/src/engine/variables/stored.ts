@@ -1,7 +1,7 @@
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { openVariableValue } from '../../sealed-variables.ts'
+import { openVariableValue } from '../../sealed-secrets.ts'
 import { type OpenVariable, Variables } from './variables.ts'
 
 /** What a run was given besides: a value takes the place of the stored one, and is as secured as that, if it does not say. */

@@ -1,4 +1,4 @@
-import { openSource, type SourceSecrets } from '../../source-secrets.ts'
+import { openSource, type SourceSecrets } from '../../sealed-secrets.ts'
 import { namesVariables } from '../variables/replace.ts'
 import { withValuesOf } from '../variables/source-values.ts'
 import { variablesOf } from '../variables/stored.ts'

@@ -1,7 +1,8 @@
 import { pipelineVariants } from '@sluice/contracts'
-import type { SourceSecrets } from '../../../source-secrets.ts'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
 import { sameAddress } from './addresses.ts'
 import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from './pipeline-type.ts'
+import { problems } from '@sluice/http'
 
 /** The object of a body in which it says where its source is. */
 type Source =
@@ -57,4 +58,30 @@ export function connected<Type extends KnownType>(kind: Connected<Type>): Pipeli
     fields: (settings) => settings as unknown as Omit<ResourceOf<Type>, keyof ResourceOf<'PARQUET_UPLOAD'>>,
     sourceName: name,
   }
+}
+
+/** Refuses all but one of several ways to say who asks. None is one as well: some sources let anybody in. */
+export function demandOneWay(secrets: SourceSecrets, field: string, ways: Readonly<Record<string, string>>): void {
+  const given = Object.keys(ways).filter((name) => name in secrets)
+  if (given.length > 1)
+    throw problems.refused(
+      `/${field}/${given[1]}`,
+      `Either ${ways[given[0]!]} or ${ways[given[1]!]}: send null for the one that is not meant.`,
+    )
+}
+
+/** Refuses one half of a pair of keys. */
+export function demandPair(secrets: SourceSecrets, field: string): void {
+  const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
+  if (key !== secret)
+    throw problems.refused(
+      `/${field}/${key ? 'secretKey' : 'accessKey'}`,
+      'An access key and its secret key go together: send both, or null for both.',
+    )
+}
+
+/** Refuses a password of nobody. */
+export function demandUsername(username: string | undefined, secrets: SourceSecrets, field: string): void {
+  if ('password' in secrets && username === undefined)
+    throw problems.refused(`/${field}/username`, 'Say whose password that is.')
 }

@@ -1,8 +1,8 @@
 import type { DataPipeline, DataPipelineBody, PipelineType } from '@sluice/contracts'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../../database.ts'
-import type { GivenSecrets } from '../../kept-secrets.ts'
-import type { SourceSecrets } from '../../../source-secrets.ts'
+import type { GivenSecrets } from '../../merge-secrets.ts'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
 
 export type { GivenSecrets }
 

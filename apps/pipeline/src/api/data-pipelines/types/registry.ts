@@ -1,13 +1,11 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../../database.ts'
-import type { SourceSecrets } from '../../../source-secrets.ts'
-import { csvUpload } from './csv-upload.ts'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
+import { csvUpload, parquetUpload } from './uploads.ts'
 import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './databases.ts'
 import { cloudBlobStorage, objectStorageBucket } from './object-stores.ts'
-import { parquetUpload } from './parquet-upload.ts'
 import type { GivenSecrets, KnownType, PipelineKind } from './pipeline-type.ts'
-import { publicDataset } from './public-dataset.ts'
 import { fhir, functionCall, onlineSpreadsheet } from './web-apis.ts'
 import {
   sourceSystemA,
@@ -20,6 +18,27 @@ import {
   sourceSystemH,
   sourceSystemI,
 } from './systems.ts'
+import { problems } from '@sluice/http'
+
+/** A table of the catalogue, which everybody here may load. Whether there is one is asked when the pipeline is written. */
+const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {
+  checkConnection: () => {},
+  check: () => {},
+  async checkStored({ key }, trx) {
+    // Whoever deletes the dataset waits for this pipeline, and finds it then.
+    const found = await trx
+      .selectFrom('public_datasets')
+      .select('id')
+      .where('key', '=', key)
+      .forKeyShare()
+      .executeTakeFirst()
+    if (!found) throw problems.refused('/key', `There is no public dataset with the key "${key}".`)
+  },
+  settings: ({ key }) => ({ key }),
+  secrets: () => ({}),
+  fields: ({ key }) => ({ key }),
+  sourceName: ({ key }) => key,
+}
 
 /** Each type of pipeline; the compiler misses none that has a contract. */
 const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {

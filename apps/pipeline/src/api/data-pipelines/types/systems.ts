@@ -2,7 +2,7 @@ import { anyAccess, loginAccess, tokenAccess, userTokenAccess } from '@sluice/co
 import { problems } from '@sluice/http'
 import { demandAddress, demandOrder, nameAt } from './addresses.ts'
 import { connected } from './connected.ts'
-import { demandOneWay, demandUsername } from './credentials.ts'
+import { demandOneWay, demandUsername } from './connected.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
 /** A system that is asked at the address of its API. */

@@ -1,4 +1,7 @@
-import type { KnownType, PipelineKind } from './pipeline-type.ts'
+import type { CsvOptions } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { identifierProblem } from '../../../identifiers.ts'
+import type { KnownType, PipelineKind, SourceOf } from './pipeline-type.ts'
 
 /** What all types have in common that load an uploaded file: it holds no secrets. */
 export const uploaded = {
@@ -6,3 +9,74 @@ export const uploaded = {
   secrets: () => ({}),
   sourceName: () => undefined,
 } satisfies Partial<PipelineKind<KnownType, object>>
+
+type Settings = Pick<SourceOf<'CSV_UPLOAD'>, 'csvOptions'>
+
+export const csvUpload: PipelineKind<'CSV_UPLOAD', Settings> = {
+  ...uploaded,
+  upload: { name: 'upload.csv', mediaType: 'text/csv' },
+  check: ({ csvOptions = {} }) => checkCsvOptions(csvOptions),
+  settings: ({ csvOptions }) => ({ csvOptions }),
+  fields: ({ csvOptions }) => ({ csvOptions }),
+}
+
+/** Signs of the names that options have for them. */
+const signs: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
+
+/** Refuses options that contradict each other. */
+export function checkCsvOptions({
+  delimiter = '',
+  comment,
+  headerRow,
+  headerLines,
+  encoding,
+  sheet,
+  sheetNumber,
+  columns = [],
+}: CsvOptions): void {
+  if (comment !== undefined && comment === (signs[delimiter] ?? delimiter))
+    throw refused('/comment', 'The same sign cannot begin comments and part values.')
+  if (headerRow === false && headerLines !== undefined)
+    throw refused('/headerLines', 'Without a header row there are no lines of it: leave headerLines out.')
+  if (sheet !== undefined && sheetNumber !== undefined)
+    throw refused('/sheetNumber', 'Choose the sheet by its name or by its number, not by both.')
+  if (encoding !== undefined && !isEncoding(encoding))
+    throw refused('/encoding', `${encoding} is no encoding that is known here: say utf-8, windows-1252 or the like.`)
+  columns.forEach(checkColumn)
+}
+
+type Column = NonNullable<CsvOptions['columns']>[number]
+
+function checkColumn(column: Column, index: number, all: readonly Column[]): void {
+  const { label, index: place, name, dataType, precision, scale, dateFormat } = column
+  const refuse = (detail: string) => refused(`/columns/${index}`, detail)
+  if ((label === undefined) === (place === undefined))
+    throw refuse('Say which column is meant: by its label, or by its index from 0; not by both.')
+  if (all.findIndex((other) => other.label === label && other.index === place) < index)
+    throw refuse('This column is there twice.')
+  const wrong = name === undefined ? undefined : identifierProblem(name)
+  if (wrong) throw refused(`/columns/${index}/name`, wrong)
+  if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
+    throw refuse('A precision and a scale are for DECIMAL only.')
+  if (scale !== undefined && (precision === undefined || scale > precision))
+    throw refuse('A scale goes with a precision that is as large or larger.')
+  if (dateFormat !== undefined && !['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(dataType ?? 'DATE'))
+    throw refuse('A format of days is for DATE, TIMESTAMP and TIMESTAMPTZ only.')
+}
+
+const refused = (pointer: string, detail: string) => problems.refused(`/csvOptions${pointer}`, detail)
+
+function isEncoding(label: string): boolean {
+  try {
+    return new TextDecoder(label).encoding !== ''
+  } catch {
+    return false
+  }
+}
+
+export const parquetUpload: PipelineKind<'PARQUET_UPLOAD', object> = {
+  ...uploaded,
+  upload: { name: 'upload.parquet', mediaType: 'application/vnd.apache.parquet' },
+  settings: () => ({}),
+  fields: () => ({}),
+}

@@ -2,7 +2,7 @@ import { clinicalAccess, functionAccess, spreadsheetAccess } from '@sluice/contr
 import { problems } from '@sluice/http'
 import { demandAddress, hostOf, nameAt, sameAddress } from './addresses.ts'
 import { connected } from './connected.ts'
-import { demandOneWay, demandPair, demandUsername } from './credentials.ts'
+import { demandOneWay, demandPair, demandUsername } from './connected.ts'
 
 /** FHIR. */
 export const fhir = connected({

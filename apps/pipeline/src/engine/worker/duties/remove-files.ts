@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { neededFiles } from '../../runs/needed-files.ts'
-import { uploadsDirectory } from '../../../files/upload-path.ts'
+import { uploadsDirectory } from '../../../files/files-directory.ts'
 import type { Duty } from '../janitor.ts'
 
 /** Milliseconds since the last byte. By then an upload has its row, or has failed. */

@@ -1,10 +1,9 @@
-import type { Selectable } from 'kysely'
-import type { LogEntry, Run, RunFile } from '@sluice/contracts'
-import type { Runs } from '../../database.ts'
+import type { Kysely, Selectable } from 'kysely'
+import type { LogEntry, Run, RunFile, RunStatus } from '@sluice/contracts'
+import type { DB, Runs } from '../../database.ts'
 import type { LogLine } from '../../engine/runs/follow-run.ts'
 import type { PlannedTable } from '../../engine/warehouses/load-target.ts'
-import { progressOf } from '../../engine/runs/read-runs.ts'
-import { duration } from './duration.ts'
+import { lastRuns, progressOf } from '../../engine/runs/read-runs.ts'
 
 export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   taskId: row.uid,
@@ -57,3 +56,46 @@ const presentPlan = ({ changes, ...table }: PlannedTable) => ({
     warning,
   })),
 })
+
+export interface LastRuns {
+  status: RunStatus
+  last?: Selectable<Runs>
+  lastSuccess?: Selectable<Runs>
+}
+
+/** How the last run of each thing went, and when it is next replaced in full. */
+export async function runStatusesOf(
+  db: Kysely<DB>,
+  rows: readonly { id: number }[],
+): Promise<(id: number) => LastRuns> {
+  const ids = rows.map(({ id }) => id)
+  const [runs, runnables] = await Promise.all([
+    lastRuns(db, ids),
+    db
+      .selectFrom('runnables')
+      .select(['id', 'next_full_run_at'])
+      .where('id', 'in', [0, ...ids])
+      .where('next_full_run_at', 'is not', null)
+      .execute(),
+  ])
+  const nextFull = new Map(runnables.map((row) => [row.id, row.next_full_run_at!.toISOString()]))
+
+  return (id) => {
+    const { last, lastSuccess } = runs.get(id) ?? {}
+    const status: RunStatus = {
+      lastRunStatus: (last?.state as RunStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
+      lastRun: (last?.started_at ?? last?.created_at)?.toISOString(),
+      lastRunSuccess: lastSuccess?.finished_at?.toISOString(),
+      nextFullReplaceRun: nextFull.get(id),
+      lastRunDuration: last && duration(last.started_at, last.finished_at),
+      jobId: last?.uid,
+    }
+    return { status, ...(last && { last }), ...(lastSuccess && { lastSuccess }) }
+  }
+}
+
+/** ISO 8601, to the millisecond: `PT1.204S`. Undefined while there is no end. */
+function duration(start: Date | null, end: Date | null): string | undefined {
+  if (!start || !end) return undefined
+  return `PT${Math.max(0, end.getTime() - start.getTime()) / 1000}S`
+}

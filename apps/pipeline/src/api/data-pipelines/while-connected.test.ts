@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Semaphore } from '@sluice/process'
-import { whileAsked } from './while-asked.ts'
+import { whileAsked } from './while-connected.ts'
 
 const one = () => new Semaphore({ total: 1, waiting: 5, title: 'Too many.' }).queueOf('a')
 

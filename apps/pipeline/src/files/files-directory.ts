@@ -1,7 +1,12 @@
+import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Part } from '@sluice/http/health'
+
+/** Where uploaded files are, by their uid: shared by the API, which writes them, and the workers, which read them. */
+export const uploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
+
+export const uploadPath = (filesDirectory: string, uid: string): string => join(uploadsDirectory(filesDirectory), uid)
 
 /** The folder of files as a part of the service: up while a file can be written there. */
 export const filesPart = (directory: string): Part => ({

@@ -1,22 +1,22 @@
 import type { View, ViewBody } from '@sluice/contracts'
-import { problems, type Answer } from '@sluice/http'
+import { type Answer, type Input, problems } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { clearTheWay } from '../../engine/drops/drops.ts'
+import { clearTheWay, noteDrop } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
-import { makeView, type Made } from '../../engine/views/make-view.ts'
+import { type Made, makeView } from '../../engine/views/make-view.ts'
 import { buildPendingViews, keepPending } from '../../engine/views/pending-views.ts'
 import { selectsAll } from '../../engine/views/select-all.ts'
-import { keepSources, renameSource } from '../../engine/views/sources.ts'
+import { keepSources, renameSource, viewsReading } from '../../engine/views/sources.ts'
 import type { Place } from '../../engine/warehouses/views.ts'
-import { whileAsked } from '../data-pipelines/while-asked.ts'
-import type { Asked } from '../operation.ts'
+import { whileAsked } from '../data-pipelines/while-connected.ts'
+import type { Asked, PipelineContext } from '../operation.ts'
 import { shares } from '../shares.ts'
-import { checkView } from './check.ts'
-import { viewColumns, type ViewColumns } from './columns.ts'
-import { views } from './records.ts'
-import type { ViewRow } from './row.ts'
+import { type ViewColumns, checkView, viewColumns } from './columns.ts'
+import { type ViewRow, views } from './records.ts'
+import { dropNow } from '../drop-deleted-tables.ts'
+import { demandIdle, firstNames, mostNamed, refuseWhileUsed } from '../assert-not-in-use.ts'
 
 type Saving = Asked & { body: ViewBody }
 type Defined = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
@@ -122,7 +122,7 @@ function inSlot<T>({ request, caller }: Saving, work: (signal: AbortSignal) => P
 const reading = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
   db.transaction().execute(read)
 
-async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<Place> {
+export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<Place> {
   const { schema_name } = await db
     .selectFrom('schemas')
     .select('schema_name')
@@ -215,4 +215,45 @@ async function restoreView({ db, warehouses }: Saving, { uid, client }: Defined,
   if (stored) return void (await makeView(db, warehouse, stored))
   const there = await warehouse.findView(place.schema, place.name)
   if (there?.managed?.id === uid) await warehouse.dropView(place.schema, place.name)
+}
+
+type DeleteRequest = Input<PipelineContext, '/views/:uid', undefined, undefined>
+
+/** In the warehouse it goes at once if the warehouse lets it go; else a worker drops it later. */
+export async function deleteView(input: DeleteRequest): Promise<undefined> {
+  const { caller, params, request, write, db } = input
+  // Before the transaction, which waits for no warehouse.
+  const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const byHand = await readByHand(input, seen, await placeOf(db, seen))
+  const row = await write(async (trx) => {
+    const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
+    const place = await placeOf(trx, locked)
+    await assertUnused(trx, locked, place, byHand)
+    await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
+    await views.remove(trx, locked)
+    request.audit(locked.uid, { before: withoutSecrets(locked) })
+    return locked
+  })
+  await dropNow(input, row.client, { view: row.uid })
+  return undefined
+}
+
+/** A warehouse that is away cannot tell; then the drop will. */
+async function readByHand(
+  { warehouses }: DeleteRequest,
+  { client }: ViewRow,
+  { schema, name }: Place,
+): Promise<string[]> {
+  const warehouse = await warehouses.find(client)
+  return (await warehouse?.viewsByHand(schema, name).catch(() => [])) ?? []
+}
+
+async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
+  const before = 'Change or delete them first.'
+  const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
+  refuseWhileUsed(await firstNames(destinations), 'Destinations push this view', before)
+  refuseWhileUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
+  const made = byHand.slice(0, mostNamed)
+  refuseWhileUsed(made, 'Views in the warehouse that were made by hand read this view', before)
+  await demandIdle(trx, row, 'VIEW', 'refresh')
 }

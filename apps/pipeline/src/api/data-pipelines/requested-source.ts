@@ -1,0 +1,82 @@
+import type { SourceBody } from '@sluice/contracts'
+import { type Caller, type Input, Problem, problems } from '@sluice/http'
+import type { Reading } from '../../engine/sources/reading.ts'
+import { type SentSecrets, openSource } from '../../sealed-secrets.ts'
+import type { PipelineContext } from '../operation.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import { keptSecrets, withValues } from './source-columns.ts'
+import { kindOf } from './types/registry.ts'
+import { namesVariables } from '../../engine/variables/replace.ts'
+import { withValuesOf } from '../../engine/variables/source-values.ts'
+import { variablesOf } from '../../engine/variables/stored.ts'
+import { hider } from '../../engine/quality/hide-secured.ts'
+import { throwIfSourceProblem, translate } from '../../problems.ts'
+
+/** With where its secrets may go, as far as they were stored. */
+export type RequestedSource = Reading & SentSecrets
+
+type SourceRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+
+/**
+ * What a source body asks to be looked at. With an id, what that pipeline has stored fills the gaps: its file, and its
+ * password as long as that goes where it was meant for. That takes a right to change the pipeline.
+ */
+export async function readingOf({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
+  const kind = kindOf(body.type)
+  const stored = body.id === undefined ? undefined : await dataPipelines.readToWrite(db, caller, body.id, undefined)
+  if (stored && stored.type !== body.type) throw problems.refused('/type', `That pipeline is of type ${stored.type}.`)
+  const settings = kind.settings(body)
+  const given = kind.secrets(body)
+  const sent = stored ? keptSecrets(kind, stored, settings, given, keyRing) : { secrets: withValues(given) }
+  kind.checkSecrets?.(settings, sent.secrets)
+  return { type: body.type, settings, ...sent, input: await inputOf(db, stored) }
+}
+
+/** A pipeline's source as it is saved. */
+export async function savedReading(
+  { db, keyRing }: Pick<PipelineContext, 'db' | 'keyRing'>,
+  row: DataPipelineRow,
+): Promise<RequestedSource> {
+  const { type, settings } = row
+  return { type, settings, ...openSource(row, keyRing), input: await inputOf(db, row) }
+}
+
+async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefined): Promise<object> {
+  if (!row || !kindOf(row.type).upload) return {}
+  const file = await db
+    .selectFrom('uploaded_files')
+    .select(['uid', 'name', 'size'])
+    .where('pipeline_id', '=', row.id)
+    .executeTakeFirst()
+  return { file }
+}
+
+type Hider = ReturnType<typeof hider>
+
+type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
+
+/**
+ * Asks a source with the values of variables in its settings and secrets. What a source says may repeat them: `hide` takes
+ * those that are secured out of a sentence; from what is thrown they are taken out already. Throws `VariableProblem`, and asks nothing, where
+ * stored secrets would go elsewhere than they were given for.
+ */
+export async function withVariables<T>(
+  { db, keyRing, caller }: VariableContext,
+  { givenFor, ...reading }: RequestedSource,
+  work: (reading: Reading, hide: (sentence: string) => string, hideCells: Hider) => Promise<T>,
+): Promise<T> {
+  const { settings, secrets } = reading
+  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))
+  const variables = await variablesOf(db, caller.client, keyRing)
+  const ready = { ...reading, ...withValuesOf({ type: reading.type, settings, secrets, givenFor }, variables) }
+  try {
+    return await work(ready, (sentence) => variables.hideIn(sentence), hider(variables.secured))
+  } catch (error) {
+    // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
+    throwIfSourceProblem(error, (text) => variables.hideIn(text))
+    const problem = translate(error)
+    if (!problem) throw error
+    const { status, code, title, headers } = problem
+    throw new Problem(status, code, title, { detail: variables.hideIn(problem.message), headers })
+  }
+}

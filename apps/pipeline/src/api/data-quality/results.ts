@@ -1,0 +1,75 @@
+import { type CheckResult, type PageQuery, holds } from '@sluice/contracts'
+import { Answer, type Caller, type Input, problems } from '@sluice/http'
+import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { type CheckOutcome, type CheckStatus, type Found, couldNotBeRun } from '../../engine/quality/run-checks.ts'
+import { presentAnswer } from '../catalogue/present-answer.ts'
+import { listResults } from '../../engine/quality/keep-results.ts'
+import type { Asked, PipelineContext } from '../operation.ts'
+
+/** Which of these checks the caller may read. Of the others they are not shown what rows they found. */
+export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
+  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
+  const rows = await db
+    .selectFrom('data_quality_checks as r')
+    .select('r.uid')
+    .where('r.uid', 'in', [...uids])
+    .where(visibleTo(caller, 'READ'))
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
+}
+
+/** What a check found, with its rows if `readable`. */
+export function presentOutcome(
+  { check, status, message, found, completedAt }: Omit<CheckOutcome, 'toAll'>,
+  readable: boolean,
+): CheckResult {
+  return {
+    dataQualityCheckId: check.uid,
+    name: check.name,
+    status,
+    // What a server says of a query may repeat what it read.
+    message: status === 'ERROR' && !readable ? couldNotBeRun : message,
+    completedAt: completedAt.toISOString(),
+    violations: found?.violations,
+    ...(found && readable && { data: presentAnswer(check.name, { ...found, rowCount: found.violations }) }),
+  }
+}
+
+interface Row {
+  id: number
+  uid: string
+  version: number
+}
+
+type Asking = Pick<Input<PipelineContext, '/:uid/:taskId', PageQuery, undefined>, 'params' | 'query'> & Asked
+
+/** Answers what the checks of a run found, for whoever may read the thing that was run. */
+export const qualityResultsOf =
+  <R extends Row>(records: Records<R, any, Asked>) =>
+  async (input: Asking): Promise<Answer<CheckResult[]>> => {
+    const { db, caller, params, query, request } = input
+    const { id } = await records.read(db, caller, params.uid)
+    const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }
+    const found = isUid(params.taskId) && (await listResults(db, id, params.taskId, page))
+    if (!found) throw problems.notFound('run')
+    const readable = await readableChecks(
+      db,
+      caller,
+      found.rows.map((row) => row.check_uid),
+    )
+    const answer = found.rows.map((row) =>
+      presentOutcome(
+        {
+          check: { uid: row.check_uid, name: row.check_name, query: '' },
+          status: row.status as CheckStatus,
+          message: row.message ?? '',
+          ...(row.data !== null && { found: row.data as unknown as Found }),
+          completedAt: row.completed_at,
+        },
+        readable.has(row.check_uid),
+      ),
+    )
+    return new Answer(answer, pageHeaders({ ...page, total: found.total }, request.url))
+  }
