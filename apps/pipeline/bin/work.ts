@@ -36,7 +36,7 @@ import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
 import { advanceDue } from '../src/engine/workflows/advance-due.ts'
-import { filesPart } from '../src/files/files-directory.ts'
+import { filesHealthCheck } from '../src/files/files-directory.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 import { durableSealedColumns } from '../src/sealed-secrets.ts'
@@ -100,7 +100,7 @@ await main(async () => {
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
-      filesPart(filesDirectory),
+      filesHealthCheck(filesDirectory),
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
       ...warehouses.others.map((part) => ({ ...part, spare: true })),

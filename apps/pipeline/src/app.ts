@@ -6,14 +6,14 @@ import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
-import { filesPart } from './files/files-directory.ts'
+import { filesHealthCheck } from './files/files-directory.ts'
 import { info } from './info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
 import { translate } from './problems.ts'
 import { durableSealedColumns } from './sealed-secrets.ts'
 
-interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
+interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
   db: Kysely<DB>
   config: Pick<
     Config,
@@ -34,7 +34,7 @@ interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mail
 }
 
 /** The pipeline service's HTTP side, whole. */
-export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: Parts): Express {
+export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: PipelineAppOptions): Express {
   const { identity } = context
   const audited = auditedWrites(db)
   const own = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
@@ -54,7 +54,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
       // Without it there are no uploads; everything else goes on.
-      { ...filesPart(context.files.directory), spare: true },
+      { ...filesHealthCheck(context.files.directory), spare: true },
       // Without a key, what it sealed cannot be used; everything else goes on.
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },

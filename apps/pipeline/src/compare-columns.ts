@@ -11,7 +11,7 @@ import {
 
 const mostNamed = 20
 
-interface ReadFile {
+interface FileColumns {
   columns: readonly FedColumn[]
   /** Types and evidence of the columns are those of all rows. */
   typesKnown: boolean
@@ -21,7 +21,7 @@ interface ReadFile {
   rows?: number
 }
 
-interface Policy {
+interface ComparisonPolicy {
   schemaChanges: SchemaChanges
   /** Digest of the present settings of the source (`definitionOf`). */
   definition: string
@@ -29,7 +29,7 @@ interface Policy {
   transforms: boolean
 }
 
-export interface Comparison {
+export interface ColumnComparison {
   isRefused: boolean
   /** Empty if a run changes no column and no type. */
   sentence: string
@@ -42,9 +42,9 @@ export interface Comparison {
 export function compareColumns(
   rules: TypeRules,
   last: FeedMemory,
-  file: ReadFile,
-  { schemaChanges, definition, transforms }: Policy,
-): Comparison {
+  file: FileColumns,
+  { schemaChanges, definition, transforms }: ComparisonPolicy,
+): ColumnComparison {
   const { columns: now, typesKnown, sparse, rows } = file
   const columns = typesKnown ? now : now.map(withoutType)
   const feed = { columns, sparse, definition, ...(rows !== undefined && { rows }) }

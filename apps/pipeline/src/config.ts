@@ -19,7 +19,7 @@ import {
 } from '@sluice/process'
 import { parseFailpoints, type Trap } from './engine/failpoints.ts'
 import { redshiftOf, redshiftShape } from './redshift-settings.ts'
-import { usualSlots } from './worker-slots.ts'
+import { defaultSlots } from './worker-slots.ts'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
@@ -104,7 +104,7 @@ const shape = {
    */
   WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
   /** Runs at once in one worker. Most of them wait for a source or a server, so there are more than cores. */
-  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: usualSlots() }),
+  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: defaultSlots() }),
   /** Runs at once of one client, in all workers together; half of one worker's when 0. */
   CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
   /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */

@@ -32,12 +32,12 @@ export const redshiftShape = {
   } satisfies Setting<string | undefined>,
 }
 
-type Values = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
+type RedshiftValues = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
 
 /** None where there is none of these. Throws `SettingsProblem` naming what is missing beside the others. */
-export function redshiftOf(values: Values): RedshiftSettings | undefined {
+export function redshiftOf(values: RedshiftValues): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
-  const there = Object.keys(redshiftShape).find((name) => values[name as keyof Values] !== undefined)
+  const there = Object.keys(redshiftShape).find((name) => values[name as keyof RedshiftValues] !== undefined)
   if (there === undefined) return undefined
   if (REDSHIFT_URL === undefined) throw new SettingsProblem([`REDSHIFT_URL is required where there is ${there}`])
   const needed = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }

@@ -6,7 +6,7 @@ const megabyte = 1024 * 1024
 const [idle, run] = [160, 96]
 
 /** Runs at once in one worker that says nothing else: 8, or as many as fit into its memory; 2 at least. */
-export function usualSlots(memory: number = availableMemory()): number {
+export function defaultSlots(memory: number = availableMemory()): number {
   return Math.max(2, Math.min(8, Math.floor((memory / megabyte - idle) / run)))
 }
 

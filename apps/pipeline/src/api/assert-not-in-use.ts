@@ -6,7 +6,7 @@ import { underWay } from '../engine/runs/states.ts'
 import { usedByWorkflows } from '../engine/workflows/used-by-workflows.ts'
 
 /** What else uses a thing is a conflict that names the first of them. `what` they do, and what is to be done before. */
-export function refuseWhileUsed(users: readonly string[], what: string, before: string): void {
+export function assertNotUsed(users: readonly string[], what: string, before: string): void {
   if (users.length === 0) return
   throw problems.conflict('/', `${what}: ${users.map((name) => `"${name}"`).join(', ')}. ${before}`)
 }
@@ -23,7 +23,7 @@ export async function firstNames<Known, Table extends keyof Known>(
 }
 
 /** Refuses to delete what is being run, or what workflows run; then gives the deletion time for the runs that go with it. */
-export async function demandIdle(
+export async function assertIdle(
   trx: Transaction<DB>,
   { id }: { id: number },
   kind: RunnableKind,
@@ -38,7 +38,7 @@ export async function demandIdle(
     .executeTakeFirst()
   if (active) throw problems.conflict('/', `A run of this ${noun} is under way: cancel it or wait for its end.`)
   const workflows = await usedByWorkflows(trx, id)
-  refuseWhileUsed(workflows, `Workflows ${doesToIt} this ${noun}`, 'Take it out of them first.')
+  assertNotUsed(workflows, `Workflows ${doesToIt} this ${noun}`, 'Take it out of them first.')
   // Months of runs go with it, each with up to 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)
 }

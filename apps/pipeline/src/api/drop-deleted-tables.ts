@@ -6,7 +6,7 @@ import { shares } from './shares.ts'
  * Drops what the client deleted from its warehouse at once, where the warehouse lets it go; a worker drops the rest later. Each drop holds
  * a connection of the service's database for some seconds, so few of an organisation do. Never throws; `what` stays then.
  */
-export async function dropNow(
+export async function dropDeletedTables(
   { db, warehouses, logger }: Pick<PipelineContext, 'db' | 'warehouses' | 'logger'>,
   client: string,
   what: object,

@@ -27,6 +27,6 @@ export interface PipelineContext extends DatabaseContext<DB> {
 }
 
 /** The same with the facts of one request: what presenting a row needs. */
-export type Asked = PipelineContext & { caller: Caller; request: RequestFacts }
+export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
 
 export const operation = operationsWith<PipelineContext>()

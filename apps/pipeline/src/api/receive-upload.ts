@@ -3,11 +3,11 @@ import { Problem, problems } from '@sluice/http'
 import { removeUnneededFiles } from '../engine/runs/remove-unneeded-files.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
-import type { Asked } from './operation.ts'
+import type { RequestContext } from './operation.ts'
 import { shares } from './shares.ts'
 
 /** A received file before the database references it. */
-export interface Upload extends Omit<ReceivedFile, 'discard'> {
+export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
   /** Releases the quota reservation. Call it when a row in `uploaded_files` counts the file. */
   release(): Promise<void>
   /** Removes the file after the request failed with `error`, unless a row references it, and releases the reservation. */
@@ -18,11 +18,11 @@ export interface Upload extends Omit<ReceivedFile, 'discard'> {
  * Writes an upload to disk in the share of its organisation; `stream` is its file where the body is a form. A body that waits for its slot
  * is not read. Throws problems, 422 where the files of the organisation have reached their limit.
  */
-export async function receiveInShare(
-  { db, caller, request, files }: Pick<Asked, 'db' | 'caller' | 'request' | 'files'>,
+export async function receiveUpload(
+  { db, caller, request, files }: Pick<RequestContext, 'db' | 'caller' | 'request' | 'files'>,
   uid: string,
   stream: Readable = request.stream,
-): Promise<Upload> {
+): Promise<StoredUpload> {
   const { socket } = request.stream
   const left = new AbortController()
   const onClose = () => left.abort(problems.unreadableBody('The caller has gone.'))

@@ -14,7 +14,7 @@ export const recordedProperties = {
   lastUpdated: { type: 'date-time', column: 'r.updated_at' },
 } satisfies Properties
 
-interface Row {
+interface RecordedRow {
   uid: string
   client: string
   name: string
@@ -26,7 +26,7 @@ interface Row {
 }
 
 /** The fields that every named object of this service answers. */
-export const recordedFields = (row: Row, locales: readonly string[]) => ({
+export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,
   name: row.name,
@@ -40,7 +40,7 @@ export const recordedFields = (row: Row, locales: readonly string[]) => ({
   tagString: row.tags.join(', '),
 })
 
-interface Authored {
+interface AuthoredRow {
   created_by: string | null
   updated_by: string | null
 }
@@ -51,20 +51,20 @@ interface Authored {
  */
 export async function usernamesOf(uids: Iterable<string | null>, identity: IdentityLookups) {
   const wanted = [...new Set(uids)].filter((uid) => uid !== null)
-  const users = wanted.length > 0 ? await identity.users(wanted).catch(nobodyWhileDown) : new Map<string, never>()
+  const users = wanted.length > 0 ? await identity.users(wanted).catch(noUsersIfUnavailable) : new Map<string, never>()
   return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
 }
 
 /** The usernames of whoever made and last changed these rows. */
-export async function authorsOf(rows: readonly Authored[], identity: IdentityLookups) {
+export async function authorsOf(rows: readonly AuthoredRow[], identity: IdentityLookups) {
   const name = await usernamesOf(
     rows.flatMap((row) => [row.created_by, row.updated_by]),
     identity,
   )
-  return (row: Authored) => ({ createdBy: name(row.created_by), lastUpdatedBy: name(row.updated_by) })
+  return (row: AuthoredRow) => ({ createdBy: name(row.created_by), lastUpdatedBy: name(row.updated_by) })
 }
 
-function nobodyWhileDown(error: unknown): Map<string, { username: string }> {
+function noUsersIfUnavailable(error: unknown): Map<string, { username: string }> {
   if (error instanceof ServiceUnavailable) return new Map()
   throw error
 }

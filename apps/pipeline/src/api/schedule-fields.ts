@@ -3,7 +3,7 @@ import { type ScheduleRow, scheduleOf } from '../engine/schedules/schedule.ts'
 import { problems } from '@sluice/http'
 import { CronProblem, parseCron } from '../engine/schedules/cron.ts'
 import { expressionOf } from '../engine/schedules/expression.ts'
-import type { Asked } from './operation.ts'
+import type { RequestContext } from './operation.ts'
 
 /** The schedule of a body, as every scheduled object has it. */
 export interface ScheduleBody {
@@ -70,7 +70,7 @@ function checkExpression(expression = ''): void {
 }
 
 /** The zone that the caller's client keeps time in; undefined while nobody can say. */
-export async function zoneOfClient({ identity, caller }: Asked): Promise<string | undefined> {
+export async function zoneOfClient({ identity, caller }: RequestContext): Promise<string | undefined> {
   // What is looked at is worth showing without it.
   const client = await identity.client(caller.client).catch(() => undefined)
   return client?.timeZone

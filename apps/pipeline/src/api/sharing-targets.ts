@@ -1,6 +1,6 @@
 import type { AccessPart } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import type { Asked } from './operation.ts'
+import type { RequestContext } from './operation.ts'
 
 /**
  * Refuses to share with users or groups that the caller's client does not have. Asks the identity service. `pointer` says where the
@@ -8,7 +8,7 @@ import type { Asked } from './operation.ts'
  */
 export async function checkSharingTargets(
   access: AccessPart | undefined,
-  { identity, caller }: Asked,
+  { identity, caller }: RequestContext,
   pointer = '/access',
 ): Promise<void> {
   await Promise.all([

@@ -9,7 +9,7 @@ export const uploadsDirectory = (filesDirectory: string): string => join(filesDi
 export const uploadPath = (filesDirectory: string, uid: string): string => join(uploadsDirectory(filesDirectory), uid)
 
 /** The folder of files as a part of the service: up while a file can be written there. */
-export const filesPart = (directory: string): Part => ({
+export const filesHealthCheck = (directory: string): Part => ({
   name: 'files',
   async check() {
     const path = join(directory, `.ready-${randomUUID()}`)

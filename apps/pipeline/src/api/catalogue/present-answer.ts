@@ -3,7 +3,7 @@ import type { WarehouseColumn } from '../../engine/warehouses/warehouse.ts'
 import { presentColumn } from './present-table.ts'
 
 /** What a query or a source answered. `startedAt` is ISO 8601; `rowCount` where there are more rows than are shown. */
-export interface Answer {
+export interface QueryAnswer {
   columns: readonly WarehouseColumn[]
   rows: QueryResult['rows']
   rowCount?: number | undefined
@@ -14,7 +14,7 @@ export interface Answer {
 /** Rows that are no table's, in the shape of one: it has a name only, and takes no room. */
 export function presentAnswer(
   name: string,
-  { columns, rows, rowCount = rows.length, startedAt, milliseconds }: Answer,
+  { columns, rows, rowCount = rows.length, startedAt, milliseconds }: QueryAnswer,
 ): QueryResult {
   return {
     schema: '',

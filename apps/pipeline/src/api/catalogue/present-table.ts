@@ -2,14 +2,14 @@ import type { Column, Table } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 
 /** What people call a table. */
-export interface Shown {
+export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
 }
 
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
-  { displayName, description }: Shown = {},
+  { displayName, description }: TableLabels = {},
 ): Table {
   return {
     schema,

@@ -1,18 +1,18 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http'
 import type { Warehouse, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
-import { whileAsked } from '../data-pipelines/while-connected.ts'
+import { whileConnected } from '../data-pipelines/while-connected.ts'
 import { shares } from '../shares.ts'
-import { presentTable, type Shown } from './present-table.ts'
+import { presentTable, type TableLabels } from './present-table.ts'
 
 /** Milliseconds: the server's time for a page and a little more. */
 const longest = 35_000
 
 /** A table or view of a warehouse, and the name it is shown under. */
-interface Found {
+interface ReadableTable {
   warehouse: Warehouse
   table: WarehouseTable
-  shown: Shown
+  shown: TableLabels
 }
 
 /**
@@ -21,10 +21,10 @@ interface Found {
  */
 export function readPage(
   { query, request, caller }: { query: DataQuery; request: Pick<RequestFacts, 'stream'>; caller: { client: string } },
-  find: () => Promise<Found>,
+  find: () => Promise<ReadableTable>,
 ): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = query
-  return whileAsked(
+  return whileConnected(
     { socket: request.stream.socket, queue: shares.pages.queueOf(caller.client), longest, late: tooSlow },
     async (signal) => {
       const { warehouse, table, shown } = await find()

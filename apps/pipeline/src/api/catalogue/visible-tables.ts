@@ -3,23 +3,23 @@ import { problems } from '@sluice/http'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
 import type { Place } from '../../engine/warehouses/views.ts'
-import type { Asked } from '../operation.ts'
-import type { Shown } from './present-table.ts'
+import type { RequestContext } from '../operation.ts'
+import type { TableLabels } from './present-table.ts'
 
-type Asking = Pick<Asked, 'db' | 'caller' | 'warehouses'>
+type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
 /** Where something is in the warehouse, and what people call it. */
-export type ShownPlace = Place & Shown
+export type VisibleTable = Place & TableLabels
 
-interface SchemaThere {
+interface CatalogueSchema {
   id: number
   schema_name: string
 }
 
-const seesAllData = ({ caller }: Asking) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+const seesAllData = ({ caller }: CatalogueContext) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
 /** The schemas whose tables the caller may look for, or the one with that uid. 404 where that is none of them. */
-export async function catalogueSchemas(asking: Asking, uid?: string): Promise<SchemaThere[]> {
+export async function catalogueSchemas(asking: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
   const { db, caller } = asking
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
   const scope = seesAllData(asking) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
@@ -34,7 +34,10 @@ export async function catalogueSchemas(asking: Asking, uid?: string): Promise<Sc
  * Tables and views there that the caller may see, by schema and name: those of data pipelines and views that they may see. Whoever
  * may see all loaded data sees every pipeline's table, and those that nobody's pipeline or view made.
  */
-export async function visibleTables(asking: Asking, schemas: readonly SchemaThere[]): Promise<ShownPlace[]> {
+export async function visibleTables(
+  asking: CatalogueContext,
+  schemas: readonly CatalogueSchema[],
+): Promise<VisibleTable[]> {
   const { warehouses, caller } = asking
   const warehouse = await warehouses.find(caller.client)
   if (!warehouse || schemas.length === 0) return []
@@ -55,7 +58,7 @@ export async function visibleTables(asking: Asking, schemas: readonly SchemaTher
 const keyOf = ({ schema, name }: Place) => JSON.stringify([schema, name])
 
 /** Tables that a pipeline fills besides its own are called like that, with `__` and more: whoever sees the one sees the others. */
-function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, Owner>): Owner | undefined {
+function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, TableOwner>): TableOwner | undefined {
   for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
     const owner = owned.get(keyOf({ schema, name: name.slice(0, at) }))
     if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }
@@ -63,7 +66,7 @@ function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, Owner>)
   return undefined
 }
 
-interface Owner {
+interface TableOwner {
   schema_id: number
   relation: string
   name: string
@@ -71,14 +74,17 @@ interface Owner {
   shown: boolean
 }
 
-async function ownedTables(asking: Asking, schemas: readonly SchemaThere[]): Promise<Map<string, Owner>> {
+async function ownedTables(
+  asking: CatalogueContext,
+  schemas: readonly CatalogueSchema[],
+): Promise<Map<string, TableOwner>> {
   const { db, caller } = asking
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
   const seesPipelines = holds(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
   const all = seesAllData(asking)
   const seesViews = holds(caller.roles, 'ROLE_SEE_VIEW')
-  const { rows } = await sql<Owner>`
+  const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
       ${all}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
     from data_pipelines r where r.schema_id = any(${ids}::bigint[])
@@ -90,7 +96,7 @@ async function ownedTables(asking: Asking, schemas: readonly SchemaThere[]): Pro
 }
 
 /** What deleted pipelines and views left, and the warehouse has not let go yet. */
-async function leavingTables({ db, caller }: Asking): Promise<Set<string>> {
+async function leavingTables({ db, caller }: CatalogueContext): Promise<Set<string>> {
   const rows = await db
     .selectFrom('warehouse_drops')
     .select(['schema_name as schema', 'table_name as name'])

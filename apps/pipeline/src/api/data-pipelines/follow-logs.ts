@@ -53,7 +53,7 @@ const tooMany = () =>
     headers: { 'Retry-After': '5' },
   })
 
-type Asking = Input<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
+type FollowLogsRequest = Input<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
 
 /** Milliseconds between two looks at the database: for what is new, and whether whoever listens still may. */
 const looking = 1_000
@@ -64,7 +64,7 @@ const longest = 60 * 60_000
 const streams = countedStreams({ ofAll: 500, ofClient: 50 })
 
 /** The log as it is written, and how far the run is. What was missed while the connection was broken comes first. */
-export async function followLogs(input: Asking): Promise<EventStream> {
+export async function followLogs(input: FollowLogsRequest): Promise<EventStream> {
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const { taskId: run, ...filter } = query
@@ -79,7 +79,7 @@ export async function followLogs(input: Asking): Promise<EventStream> {
 }
 
 async function* follow(
-  input: Asking,
+  input: FollowLogsRequest,
   pipeline: DataPipelineRow,
   followed: Followed,
   begin: number,
@@ -117,7 +117,7 @@ async function* follow(
 }
 
 /** Somebody who was signed out, or shut out of the pipeline, hears no more of it. */
-async function maySee({ db, caller, identity, params }: Asking): Promise<boolean> {
+async function maySee({ db, caller, identity, params }: FollowLogsRequest): Promise<boolean> {
   const standing = caller.given && (await identity.standing(caller.given.credential))
   if (!standing?.client.pipelinesEnabled || !isStill(caller, standing)) return false
   try {

@@ -3,51 +3,53 @@ import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import type { DataPipelineRow } from './records.ts'
-import { keptSecrets, withValues } from './source-columns.ts'
-import { type RequestedSource, savedReading } from './requested-source.ts'
+import { mergeSourceSecrets, definedSecrets } from './source-columns.ts'
+import { type RequestedSource, savedSource } from './requested-source.ts'
 import { withVariables } from './requested-source.ts'
 import { findKind } from './types/registry.ts'
 import { shares } from '../shares.ts'
-import { whileAsked } from './while-connected.ts'
+import { whileConnected } from './while-connected.ts'
 
-type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
-type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
+type SourceLookupRequest = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
+type SavedLookupRequest = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
 
 /** Milliseconds, and what fits on a page. */
 const longest = 30_000
 const mostAnswered = 1_000
 
 /** What a source has to choose from that may not be saved yet. */
-export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
+export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
   const found = findKind(type)
   if (!found?.checkConnection) throw problems.notFound('look-up')
-  const body = asked(type, input.body)
+  const body = sourceBodyOf(type, input.body)
   found.checkConnection(body)
   return answer(input, kind, {
     type,
     settings: found.settings(body),
-    secrets: withValues(found.secrets(body)),
+    secrets: definedSecrets(found.secrets(body)),
     input: {},
   })
 }
 
 /** The same for a pipeline; what is absent is what it has stored. That takes a right to change it. */
-export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
+export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]> {
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const kind = findKind(row.type)
   if (!kind?.checkConnection) throw problems.notFound('look-up')
   const source = typedInto(row, body)
-  if (!source) return answer(input, params.kind, await savedReading(input, row))
+  if (!source) return answer(input, params.kind, await savedSource(input, row))
   kind.checkConnection(source)
   const settings = kind.settings(source)
   const given = kind.secrets(source)
   // What is typed takes the place of whatever is stored.
-  const typed = withValues(given)
+  const typed = definedSecrets(given)
   const pointer = (body.jdbcSource ?? body.functionSource ?? body.spreadsheetSource) ? undefined : '/url'
   const sent =
-    Object.keys(typed).length > 0 ? { secrets: typed } : keptSecrets(kind, row, settings, given, keyRing, { pointer })
+    Object.keys(typed).length > 0
+      ? { secrets: typed }
+      : mergeSourceSecrets(kind, row, settings, given, keyRing, { pointer })
   return answer(input, params.kind, { type: row.type, settings, ...sent, input: {} })
 }
 
@@ -57,13 +59,13 @@ function typedInto({ type, settings }: DataPipelineRow, body: SourceLookupBody):
   if (Object.keys(typed).length === 0) return undefined
   const stored = settings as { apiSource?: { url: string }; spreadsheetSource?: { url: string } }
   const url = typed.url ?? (stored.apiSource ?? stored.spreadsheetSource)?.url
-  const source = asked(type, { ...typed, ...(url !== undefined && { url }) })
+  const source = sourceBodyOf(type, { ...typed, ...(url !== undefined && { url }) })
   const apiSource = 'apiSource' in source && { apiSource: { ...stored.apiSource, ...source.apiSource } }
   return { ...stored, ...source, ...apiSource } as SourceBody
 }
 
 /** Where a source is, as its type has it, with nothing of what is to be loaded. */
-function asked(type: string, body: SourceLookupBody): SourceBody {
+function sourceBodyOf(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, query: _, within: __, ...flat } = body
   const own: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (own.includes('jdbcSource')) {
@@ -85,7 +87,7 @@ function asked(type: string, body: SourceLookupBody): SourceBody {
 }
 
 async function answer(
-  input: Pick<Saved, 'sources' | 'caller' | 'body' | 'request' | 'db' | 'keyRing'>,
+  input: Pick<SavedLookupRequest, 'sources' | 'caller' | 'body' | 'request' | 'db' | 'keyRing'>,
   kind: string,
   reading: RequestedSource,
 ): Promise<LookedUp[]> {
@@ -94,7 +96,7 @@ async function answer(
     throw problems.refused('/', `The source did not answer in full within ${longest / 1000} seconds.`)
   }
   const found = await withVariables(input, reading, (ready) =>
-    whileAsked(
+    whileConnected(
       { socket: request.stream.socket, queue: shares.lookups.queueOf(caller.client), longest, late },
       (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),

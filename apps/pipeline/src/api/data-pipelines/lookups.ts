@@ -8,7 +8,7 @@ import { writableSchema } from '../schemas/records.ts'
 import { defaultAccess } from '../settings/default-access.ts'
 import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
 
-interface Schema {
+interface TargetSchema {
   id: number
   uid: string
   name: string
@@ -16,10 +16,10 @@ interface Schema {
 }
 
 /** What a pipeline's columns depend on beside its body. */
-export interface Lookups {
-  schema(id: number): Promise<Schema | undefined>
+export interface PipelineLookups {
+  schema(id: number): Promise<TargetSchema | undefined>
   /** Locked; undefined where the caller may not put anything into it. */
-  writableSchema(uid: string): Promise<Schema | undefined>
+  writableSchema(uid: string): Promise<TargetSchema | undefined>
   hasView(schema: number, name: string): Promise<boolean>
   defaultAccess(): Promise<'NONE' | 'READ'>
   /** Of the caller's client, secured ones opened. */
@@ -27,7 +27,7 @@ export interface Lookups {
 }
 
 /** Asks each time. */
-export function lookups(trx: Transaction<DB>, caller: Caller): Lookups {
+export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   return {
     schema: (id) =>
       trx
@@ -46,7 +46,7 @@ export function lookups(trx: Transaction<DB>, caller: Caller): Lookups {
 }
 
 /** Asks once, for many pipelines of one transaction. What it locked has to stay locked until that ends. */
-export function rememberedLookups(trx: Transaction<DB>, caller: Caller): Lookups {
+export function rememberedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   const asking = lookups(trx, caller)
   const access = once(() => asking.defaultAccess())
   const views = once(async (schema: number) => {

@@ -69,12 +69,12 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
 
 /** Refuses to run a pipeline of uploads without an upload, and a dry run where the warehouse has none. */
 async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryRun }: RunBody): Promise<void> {
-  await demandFile(trx, row)
+  await assertUploaded(trx, row)
   if (dryRun) assertUndo((await placeOfPipeline(trx, row)).provider)
 }
 
 /** Refuses to run a pipeline of uploads that nothing was uploaded to. */
-async function demandFile(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
+async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
   if (!kindOf(type).upload) return
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
   if (!file)
@@ -82,7 +82,7 @@ async function demandFile(trx: Transaction<DB>, { id, uid, type }: DataPipelineR
 }
 
 /** Milliseconds. A pipeline is worth reading without its table. */
-const patience = 2_000
+const tableTimeoutMs = 2_000
 
 /**
  * One pipeline, with the table that it has loaded and the name of its staging table, as the warehouse has them now. Lists leave both out,
@@ -95,8 +95,8 @@ async function readPipeline(
   const row = await dataPipelines.read(db, caller, params.uid)
   const [{ body, headers }, loaded, staging] = await Promise.all([
     dataPipelines.answer(row, input),
-    inTime(findLoaded(input, row).catch(() => undefined)),
-    inTime(findStaging(input, row).catch(() => undefined)),
+    withinTimeout(findLoaded(input, row).catch(() => undefined)),
+    withinTimeout(findStaging(input, row).catch(() => undefined)),
   ])
   const mainTableAsTable = loaded && presentTable(loaded.table, shownAs(row))
   return new Answer(
@@ -109,9 +109,9 @@ async function readPipeline(
   )
 }
 
-async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
+async function withinTimeout<T>(work: Promise<T>): Promise<T | undefined> {
   const over = new AbortController()
-  const late = sleep(patience, undefined, { signal: over.signal }).catch(() => undefined)
+  const late = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
   try {
     return await Promise.race([work, late])
   } finally {

@@ -8,22 +8,22 @@ import type { PipelineContext } from '../operation.ts'
 import { shares } from '../shares.ts'
 import { preview } from './preview.ts'
 import { kindOf } from './types/registry.ts'
-import { demandBytes } from './upload.ts'
+import { assertBinaryBody } from './upload.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
+type PreviewFileRequest = Input<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
 
 /** Bytes that are looked at, and milliseconds that they may take to arrive. */
 const mostBytes = 4 * 1024 * 1024
 const longest = 30_000
 
 /** The first rows of a file of which nothing is kept. */
-export async function previewFile(input: Asking): Promise<SourcePreview> {
+export async function previewFile(input: PreviewFileRequest): Promise<SourcePreview> {
   const { query, files, request, caller } = input
   const { type = 'CSV_UPLOAD', name = 'The file', rows, ...csvOptions } = query
   const body = { type, csvOptions }
   const kind = kindOf(type)
   kind.check(body as never)
-  demandBytes(request.stream.headers)
+  assertBinaryBody(request.stream.headers)
 
   const { bytes, cut } = await shares.previewFiles.run(caller.client, () => beginningOf(request.stream))
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')

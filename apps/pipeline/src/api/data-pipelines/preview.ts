@@ -3,20 +3,20 @@ import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { presentAnswer } from '../catalogue/present-answer.ts'
 import { shares } from '../shares.ts'
-import { type RequestedSource, readingOf } from './requested-source.ts'
+import { type RequestedSource, requestedSource } from './requested-source.ts'
 import { withVariables } from './requested-source.ts'
 import type { FoundSheet } from '../../engine/sources/files/excel/choose-sheet.ts'
 import type { Cell } from '../../engine/warehouses/warehouse.ts'
 import { kindOf } from './types/registry.ts'
-import { whileAsked } from './while-connected.ts'
+import { whileConnected } from './while-connected.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+type PreviewRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /** Milliseconds that a preview may take. */
 const longest = 30_000
 
 /** The first rows of a source that may not be saved yet. */
-export async function previewSource(input: Asking): Promise<SourcePreview> {
+export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
   const { body } = input
   const kind = kindOf(body.type)
   kind.check(body)
@@ -25,13 +25,13 @@ export async function previewSource(input: Asking): Promise<SourcePreview> {
       '/id',
       'Name the pipeline whose file is meant, or send the file itself to /api/v1/data-pipelines/preview-file.',
     )
-  return preview(input, await readingOf(input), {
+  return preview(input, await requestedSource(input), {
     name: kind.sourceName(kind.settings(body)) ?? 'preview',
     rows: body.rows,
   })
 }
 
-type PreviewContext = Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
+type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
 /** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
@@ -73,7 +73,7 @@ export function readFirstRows(
   const { sources, caller, request } = input
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,
-    found: await whileAsked(
+    found: await whileConnected(
       {
         socket: request.stream.socket,
         queue: shares.previews.queueOf(caller.client),

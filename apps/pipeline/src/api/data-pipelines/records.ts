@@ -21,7 +21,7 @@ import {
   visibleTo,
 } from '@sluice/records'
 import type { Caller } from '@sluice/http'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties, tagsColumn, usernamesOf } from '../recorded.ts'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
@@ -33,7 +33,7 @@ import { progressOf } from '../../engine/runs/read-runs.ts'
 import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/present.ts'
 
-async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<DataPipeline[]> {
+async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
   const { identity, request } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     authorsOf(rows, identity),
@@ -81,7 +81,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Pr
   })
 }
 
-async function filesOf(rows: DataPipelineRow[], { db, identity }: Asked): Promise<Map<number, UploadedFile>> {
+async function filesOf(rows: DataPipelineRow[], { db, identity }: RequestContext): Promise<Map<number, UploadedFile>> {
   const found = await db
     .selectFrom('uploaded_files')
     .selectAll()
@@ -103,7 +103,7 @@ export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string 
 })
 
 /** How each pipeline's last run went, and what its last successful one left in the warehouse. */
-async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {
+async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
   const statusOf = await runStatusesOf(db, rows)
 
   return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
@@ -143,7 +143,7 @@ function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): 
 /** As it is indexed. */
 const text = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
-const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
+const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
   noun: 'data pipeline',
   table: 'data_pipelines',
   path: '/data-pipelines',

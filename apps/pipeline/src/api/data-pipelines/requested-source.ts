@@ -4,7 +4,7 @@ import type { Reading } from '../../engine/sources/reading.ts'
 import { type SentSecrets, openSource } from '../../sealed-secrets.ts'
 import type { PipelineContext } from '../operation.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import { keptSecrets, withValues } from './source-columns.ts'
+import { mergeSourceSecrets, definedSecrets } from './source-columns.ts'
 import { kindOf } from './types/registry.ts'
 import { namesVariables } from '../../engine/variables/replace.ts'
 import { withValuesOf } from '../../engine/variables/source-values.ts'
@@ -21,19 +21,19 @@ type SourceRequest = Input<PipelineContext, '/data-pipelines/preview', undefined
  * What a source body asks to be looked at. With an id, what that pipeline has stored fills the gaps: its file, and its
  * password as long as that goes where it was meant for. That takes a right to change the pipeline.
  */
-export async function readingOf({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
+export async function requestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
   const kind = kindOf(body.type)
   const stored = body.id === undefined ? undefined : await dataPipelines.readToWrite(db, caller, body.id, undefined)
   if (stored && stored.type !== body.type) throw problems.refused('/type', `That pipeline is of type ${stored.type}.`)
   const settings = kind.settings(body)
   const given = kind.secrets(body)
-  const sent = stored ? keptSecrets(kind, stored, settings, given, keyRing) : { secrets: withValues(given) }
+  const sent = stored ? mergeSourceSecrets(kind, stored, settings, given, keyRing) : { secrets: definedSecrets(given) }
   kind.checkSecrets?.(settings, sent.secrets)
   return { type: body.type, settings, ...sent, input: await inputOf(db, stored) }
 }
 
 /** A pipeline's source as it is saved. */
-export async function savedReading(
+export async function savedSource(
   { db, keyRing }: Pick<PipelineContext, 'db' | 'keyRing'>,
   row: DataPipelineRow,
 ): Promise<RequestedSource> {
@@ -51,7 +51,7 @@ async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefin
   return { file }
 }
 
-type Hider = ReturnType<typeof hider>
+type CellHider = ReturnType<typeof hider>
 
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
@@ -63,7 +63,7 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
   { givenFor, ...reading }: RequestedSource,
-  work: (reading: Reading, hide: (sentence: string) => string, hideCells: Hider) => Promise<T>,
+  work: (reading: Reading, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))

@@ -12,10 +12,10 @@ import type { DB } from '../../database.ts'
 import type { Kind } from '../../engine/warehouses/kinds.ts'
 import { cannotUndoIn, undoable } from '../../warehouse-products.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
+type RestoreRequest = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
 /** Queues a run that publishes what the last publication replaced. Also for a pipeline that is disabled, so that no load comes between. */
-export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
+export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
   // Before the transaction, which waits for no warehouse. The run finds out for good.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)

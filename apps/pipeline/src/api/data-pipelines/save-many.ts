@@ -11,8 +11,8 @@ import type { DataPipelineRow } from './records.ts'
 import { typedBody } from './lookups.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
-type Saved = SavedDataPipelines['dataPipelines'][number]
+type SaveManyRequest = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
+type SavedPipeline = SavedDataPipelines['dataPipelines'][number]
 
 /** Violations that are answered; who has more of them has made one mistake many times. */
 const mostTold = 100
@@ -21,7 +21,7 @@ const mostTold = 100
  * Saves all of them in one transaction, or none: each as if it had been sent alone, by the same checks and rights. What is wrong
  * is answered for all of them at once, as far as that can be told.
  */
-export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelines> {
+export async function saveDataPipelines(input: SaveManyRequest): Promise<SavedDataPipelines> {
   const bodies = await typedBodies(input)
   const wrong = [...doubled(bodies)]
   for (const [index, one] of bodies.entries())
@@ -33,7 +33,7 @@ export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelin
 }
 
 /** Each with its type, which is that of the pipeline of its name where it is sent without one. Throws what is wrong with any. */
-async function typedBodies({ body, db, caller }: Asking): Promise<DataPipelineBody[]> {
+async function typedBodies({ body, db, caller }: SaveManyRequest): Promise<DataPipelineBody[]> {
   const names = body.dataPipelines.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
   const stored =
     names.length === 0
@@ -62,8 +62,8 @@ async function typedBodies({ body, db, caller }: Asking): Promise<DataPipelineBo
 async function saveTogether(
   trx: Transaction<DB>,
   bodies: readonly DataPipelineBody[],
-  input: Asking,
-): Promise<Saved[] | undefined> {
+  input: SaveManyRequest,
+): Promise<SavedPipeline[] | undefined> {
   const { caller, request } = input
   const changes: { before?: DataPipelineRow; after: DataPipelineRow }[] = []
   let dependent = false
@@ -95,7 +95,7 @@ async function saveTogether(
     return undefined
   }
   await sql`release savepoint together`.execute(trx)
-  return changes.map((change) => told(change, request))
+  return changes.map((change) => presentSaved(change, request))
 }
 
 async function uidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], caller: Caller) {
@@ -113,17 +113,21 @@ async function uidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBod
 }
 
 /** What is answered of one, which is noted in the audit. */
-function told(
+function presentSaved(
   { before, after }: { before?: DataPipelineRow | undefined; after: DataPipelineRow },
-  request: Asking['request'],
-): Saved {
+  request: SaveManyRequest['request'],
+): SavedPipeline {
   request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
   return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
 }
 
 /** One after the other, so that each can be told what is wrong with it. Throws that. */
-async function saveEach(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], input: Asking): Promise<Saved[]> {
-  const saved: Saved[] = []
+async function saveEach(
+  trx: Transaction<DB>,
+  bodies: readonly DataPipelineBody[],
+  input: SaveManyRequest,
+): Promise<SavedPipeline[]> {
+  const saved: SavedPipeline[] = []
   const refused: Violation[] = []
   for (const [index, one] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
@@ -136,14 +140,14 @@ async function saveEach(trx: Transaction<DB>, bodies: readonly DataPipelineBody[
   return saved
 }
 
-async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking): Promise<Saved> {
+async function save(trx: Transaction<DB>, body: DataPipelineBody, input: SaveManyRequest): Promise<SavedPipeline> {
   const { caller, request } = input
   const before = await lockMeant(trx, body, caller)
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
   const after: DataPipelineRow = before
     ? await dataPipelines.update(trx, caller, before, columns)
     : await dataPipelines.insert(trx, caller, columns)
-  return told({ before, after }, request)
+  return presentSaved({ before, after }, request)
 }
 
 /** The one of its name; undefined for a new one. */

@@ -2,7 +2,7 @@ import type { DataPipelineBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { type GivenFor, givenForNow, isSameAddress } from '../../engine/variables/given-for.ts'
 import { openSource, sealSourceSecrets, type SentSecrets } from '../../sealed-secrets.ts'
-import { type GivenSecrets, keptSecrets as kept, withValues } from '../merge-secrets.ts'
+import { type GivenSecrets, mergeSecrets as kept, definedSecrets } from '../merge-secrets.ts'
 import type { DataPipelineRow } from './records.ts'
 import { type AnyKind, kindOf } from './types/registry.ts'
 
@@ -24,13 +24,13 @@ export async function sourceColumns(
   const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
   const now = some ? await givenForNow(kind.meantFor?.of(settings), variables) : undefined
   const { secrets } = stored
-    ? keptSecrets(kind, stored, settings, given, ring, { now })
-    : { secrets: withValues(given) }
+    ? mergeSourceSecrets(kind, stored, settings, given, ring, { now })
+    : { secrets: definedSecrets(given) }
   kind.checkSecrets?.(settings, secrets)
   return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring, now) }
 }
 
-interface Where {
+interface AddressChange {
   /** What has the secrets sent elsewhere, where bodies are not those of pipelines. */
   pointer?: string | undefined
   /** What the address comes to, for whoever stores it anew: from now on the secrets are meant for that. */
@@ -41,13 +41,13 @@ interface Where {
  * The given secrets, and the stored ones for those that are absent, as long as the source stays where it is; then `givenFor` says where that
  * was, if it names variables.
  */
-export function keptSecrets(
+export function mergeSourceSecrets(
   kind: AnyKind,
   stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
   settings: object,
   given: GivenSecrets,
   ring: KeyRing,
-  { pointer, now }: Where = {},
+  { pointer, now }: AddressChange = {},
 ): SentSecrets {
   const open = openSource(stored, ring)
   const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
@@ -63,4 +63,4 @@ export function keptSecrets(
 const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean =>
   meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
 
-export { withValues }
+export { definedSecrets }

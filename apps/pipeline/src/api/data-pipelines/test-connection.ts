@@ -2,37 +2,37 @@ import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
-import { type RequestedSource, readingOf, savedReading } from './requested-source.ts'
+import { type RequestedSource, requestedSource, savedSource } from './requested-source.ts'
 import { withVariables } from './requested-source.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
 import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
-import { whileAsked } from './while-connected.ts'
+import { whileConnected } from './while-connected.ts'
 
-type Unsaved = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
-type Saved = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
+type TestSourceRequest = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
+type TestConnectionRequest = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
 
 /** Milliseconds. */
 const longest = 30_000
 
 /** Tries a source that may not be saved yet. */
-export async function testSource(input: Unsaved): Promise<ResultEnvelope> {
+export async function testSource(input: TestSourceRequest): Promise<ResultEnvelope> {
   const kind = kindOf(input.body.type)
   if (!kind.checkConnection) throw nothingToReach()
   // What cannot be saved or previewed is not said to be well.
   kind.check(input.body)
-  return test(input, await readingOf(input))
+  return test(input, await requestedSource(input))
 }
 
 /** Tries a pipeline's source as it is saved. Whoever may not change the pipeline does not set its password to work. */
-export async function testConnection(input: Saved): Promise<ResultEnvelope> {
+export async function testConnection(input: TestConnectionRequest): Promise<ResultEnvelope> {
   const row = await dataPipelines.readToWrite(input.db, input.caller, input.params.uid, undefined)
   if (!kindOf(row.type).checkConnection) throw nothingToReach()
-  return test(input, await savedReading(input, row))
+  return test(input, await savedSource(input, row))
 }
 
 async function test(
-  input: Pick<Saved, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
+  input: Pick<TestConnectionRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
   reading: RequestedSource,
 ): Promise<ResultEnvelope> {
   const { sources, caller, request } = input
@@ -42,7 +42,7 @@ async function test(
     message: `${system} did not answer in full within ${longest / 1000} seconds.`,
   })
   const wrong = await withVariables(input, reading, async (ready, hide) => {
-    const found = await whileAsked(
+    const found = await whileConnected(
       { socket: request.stream.socket, queue: shares.connectionTests.queueOf(caller.client), longest, late },
       (signal) => sources.test(ready, signal),
     )

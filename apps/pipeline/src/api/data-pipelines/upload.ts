@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { systems, type PipelineType, type UploadedFile, type UploadQuery } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
-import { receiveInShare } from '../receive-upload.ts'
+import { receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkUpload } from './check-upload.ts'
 import { presentFile } from './records.ts'
@@ -24,10 +24,10 @@ export async function uploadFile(
       '/',
       `A pipeline of type ${type} reads from ${systems[type as PipelineType]}: it takes no file.`,
     )
-  demandFile(request.stream.headers, files.uploadLimit)
+  assertFileHeaders(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, release, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveUpload(input, uid)
   let replaced: string[] = []
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -56,13 +56,13 @@ export async function uploadFile(
 }
 
 /** Refuses what its headers say is too large, or no file itself. */
-export function demandFile(headers: IncomingHttpHeaders, limit: number): void {
+export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
-  demandBytes(headers)
+  assertBinaryBody(headers)
 }
 
 /** The file itself, neither wrapped nor packed for the way. */
-export function demandBytes(headers: IncomingHttpHeaders): void {
+export function assertBinaryBody(headers: IncomingHttpHeaders): void {
   const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {
     throw problems.unsupportedMediaType(

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Semaphore } from '@sluice/process'
-import { whileAsked } from './while-connected.ts'
+import { whileConnected } from './while-connected.ts'
 
 const one = () => new Semaphore({ total: 1, waiting: 5, title: 'Too many.' }).queueOf('a')
 
@@ -15,20 +15,20 @@ describe('work while it is asked for', () => {
     const queue = one()
     const before = queue(() => sleep(300))
     const asking = { socket: new Socket(), queue, longest: 200, late: () => 'late' }
-    const worked = whileAsked(asking, async (signal) => {
+    const worked = whileConnected(asking, async (signal) => {
       await sleep(20, undefined, { signal })
       return 'in time'
     })
     expect(await worked).toBe('in time')
     await before
-    expect(await whileAsked(asking, endless)).toBe('late')
+    expect(await whileConnected(asking, endless)).toBe('late')
   })
 
   it('ends with the connection of whoever asked', async () => {
     const socket = new Socket()
     const begun = Promise.withResolvers<void>()
     const asking = { socket, queue: one(), longest: 60_000, late: () => 'late' }
-    const worked = whileAsked(asking, (signal) => {
+    const worked = whileConnected(asking, (signal) => {
       begun.resolve()
       return endless(signal)
     })
@@ -45,16 +45,16 @@ describe('work while it is asked for', () => {
     const socket = new Socket()
     const asking = { socket, queue, longest: 60_000, late: () => 0 }
     const work = async () => ++begun
-    const waiting = whileAsked(asking, work)
+    const waiting = whileConnected(asking, work)
     socket.destroy()
     await expect(waiting).rejects.toThrow('The caller has gone.')
-    await expect(whileAsked(asking, work)).rejects.toThrow('The caller has gone.')
+    await expect(whileConnected(asking, work)).rejects.toThrow('The caller has gone.')
     await before
     expect(begun).toBe(0)
   })
 
   it('fails as it fails, when there was time', async () => {
     const asking = { socket: new Socket(), queue: one(), longest: 60_000, late: () => 'late' }
-    await expect(whileAsked(asking, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    await expect(whileConnected(asking, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 })

@@ -2,14 +2,14 @@ import type { Socket } from 'node:net'
 import { problems } from '@sluice/http'
 
 /** Runs work when there is a slot for it; the signal ends the waiting. */
-type Queue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
+type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 /**
  * Runs work in a slot of `queue`, and drops it, waiting or under way, when the connection of the caller ends. Once it has its slot it
  * has `longest` milliseconds; `late` answers what it throws when they are over.
  */
-export async function whileAsked<T>(
-  { socket, queue, longest, late }: { socket: Socket; queue: Queue; longest: number; late: () => T },
+export async function whileConnected<T>(
+  { socket, queue, longest, late }: { socket: Socket; queue: WorkQueue; longest: number; late: () => T },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const left = new AbortController()

@@ -12,14 +12,14 @@ import { assertSourceVariablesPlaced } from '../../engine/variables/source-value
 import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import { dropNow } from '../drop-deleted-tables.ts'
-import { demandIdle } from '../assert-not-in-use.ts'
-import type { Asked, PipelineContext } from '../operation.ts'
+import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import { assertIdle } from '../assert-not-in-use.ts'
+import type { RequestContext, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedule-fields.ts'
 import { scheduleColumns } from '../schedule-fields.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
-import { type Lookups, lookups } from './lookups.ts'
+import { type PipelineLookups, lookups } from './lookups.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './records.ts'
 import { sourceColumns } from './source-columns.ts'
@@ -52,7 +52,7 @@ export const dataPipelineWriting: Writing<
   columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, lookups(trx, input.caller)),
 
   async beforeDelete(trx, row) {
-    await demandIdle(trx, row, 'DATA_PIPELINE')
+    await assertIdle(trx, row, 'DATA_PIPELINE')
     const schema = await trx
       .selectFrom('schemas')
       .select('schema_name')
@@ -72,7 +72,7 @@ export const dataPipelineWriting: Writing<
   /** Removes the uploaded files and drops the table. If one of the two fails, a worker repeats it later. */
   async afterDelete(row, input, { files }) {
     await removeUnneededFiles({ db: input.db, directory: input.files.directory }, files)
-    await dropNow(input, row.client, { pipeline: row.uid })
+    await dropDeletedTables(input, row.client, { pipeline: row.uid })
   },
 }
 
@@ -81,8 +81,8 @@ export async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  input: Asked,
-  known: Lookups,
+  input: RequestContext,
+  known: PipelineLookups,
 ): Promise<object> {
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
@@ -130,7 +130,7 @@ async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  known: Lookups,
+  known: PipelineLookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
   const table = tableName ?? current?.table_name ?? identifiers([body.name])[0]!

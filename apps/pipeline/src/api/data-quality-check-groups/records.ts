@@ -4,13 +4,13 @@ import { type Refined, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { authorsOf } from '../recorded.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedProperties } from '../recorded.ts'
 import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
 
 export type GroupRow = Refined<Selectable<DataQualityCheckGroups>, LabelledColumns>
 
-export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, Asked>({
+export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, RequestContext>({
   noun: 'data quality check group',
   table: 'data_quality_check_groups',
   path: '/data-quality-check-groups',
@@ -24,7 +24,7 @@ export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, A
   present: presentGroups,
 })
 
-async function presentGroups(rows: GroupRow[], context: Asked): Promise<DataQualityCheckGroup[]> {
+async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<DataQualityCheckGroup[]> {
   const [authors, checks] = await Promise.all([authorsOf(rows, context.identity), checksOfGroups(rows, context)])
   return rows.map((row) => ({
     ...labelledFields(row, context.request.locales),
@@ -36,7 +36,7 @@ async function presentGroups(rows: GroupRow[], context: Asked): Promise<DataQual
 /** The checks of groups, each in its order. To see a group is not to see all of its checks. */
 async function checksOfGroups(
   groups: readonly { id: number }[],
-  context: Asked,
+  context: RequestContext,
 ): Promise<Map<number, ReferencedCheck[]>> {
   const { db, caller } = context
   const members = await db

@@ -4,7 +4,7 @@ import { type Writing, visibleTo, withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { demandIdle, firstNames, refuseWhileUsed } from '../assert-not-in-use.ts'
+import { assertIdle, firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -29,24 +29,24 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
 
   async beforeDelete(trx: Transaction<DB>, row) {
     const gated = trx.selectFrom('data_pipelines').select('name').where('quality_group_id', '=', row.id)
-    refuseWhileUsed(
+    assertNotUsed(
       await firstNames(gated),
       'Data pipelines have to pass this check group',
       'Give them another one first, or none.',
     )
-    await demandIdle(trx, row, 'DATA_QUALITY_CHECK_GROUP')
+    await assertIdle(trx, row, 'DATA_QUALITY_CHECK_GROUP')
   },
 
   async afterDelete() {},
 }
 
-type Asking = Input<PipelineContext, '/data-quality-check-groups/:uid', undefined, DataQualityCheckGroupBody>
-type Answered = Promise<Answer<DataQualityCheckGroup>>
+type SaveGroupRequest = Input<PipelineContext, '/data-quality-check-groups/:uid', undefined, DataQualityCheckGroupBody>
+type GroupAnswer = Promise<Answer<DataQualityCheckGroup>>
 
 const checksIn = ({ dataQualityChecks = [] }: DataQualityCheckGroupBody) => dataQualityChecks.map(({ id }) => ({ id }))
 
 /** A new group with its checks. */
-export async function createGroup(input: Omit<Asking, 'params'>): Answered {
+export async function createGroup(input: Omit<SaveGroupRequest, 'params'>): GroupAnswer {
   const { caller, body, request, write } = input
   await groupWriting.check(body, input)
   const row = await write(async (trx) => {
@@ -59,7 +59,7 @@ export async function createGroup(input: Omit<Asking, 'params'>): Answered {
 }
 
 /** Replaces a group, the list of its checks included. */
-export async function updateGroup(input: Asking): Answered {
+export async function updateGroup(input: SaveGroupRequest): GroupAnswer {
   const { caller, params, body, request, write } = input
   await groupWriting.check(body, input)
   const row = await write(async (trx) => {

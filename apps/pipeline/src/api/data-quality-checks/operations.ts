@@ -8,10 +8,10 @@ import type { Input } from '@sluice/http'
 import { ambiguousRefused } from '../../engine/quality/ambiguous-refused.ts'
 import { type CheckOutcome, runCheck, unfit } from '../../engine/quality/run-checks.ts'
 import { valuesFor } from '../../engine/quality/values.ts'
-import { whileAsked } from '../data-pipelines/while-connected.ts'
+import { whileConnected } from '../data-pipelines/while-connected.ts'
 import { shares } from '../shares.ts'
 import { presentOutcome } from '../data-quality/results.ts'
-import { demandKnownVariables } from '../data-quality/run-variables.ts'
+import { assertKnownVariables } from '../data-quality/run-variables.ts'
 
 const limits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
@@ -25,14 +25,14 @@ async function runOneCheck(
   const { db, caller, params, body, warehouses, keyRing, request } = input
   const { uid, name, query, client } = await dataQualityChecks.read(db, caller, params.uid)
   const check = { uid, name, query }
-  await demandKnownVariables(db, client, [check], body.variables)
+  await assertKnownVariables(db, client, [check], body.variables)
   const [variables, warehouse] = await Promise.all([
     valuesFor(db, client, keyRing, body.variables),
     warehouses.find(client),
   ])
   const late = (): CheckOutcome =>
     unfit(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
-  const outcome = await whileAsked(
+  const outcome = await whileConnected(
     { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
     async (signal) => {
       const schemas = (await warehouse?.schemas()) ?? []

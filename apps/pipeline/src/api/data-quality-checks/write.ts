@@ -2,7 +2,7 @@ import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { firstNames, refuseWhileUsed } from '../assert-not-in-use.ts'
+import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -30,7 +30,7 @@ export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBo
       .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
       .select('g.name')
       .where('c.check_id', '=', row.id)
-    refuseWhileUsed(await firstNames(groups), 'Groups have this check', 'Take it out of them first.')
+    assertNotUsed(await firstNames(groups), 'Groups have this check', 'Take it out of them first.')
   },
 
   async afterDelete() {},

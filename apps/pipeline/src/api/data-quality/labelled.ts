@@ -5,7 +5,7 @@ import { recordedFields } from '../recorded.ts'
 /** What the tables of checks and groups have alike, beside what all shared objects have. */
 export type LabelledColumns = SharedColumns & { labels: Label[] }
 
-interface Row extends LabelledColumns {
+interface LabelledRow extends LabelledColumns {
   uid: string
   client: string
   name: string
@@ -16,7 +16,7 @@ interface Row extends LabelledColumns {
 }
 
 /** The fields that checks and groups answer alike. */
-export function labelledFields(row: Row, locales: readonly string[]) {
+export function labelledFields(row: LabelledRow, locales: readonly string[]) {
   const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
   return {
     ...recorded,
@@ -31,7 +31,7 @@ export function labelledFields(row: Row, locales: readonly string[]) {
   }
 }
 
-interface Body {
+interface LabelledBody {
   name: string
   translations?: object[] | undefined
   shortName: string
@@ -40,7 +40,7 @@ interface Body {
 }
 
 /** The columns that they have alike, those of access excepted. */
-export const labelledColumns = (body: Body) => ({
+export const labelledColumns = (body: LabelledBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),
   short_name: body.shortName,

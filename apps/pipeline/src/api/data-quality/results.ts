@@ -6,7 +6,7 @@ import type { DB } from '../../database.ts'
 import { type CheckOutcome, type CheckStatus, type Found, couldNotBeRun } from '../../engine/quality/run-checks.ts'
 import { presentAnswer } from '../catalogue/present-answer.ts'
 import { listResults } from '../../engine/quality/keep-results.ts'
-import type { Asked, PipelineContext } from '../operation.ts'
+import type { RequestContext, PipelineContext } from '../operation.ts'
 
 /** Which of these checks the caller may read. Of the others they are not shown what rows they found. */
 export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
@@ -37,18 +37,19 @@ export function presentOutcome(
   }
 }
 
-interface Row {
+interface RunnableRow {
   id: number
   uid: string
   version: number
 }
 
-type Asking = Pick<Input<PipelineContext, '/:uid/:taskId', PageQuery, undefined>, 'params' | 'query'> & Asked
+type QualityResultsRequest = Pick<Input<PipelineContext, '/:uid/:taskId', PageQuery, undefined>, 'params' | 'query'> &
+  RequestContext
 
 /** Answers what the checks of a run found, for whoever may read the thing that was run. */
 export const qualityResultsOf =
-  <R extends Row>(records: Records<R, any, Asked>) =>
-  async (input: Asking): Promise<Answer<CheckResult[]>> => {
+  <R extends RunnableRow>(records: Records<R, any, RequestContext>) =>
+  async (input: QualityResultsRequest): Promise<Answer<CheckResult[]>> => {
     const { db, caller, params, query, request } = input
     const { id } = await records.read(db, caller, params.uid)
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }

@@ -4,7 +4,7 @@ import { operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
-import { lookUpSaved, testConnection, testTarget } from './ask-target.ts'
+import { lookUpSaved, testConnection, testTarget } from './test-target.ts'
 import { destinations } from './records.ts'
 import { destinationWriting } from './write.ts'
 

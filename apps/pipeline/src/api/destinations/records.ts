@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedFields, recordedProperties } from '../recorded.ts'
 import type { Destinations } from '../../database.ts'
 import type { ImportOptions, TargetSettings } from '../../engine/destinations/target.ts'
@@ -12,7 +12,7 @@ import { triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { presentViews } from '../views/records.ts'
 import type { ViewRow } from '../views/records.ts'
 
-async function presentDestinations(rows: DestinationRow[], context: Asked): Promise<Destination[]> {
+async function presentDestinations(rows: DestinationRow[], context: RequestContext): Promise<Destination[]> {
   const { db, identity, request } = context
   const [authors, views, statusOf, zone] = await Promise.all([
     authorsOf(rows, identity),
@@ -40,7 +40,7 @@ async function presentDestinations(rows: DestinationRow[], context: Asked): Prom
 }
 
 /** The views of these destinations. To see a destination is not to see all of its view. */
-async function viewsOf(rows: readonly DestinationRow[], context: Asked): Promise<Map<number, ReferencedView>> {
+async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
   const { db, caller } = context
   const found = await db
     .selectFrom('views as r')
@@ -58,7 +58,7 @@ async function viewsOf(rows: readonly DestinationRow[], context: Asked): Promise
   ])
 }
 
-export const destinations = records<DestinationRow, Destination, Asked>({
+export const destinations = records<DestinationRow, Destination, RequestContext>({
   noun: 'destination',
   table: 'destinations',
   path: '/destinations',

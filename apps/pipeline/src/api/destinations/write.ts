@@ -4,7 +4,7 @@ import { type DestinationBody, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
 import { type Writing, visibleTo } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { demandIdle } from '../assert-not-in-use.ts'
+import { assertIdle } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { seededAccess } from '../settings/default-access.ts'
@@ -17,7 +17,7 @@ import {
   sameAddress,
   sealTargetSecrets,
 } from '../../engine/destinations/target.ts'
-import { keptSecrets, withValues } from '../merge-secrets.ts'
+import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
@@ -49,7 +49,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
   },
 
   async beforeDelete(trx, row) {
-    await demandIdle(trx, row, 'DESTINATION')
+    await assertIdle(trx, row, 'DESTINATION')
   },
 
   async afterDelete() {},
@@ -87,12 +87,12 @@ function targetColumns(
   const { settings, given, pointer } = targetGiven(body)
   const kept = current && Object.values(given).includes(undefined)
   const secrets = kept
-    ? keptSecrets({
+    ? mergeSecrets({
         stored: openTargetSecrets(current, ring),
         given,
         moved: sameAddress(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
-    : withValues(given)
+    : definedSecrets(given)
   return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
 }
 

@@ -3,13 +3,13 @@ import { Answer } from '@sluice/http'
 import { listRejectedRows } from '../../engine/runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import { presentTable } from '../catalogue/present-table.ts'
-import type { Asked, PipelineContext } from '../operation.ts'
+import type { RequestContext, PipelineContext } from '../operation.ts'
 import { presentRejectedRow } from '../runs/rejected-rows.ts'
 import { publicDatasets } from './records.ts'
 import type { PublicDatasetRow } from './records.ts'
 
 /** One of them whole, with its version. */
-export async function answerDataset(row: PublicDatasetRow, context: Asked): Promise<Answer<PublicDataset>> {
+export async function answerDataset(row: PublicDatasetRow, context: RequestContext): Promise<Answer<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
   const found = await findTable(context, row)
   const table = found && presentTable(found.table, shownAs(row))
@@ -23,7 +23,7 @@ const mostRejectedRows = 20
 async function withRejectedRows(
   status: PublicDataset['status'],
   row: PublicDatasetRow,
-  { db }: Asked,
+  { db }: RequestContext,
 ): Promise<PublicDataset['status']> {
   if (!status.rowsRejected || !status.jobId) return status
   const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: mostRejectedRows })

@@ -4,7 +4,7 @@ import type { ReceivedFile } from '../../files/receive-file.ts'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 
 /** What loads a public dataset: a CSV_UPLOAD pipeline of the catalogue's own client, which nobody can see. Answers its key. */
 export async function insertPipeline(
@@ -76,10 +76,10 @@ export async function replaceFile(
 }
 
 /** Begins to load the pipeline's file; answers the run. Refuses while an earlier one is being loaded. */
-export async function load(
+export async function startLoad(
   trx: Transaction<DB>,
   pipeline: number,
-  { queue, caller }: Pick<Asked, 'queue' | 'caller'>,
+  { queue, caller }: Pick<RequestContext, 'queue' | 'caller'>,
   { rebuild = false } = {},
 ): Promise<string> {
   const runnable = { id: pipeline, client: catalogueClient, kind: 'DATA_PIPELINE' } as const

@@ -1,7 +1,7 @@
 import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { readPage } from '../catalogue/read-page.ts'
-import { type Asked, operation } from '../operation.ts'
+import { type RequestContext, operation } from '../operation.ts'
 import { createDataset } from './write.ts'
 import { removeDataset } from './write.ts'
 import { answerDataset, findTable, shownAs } from './answer.ts'
@@ -51,7 +51,11 @@ export const publicDatasetOperations = {
  * Publishing reaches every organisation, so it takes more than a role: the organisation's domain PUBLIC_DATASET_CATALOG, or a super
  * admin. 403.
  */
-async function assertMayPublish({ db, caller, identity }: Pick<Asked, 'db' | 'caller' | 'identity'>): Promise<void> {
+async function assertMayPublish({
+  db,
+  caller,
+  identity,
+}: Pick<RequestContext, 'db' | 'caller' | 'identity'>): Promise<void> {
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return
   if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return
   const before = await db

@@ -3,12 +3,15 @@ import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { type RecordKind, type Refined, records } from '@sluice/records'
 import type { DB, PublicDatasets } from '../../database.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { type LastRuns, runStatusesOf } from '../runs/present.ts'
 
 /** Without their tables: the warehouse is asked for those one at a time. */
-async function presentPublicDatasets(rows: PublicDatasetRow[], { db, caller }: Asked): Promise<PublicDataset[]> {
+async function presentPublicDatasets(
+  rows: PublicDatasetRow[],
+  { db, caller }: RequestContext,
+): Promise<PublicDataset[]> {
   const statusOf = await runStatusesOf(
     db,
     rows.map(({ pipeline_id: id }) => ({ id })),
@@ -35,7 +38,7 @@ function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatase
 }
 
 /** Everybody here reads all of them; who made one, and their organisation, changes it. */
-const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {
+const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
   path: '/public-datasets',

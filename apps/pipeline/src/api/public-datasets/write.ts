@@ -11,9 +11,9 @@ import { Answer, type Caller, type Input, Problem, problems, readForm } from '@s
 import { visibleTo, withoutSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type Upload, receiveInShare } from '../receive-upload.ts'
-import type { Asked, PipelineContext } from '../operation.ts'
-import { insertPipeline, load, lockKey, replaceFile, setHeaderRow } from './catalogue-pipeline.ts'
+import { type StoredUpload, receiveUpload } from '../receive-upload.ts'
+import type { RequestContext, PipelineContext } from '../operation.ts'
+import { insertPipeline, startLoad, lockKey, replaceFile, setHeaderRow } from './catalogue-pipeline.ts'
 import { answerDataset } from './answer.ts'
 import { type PublicDatasetRow, publicDatasets, uidOfKey } from './records.ts'
 import { underWay } from '../../engine/runs/states.ts'
@@ -21,7 +21,7 @@ import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.t
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { readFirstRow } from '../data-pipelines/check-upload.ts'
-import { demandFile } from '../data-pipelines/upload.ts'
+import { assertFileHeaders } from '../data-pipelines/upload.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type CreateRequest = Input<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
@@ -33,13 +33,13 @@ export async function createDataset(input: CreateRequest): Promise<Answer<Public
   const { db, caller, write, request, query } = input
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
-  let received: Upload | undefined
+  let received: StoredUpload | undefined
   let made: { row: PublicDatasetRow; run: string }
   try {
     // Refused now what would be refused once the file is here: it may be gigabytes.
     const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
     if (taken) throw keyTaken()
-    received = await receiveInShare(input, uid, file.stream)
+    received = await receiveUpload(input, uid, file.stream)
     await ended()
     const { size, sha256 } = received
     if (size === 0) throw problems.refused('/file', 'The file is empty.')
@@ -47,7 +47,7 @@ export async function createDataset(input: CreateRequest): Promise<Answer<Public
       const row = await insertDataset(trx, fields, input)
       await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, by: caller.uid })
       request.audit(row.uid, { after: withoutSecrets(row), file: { uid, name: file.name, size, sha256 } })
-      return { row, run: await load(trx, row.pipeline_id, input) }
+      return { row, run: await startLoad(trx, row.pipeline_id, input) }
     })
     await received.release()
   } catch (error) {
@@ -55,7 +55,7 @@ export async function createDataset(input: CreateRequest): Promise<Answer<Public
     await received?.discard(error)
     throw error
   }
-  await loadedOrGone(input, made, query.wait)
+  await loadOrRemove(input, made, query.wait)
   const { body, headers } = await answerDataset(made.row, input)
   return new Answer(body, { ...headers, Location: `/api/v1/public-datasets/${made.row.key}` })
 }
@@ -74,14 +74,14 @@ async function insertDataset(
     key,
     client: caller.client,
     terms_of_use: termsOfUse ?? null,
-    tags: JSON.stringify([...new Set(named.filter((tag) => tag !== ''))].map(demandTag)),
+    tags: JSON.stringify([...new Set(named.filter((tag) => tag !== ''))].map(parseTag)),
     header_row: headerRow === 'true',
     pipeline_id: await insertPipeline(trx, { key, headerRow: headerRow === 'true' }),
   })
 }
 
 /** As the contract of those that are sent as a list has it. */
-function demandTag(tag: string, at: number): string {
+function parseTag(tag: string, at: number): string {
   if (at >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
     throw problems.malformed([
       { pointer: '/tags', detail: 'must be at most 50, each of 100 characters at most, in one line' },
@@ -90,7 +90,7 @@ function demandTag(tag: string, at: number): string {
 }
 
 /** Nobody can have used it yet. */
-async function loadedOrGone(
+async function loadOrRemove(
   input: CreateRequest,
   { row, run }: { row: PublicDatasetRow; run: string },
   seconds?: number,
@@ -106,7 +106,7 @@ async function loadedOrGone(
 const keyTaken = () => problems.conflict('/key', 'Another public dataset has this key.')
 
 /** Deletes a dataset that nobody loads, with what loads it and its rows. */
-export async function removeDataset(input: Asked, key: string): Promise<void> {
+export async function removeDataset(input: RequestContext, key: string): Promise<void> {
   const { caller, write, request } = input
   const { pipeline, linked } = await write(async (trx) => {
     await lockKey(trx, key)
@@ -138,7 +138,7 @@ async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): 
 async function takePipeline(
   trx: Transaction<DB>,
   id: number,
-  input: Asked,
+  input: RequestContext,
 ): Promise<{ pipeline: DataPipelineRow; linked: LinkedFiles }> {
   const active = await trx
     .selectFrom('runs')
@@ -181,7 +181,7 @@ export async function updateDataset(input: UpdateRequest): Promise<Answer<Public
     })
     if (headerRow !== before.header_row) {
       await setHeaderRow(trx, before.pipeline_id, headerRow)
-      await load(trx, before.pipeline_id, input)
+      await startLoad(trx, before.pipeline_id, input)
     }
     request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
     return after
@@ -197,10 +197,10 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<Pub
   const { key } = params
   const read = async () => publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)
   await read()
-  demandFile(request.stream.headers, files.uploadLimit)
+  assertFileHeaders(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, release, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveUpload(input, uid)
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -213,7 +213,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<Pub
       const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
-      return { row: after, run: await load(trx, before.pipeline_id, input, query), replaced }
+      return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replaced }
     })
     await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
@@ -226,17 +226,17 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<Pub
 }
 
 /** Milliseconds between two looks, and seconds of patience where the request says nothing. */
-const looking = 150
-const usual = 30
+const pollIntervalMs = 150
+const defaultWaitSeconds = 30
 
 /**
  * Waits for a run to end, as long as whoever asked wants to and is there. Throws why it failed; what is still under way by then
  * goes on, and is no failure.
  */
 async function waitForLoad(
-  { db, request }: Pick<Asked, 'db' | 'request'>,
+  { db, request }: Pick<RequestContext, 'db' | 'request'>,
   run: string,
-  seconds: number = usual,
+  seconds: number = defaultWaitSeconds,
 ): Promise<void> {
   const until = Date.now() + seconds * 1000
   for (;;) {
@@ -248,7 +248,7 @@ async function waitForLoad(
     if (state === 'OK' || state === 'WARNING') return
     if (state === 'FAILED' || state === 'CANCELLED') throw notLoaded(message)
     if (Date.now() >= until || request.stream.socket.destroyed) return
-    await sleep(looking)
+    await sleep(pollIntervalMs)
   }
 }
 

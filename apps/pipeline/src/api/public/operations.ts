@@ -10,9 +10,9 @@ import { findLoaded } from '../data-pipelines/loaded-table.ts'
 import { shares } from '../shares.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { type PipelineContext, operation } from '../operation.ts'
-import { findMade } from '../views/operations.ts'
+import { findBuiltView } from '../views/operations.ts'
 import type { ViewRow } from '../views/records.ts'
-import { keptAnswers } from './response-cache.ts'
+import { responseCache } from './response-cache.ts'
 import { isIPv6 } from 'node:net'
 
 /** Requests of one network in a minute, and at once. */
@@ -21,7 +21,7 @@ const burst = 100
 /** Networks that are remembered; the ones that were quiet longest go first. */
 const most = 20_000
 
-interface Bucket {
+interface TokenBucket {
   left: number
   at: number
 }
@@ -30,8 +30,8 @@ interface Bucket {
  * Lets a network ask now and then: 100 times at once, 300 times a minute. Counted in this process alone, so as many times over
  * as there are processes. An address of IPv6 stands for its /64, since whoever has one has them all.
  */
-export function publicAdmission(now: () => number = Date.now) {
-  const buckets = new Map<string, Bucket>()
+export function networkRateLimit(now: () => number = Date.now) {
+  const buckets = new Map<string, TokenBucket>()
 
   /** Throws 429 with the seconds to wait. */
   return (address: string): void => {
@@ -63,63 +63,67 @@ function networkOf(address: string): string {
 
 const { public: signatures } = pipelineOperations
 
-type Table = 'data_pipelines' | 'views'
-type Row = DataPipelineRow | ViewRow
-type Asking<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Query, undefined>
-type Found = { warehouse: Warehouse; table: WarehouseTable }
+type PublicTable = 'data_pipelines' | 'views'
+type PublicRow = DataPipelineRow | ViewRow
+type PublicRequest<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Query, undefined>
+type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
-const admit = publicAdmission()
-const metadataKept = keptAnswers<PublicMetadata>({ lifetime: 30_000, most: 50 })
+const assertWithinRate = networkRateLimit()
+const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 50 })
 // Megabytes each: a proxy that honours Cache-Control is the place to keep them.
-const dataKept = keptAnswers<PublicData>({ lifetime: 0, most: 200 })
+const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
 
 /** Proxies and browsers may keep it as briefly as we do. */
 const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
 /** Nobody learns from an answer whether there is something that is not for everybody. */
-const nothing = () => problems.notFound('thing that is open to everybody')
+const notPublic = () => problems.notFound('thing that is open to everybody')
 
 /** The row, if its owner opened this much of it and its organisation still works here. */
-async function openRow({ db, params, request, identity }: Asking<unknown>, table: Table, what: 'metadata' | 'data') {
-  admit(request.address)
+async function openRow(
+  { db, params, request, identity }: PublicRequest<unknown>,
+  table: PublicTable,
+  what: 'metadata' | 'data',
+) {
+  assertWithinRate(request.address)
   const row = isUid(params.uid) ? await findOpen(db, table, params.uid, what) : undefined
   const client = row && (await identity.client(row.client))
-  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw nothing()
+  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
 }
 
 async function findOpen(
   db: Kysely<DB>,
-  table: Table,
+  table: PublicTable,
   uid: string,
   what: 'metadata' | 'data',
-): Promise<Row | undefined> {
+): Promise<PublicRow | undefined> {
   const row = await db
     .selectFrom(table)
     .selectAll()
     .where('uid', '=', uid)
     .where(`anonymous_${what}`, '=', true)
     .executeTakeFirst()
-  return row as Row | undefined
+  return row as PublicRow | undefined
 }
 
-async function inWarehouse(context: Asking<unknown>, row: Row): Promise<Found> {
+async function inWarehouse(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
   if (!('query' in row)) {
     const found = await findLoaded(context, row)
     if (found) return found
   } else {
-    const found = await findMade(context, row)
+    const found = await findBuiltView(context, row)
     if (found?.view.populated) return { warehouse: found.warehouse, table: found.view }
   }
-  throw nothing()
+  throw notPublic()
 }
 
 const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
 
-const readMetadata = (table: Table) => async (input: Asking) => {
+const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await openRow(input, table, 'metadata')
   const { locales } = input.request
-  const answer = await metadataKept(JSON.stringify([row.uid, row.version, locales]), async () => {
+  const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
     const { table: there } = await inWarehouse(input, row)
     const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
     return {
@@ -156,11 +160,11 @@ function readAnonymously<T>(client: string, read: () => Promise<T>, signal: Abor
   return shares.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
-const readRows = (table: Table) => async (input: Asking<PublicDataQuery>) => {
+const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
   const row = await openRow(input, table, 'data')
   const { page = 1, pageSize = 100 } = input.query
   const { socket } = input.request.stream
-  const answer = await dataKept(
+  const answer = await cachedData(
     JSON.stringify([row.uid, row.version, page, pageSize]),
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http'
 
-interface Kept<T> {
+interface CachedResponse<T> {
   answer: Promise<T>
   until: number
   /** Connections of those who wait for it, where it is dropped when all of them have gone. */
@@ -9,7 +9,7 @@ interface Kept<T> {
   dropped: AbortController
 }
 
-interface Limits {
+interface CacheLimits {
   /** Milliseconds that an answer is kept once it is there. 0: whoever comes while it is being fetched gets it, and nobody later. */
   lifetime: number
   /** How many are kept. What they hold has to be small: anybody may ask for another one. */
@@ -20,8 +20,8 @@ interface Limits {
  * Answers that many ask for, asked once: whoever comes while it is being fetched waits for the same. A failure is not kept.
  * Whether somebody may have the answer is not asked here, but before. With connections, the fetch is aborted once all of them are closed.
  */
-export function keptAnswers<T>({ lifetime, most }: Limits, now: () => number = Date.now) {
-  const known = new Map<string, Kept<T>>()
+export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => number = Date.now) {
+  const known = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
     for (const [old, { until }] of known) {
@@ -35,7 +35,7 @@ export function keptAnswers<T>({ lifetime, most }: Limits, now: () => number = D
     }
     const dropped = new AbortController()
     const answer = fetch(dropped.signal)
-    const entry: Kept<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
+    const entry: CachedResponse<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
     if (caller) watch(entry, caller)
     known.set(key, entry)
     const forget = () => {
@@ -48,7 +48,7 @@ export function keptAnswers<T>({ lifetime, most }: Limits, now: () => number = D
 }
 
 /** Drops the fetch once nobody waits for it any more. */
-function watch<T>({ answer, callers, dropped }: Kept<T>, caller: Socket): void {
+function watch<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)
   const leave = () => {

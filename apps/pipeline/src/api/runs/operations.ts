@@ -9,7 +9,7 @@ import type { Created } from '../../engine/runs/create-run.ts'
 import { nounOf, type RunAction, type RunnableKind } from '../../engine/runs/runnable.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { usernamesOf } from '../recorded.ts'
-import { type Asked, operation, type PipelineContext } from '../operation.ts'
+import { type RequestContext, operation, type PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './present.ts'
 
@@ -23,14 +23,14 @@ interface RunnableRow {
   disabled?: boolean
 }
 
-interface Kind<Row extends RunnableRow> {
+interface RunnableResource<Row extends RunnableRow> {
   kind: RunnableKind
-  records: Records<Row, any, Asked>
+  records: Records<Row, any, RequestContext>
   /** Refuses, by a problem, to run what is not ready for it. */
   checkReady?(trx: Transaction<DB>, row: Row, body: RunBody): Promise<void>
 }
 
-type Asking<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
+type RunRequest<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
 
 /** What else is to be said of it, where that is not that nothing has changed. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
@@ -41,12 +41,12 @@ const afterCancelling: Partial<Record<RunnableKind, string>> = {
 /** Run, cancel, and the runs so far. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
-  { kind, records, checkReady }: Kind<Row>,
+  { kind, records, checkReady }: RunnableResource<Row>,
 ) {
   const noun = nounOf[kind]
   return {
     run: operation(signatures.run, async (input): Promise<ResultEnvelope> => {
-      const { caller, params, body, request, queue, write } = input as Asking<undefined, RunBody>
+      const { caller, params, body, request, queue, write } = input as RunRequest<undefined, RunBody>
       const { run, existing } = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
         if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled: enable it first.`)
@@ -77,7 +77,7 @@ export function runOperations<Row extends RunnableRow>(
     }),
 
     cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
-      const { caller, params, request, queue, write } = input as Asking<undefined, undefined>
+      const { caller, params, request, queue, write } = input as RunRequest<undefined, undefined>
       const cancelled = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
         const run = await cancelRun(trx, queue, row.id)
@@ -93,7 +93,7 @@ export function runOperations<Row extends RunnableRow>(
     }),
 
     runs: operation(signatures.runs, async (input): Promise<Answer<Run[]>> => {
-      const { db, caller, params, query, request, identity } = input as Asking<PageQuery, undefined>
+      const { db, caller, params, query, request, identity } = input as RunRequest<PageQuery, undefined>
       const row = await records.read(db, caller, params.uid)
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
       const { rows, total } = await listRuns(db, row.id, page)

@@ -3,13 +3,13 @@ import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@slu
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { DB, Schemas } from '../../database.ts'
 import { authorsOf } from '../recorded.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import { type Caller, Problem } from '@sluice/http'
 
 export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
-export const schemas = records<SchemaRow, Schema, Asked>({
+export const schemas = records<SchemaRow, Schema, RequestContext>({
   noun: 'schema',
   table: 'schemas',
   path: '/schemas',
@@ -27,7 +27,7 @@ export const schemas = records<SchemaRow, Schema, Asked>({
 })
 
 /** Whole, with how much there is in each. */
-export async function presentSchemas(rows: SchemaRow[], asked: Asked): Promise<Schema[]> {
+export async function presentSchemas(rows: SchemaRow[], asked: RequestContext): Promise<Schema[]> {
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
     presentUncounted(rows, asked),
@@ -42,7 +42,7 @@ export async function presentSchemas(rows: SchemaRow[], asked: Asked): Promise<S
 
 /** How many there are in each schema; none where there is no entry. */
 async function countIn(
-  db: Asked['db'],
+  db: RequestContext['db'],
   table: 'data_pipelines' | 'views',
   schemas: readonly number[],
 ): Promise<Map<number, number>> {
@@ -56,7 +56,7 @@ async function countIn(
 }
 
 /** The schemas without their statistics. */
-async function presentUncounted(rows: SchemaRow[], { identity, request }: Asked) {
+async function presentUncounted(rows: SchemaRow[], { identity, request }: RequestContext) {
   const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     ...recordedFields(row, request.locales),
@@ -71,7 +71,7 @@ async function presentUncounted(rows: SchemaRow[], { identity, request }: Asked)
 /** The schemas that these rows are in. To see what is in a schema is not to see all of the schema. */
 export async function schemasOf(
   rows: readonly { schema_id: number }[],
-  context: Asked,
+  context: RequestContext,
 ): Promise<Map<number, ReferencedSchema>> {
   const { db, caller } = context
   const found = await db

@@ -6,8 +6,8 @@ import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import { describedWarehouse } from '../../warehouse-products.ts'
-import { dropNow } from '../drop-deleted-tables.ts'
-import { firstNames, refuseWhileUsed } from '../assert-not-in-use.ts'
+import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -15,7 +15,7 @@ import { type SchemaRow, schemas } from './records.ts'
 import { translate } from '../../problems.ts'
 
 /** Said of those that can be had here. */
-const whatItIs: Partial<Record<SchemaBody['providerSchema'], string>> = {
+const warehouseLabels: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_D: 'SQL_DATABASE_D, the PostgreSQL warehouse',
   WAREHOUSE_B: 'WAREHOUSE_B, the ClickHouse warehouse',
   SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
@@ -36,7 +36,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${describedWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
+        `${describedWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => warehouseLabels[kind] ?? kind).join(' or ')}.`,
       )
     }
     await checkSharingTargets(body.access, input)
@@ -74,24 +74,24 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       throw problems.refused('/permanent', 'A permanent schema is not removed: make it an ordinary one first.')
     const before = 'Delete them or move them first.'
     const pipelines = trx.selectFrom('data_pipelines').select('name').where('schema_id', '=', row.id)
-    refuseWhileUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
+    assertNotUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
     const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
-    refuseWhileUsed(await firstNames(views), 'Views are in this schema', before)
+    assertNotUsed(await firstNames(views), 'Views are in this schema', before)
     await noteDrop(trx, { client: row.client, schema: row.schema_name })
   },
 
   /** At once if the warehouse lets it go; else a worker drops the schema later. */
   async afterDelete(row, input) {
-    await dropNow(input, row.client, { schema: row.uid })
+    await dropDeletedTables(input, row.client, { schema: row.uid })
   },
 }
 
-type Asking = Input<PipelineContext, '/schemas', undefined, SchemaBody[]>
+type SaveSchemasRequest = Input<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
 /** Schemas are known by their names here: those that are there are replaced, the others made; all of them or none. */
-export async function saveSchemas(input: Asking): Promise<Schema[]> {
+export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
   const { body: bodies, caller, write, request } = input
-  demandEachOnce(bodies)
+  assertUniqueNames(bodies)
   for (const [index, body] of bodies.entries()) await at(index, () => schemaWriting.check(body, input))
   const rows = await write(async (trx) => {
     const saved: SchemaRow[] = []
@@ -123,7 +123,7 @@ export async function saveSchemas(input: Asking): Promise<Schema[]> {
   }
 }
 
-function demandEachOnce(bodies: readonly SchemaBody[]): void {
+function assertUniqueNames(bodies: readonly SchemaBody[]): void {
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
     if (seen.has(name))

@@ -15,10 +15,10 @@ import { openSourceSecrets } from '../../sealed-secrets.ts'
 import { mostNamed } from '../assert-not-in-use.ts'
 import type { VariableRow } from './records.ts'
 
-type Meant = Pick<VariableRow, 'client' | 'name'>
+type VariableReference = Pick<VariableRow, 'client' | 'name'>
 
 /** Something that uses the variable; only who may read it is told its name. */
-interface User {
+interface VariableUse {
   name: string
   shown: boolean
 }
@@ -32,28 +32,32 @@ const batch = 500
  */
 export async function assertUnused(
   trx: Transaction<DB>,
-  variable: Meant,
+  variable: VariableReference,
   { pointer, before, keyRing, caller }: { pointer: string; before: string; keyRing: KeyRing; caller: Caller },
 ): Promise<void> {
   const checks = await checksUsing(trx, variable, caller)
   const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, mostNamed - checks.length)
   const pushed = await destinationsUsing(trx, variable, keyRing, caller, mostNamed - checks.length - pipelines.length)
   const users = [
-    ...told('data quality checks', checks),
-    ...told('data pipelines', pipelines),
-    ...told('destinations', pushed),
+    ...describeUses('data quality checks', checks),
+    ...describeUses('data pipelines', pipelines),
+    ...describeUses('destinations', pushed),
   ]
   if (users.length === 0) return
   throw problems.conflict(pointer, `\${${variable.name}} is used by ${users.join(' and ')}. ${before}`)
 }
 
-function told(noun: string, users: readonly User[]): string[] {
+function describeUses(noun: string, users: readonly VariableUse[]): string[] {
   const names = users.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
   if (names.length > 0) return [`the ${noun} ${names.join(', ')}`]
   return users.length > 0 ? [`${noun} that are not shared with you`] : []
 }
 
-async function checksUsing(trx: Transaction<DB>, { client, name }: Meant, caller: Caller): Promise<User[]> {
+async function checksUsing(
+  trx: Transaction<DB>,
+  { client, name }: VariableReference,
+  caller: Caller,
+): Promise<VariableUse[]> {
   const rows = await trx
     .selectFrom('data_quality_checks as r')
     .select(['r.name', 'r.query', shownTo(caller, 'ROLE_SEE_DATA_QUALITY_CHECK')])
@@ -71,12 +75,12 @@ const shownTo = (caller: Caller, role: Parameters<typeof holds>[1]) =>
 /** `most` of them at the most, in the order in which they were made. */
 async function pipelinesUsing(
   trx: Transaction<DB>,
-  { client, name }: Meant,
+  { client, name }: VariableReference,
   keyRing: KeyRing,
   caller: Caller,
   most: number,
-): Promise<User[]> {
-  const found: User[] = []
+): Promise<VariableUse[]> {
+  const found: VariableUse[] = []
   for (let last = 0; found.length < most; ) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
@@ -122,11 +126,11 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
 /** `most` of them at the most, in the order in which they were made. */
 async function destinationsUsing(
   trx: Transaction<DB>,
-  { client, name }: Meant,
+  { client, name }: VariableReference,
   keyRing: KeyRing,
   caller: Caller,
   most: number,
-): Promise<User[]> {
+): Promise<VariableUse[]> {
   const rows = await trx
     .selectFrom('destinations as r')
     .select(['r.uid', 'r.name', 'r.target_secrets', shownTo(caller, 'ROLE_SEE_DESTINATION')])

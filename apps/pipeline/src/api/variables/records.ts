@@ -3,13 +3,13 @@ import type { Variable } from '@sluice/contracts'
 import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { authorsOf } from '../recorded.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedProperties } from '../recorded.ts'
 
 export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 
 /** Everybody of the client who may see any variable sees all. What is secured is not among the properties. */
-export const variables = records<VariableRow, Variable, Asked>({
+export const variables = records<VariableRow, Variable, RequestContext>({
   noun: 'variable',
   table: 'variables',
   path: '/variables',
@@ -23,7 +23,7 @@ export const variables = records<VariableRow, Variable, Asked>({
   present: presentVariables,
 })
 
-async function presentVariables(rows: VariableRow[], { identity, request }: Asked): Promise<Variable[]> {
+async function presentVariables(rows: VariableRow[], { identity, request }: RequestContext): Promise<Variable[]> {
   const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     id: row.uid,

@@ -4,7 +4,7 @@ import { problems } from '@sluice/http'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { writableSchema } from '../schemas/records.ts'
 import { seededAccess } from '../settings/default-access.ts'
@@ -20,7 +20,7 @@ export async function viewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
   current: ViewRow | undefined,
-  { caller }: Asked,
+  { caller }: RequestContext,
 ): Promise<{ columns: ViewColumns; schema: string }> {
   const { name, field } = viewNameOf(body, current?.view_name)
   const wrong = identifierProblem(name)
@@ -73,7 +73,7 @@ async function schemaFor(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
   current: ViewRow | undefined,
-  caller: Asked['caller'],
+  caller: RequestContext['caller'],
 ) {
   const kept =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
@@ -117,7 +117,7 @@ async function assertFree(
 }
 
 /** What can be said of a body without asking the database. */
-export async function checkView(body: ViewBody, input: Asked): Promise<void> {
+export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
   checkQuery(body.query)
   checkSchedule(body)
   await checkSharingTargets(body.access, input)

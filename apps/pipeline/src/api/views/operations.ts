@@ -8,39 +8,39 @@ import { previewView } from './preview.ts'
 import { type ViewRow, views } from './records.ts'
 import { createView, updateView } from './write.ts'
 import { type Input, problems } from '@sluice/http'
-import { type Shown, presentTable } from '../catalogue/present-table.ts'
+import { type TableLabels, presentTable } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 
-type Asking<Query> = Input<PipelineContext, '/views/:uid/table', Query, undefined>
+type ViewTableRequest<Query> = Input<PipelineContext, '/views/:uid/table', Query, undefined>
 
-async function readViewTable(input: Asking<undefined>): Promise<Table> {
-  const { row, view } = await madeView(input)
+async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table> {
+  const { row, view } = await readBuiltView(input)
   return presentTable(view, shownAs(row))
 }
 
 /** A page of its rows, in the order in which the query gives them. */
-const readViewData = (input: Asking<DataQuery>): Promise<QueryResult> =>
+const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult> =>
   readPage(input, async () => {
-    const { row, view, warehouse } = await madeView(input)
+    const { row, view, warehouse } = await readBuiltView(input)
     if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
     return { warehouse, table: view, shown: shownAs(row) }
   })
 
-const shownAs = ({ name, description }: ViewRow): Shown => ({
+const shownAs = ({ name, description }: ViewRow): TableLabels => ({
   displayName: name,
   description: description ?? undefined,
 })
 
-async function madeView({ db, caller, params, warehouses }: Asking<unknown>) {
+async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
   const row = await views.read(db, caller, params.uid)
-  const found = await findMade({ db, warehouses }, row)
+  const found = await findBuiltView({ db, warehouses }, row)
   if (!found && row.pending !== null) throw problems.notFound(`view in the warehouse yet. ${row.pending}`)
   if (!found) throw problems.notFound('view in the warehouse now: run it, and it is made again')
   return { row, ...found }
 }
 
 /** What a view is in the warehouse; undefined where it was lost there, or something else has its name. */
-export async function findMade({ db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>, row: ViewRow) {
+export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>, row: ViewRow) {
   const { schema_name } = await db
     .selectFrom('schemas')
     .select('schema_name')

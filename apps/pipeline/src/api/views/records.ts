@@ -1,7 +1,7 @@
 import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import type { Views } from '../../database.ts'
 import { authorsOf } from '../recorded.ts'
@@ -9,7 +9,7 @@ import { runStatusesOf } from '../runs/present.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 
-export async function presentViews(rows: ViewRow[], context: Asked): Promise<View[]> {
+export async function presentViews(rows: ViewRow[], context: RequestContext): Promise<View[]> {
   const { db, identity, request } = context
   const [authors, schemas, statusOf, zone] = await Promise.all([
     authorsOf(rows, identity),
@@ -56,7 +56,7 @@ function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   }
 }
 
-export const views = records<ViewRow, View, Asked>({
+export const views = records<ViewRow, View, RequestContext>({
   noun: 'view',
   table: 'views',
   path: '/views',

@@ -10,39 +10,39 @@ import { buildPendingViews, keepPending } from '../../engine/views/pending-views
 import { selectsAll } from '../../engine/views/select-all.ts'
 import { keepSources, renameSource, viewsReading } from '../../engine/views/sources.ts'
 import type { Place } from '../../engine/warehouses/views.ts'
-import { whileAsked } from '../data-pipelines/while-connected.ts'
-import type { Asked, PipelineContext } from '../operation.ts'
+import { whileConnected } from '../data-pipelines/while-connected.ts'
+import type { RequestContext, PipelineContext } from '../operation.ts'
 import { shares } from '../shares.ts'
 import { type ViewColumns, checkView, viewColumns } from './columns.ts'
 import { type ViewRow, views } from './records.ts'
-import { dropNow } from '../drop-deleted-tables.ts'
-import { demandIdle, firstNames, mostNamed, refuseWhileUsed } from '../assert-not-in-use.ts'
+import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import { assertIdle, firstNames, mostNamed, assertNotUsed } from '../assert-not-in-use.ts'
 
-type Saving = Asked & { body: ViewBody }
-type Defined = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
+type SaveContext = RequestContext & { body: ViewBody }
+type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
 
 /** Milliseconds for one save, from its slot on. */
-const longest = 60_000
+const saveTimeoutMs = 60_000
 
 /** How often a save begins again because somebody changed the view meanwhile. */
-const mostTries = 3
+const maxAttempts = 3
 
 /**
  * Makes the view in the warehouse, then saves it. Where either fails, neither is left: no transaction of ours waits for the warehouse, and
  * what a process that dies leaves there is taken over by the next view of that name.
  */
-export async function createView(input: Saving): Promise<Answer<View>> {
+export async function createView(input: SaveContext): Promise<Answer<View>> {
   const { body, caller, request, write, db } = input
   await checkView(body, input)
   const row = await inSlot(input, async (signal) => {
-    const { columns, schema } = await reading(db, (trx) => viewColumns(trx, body, undefined, input))
+    const { columns, schema } = await inTransaction(db, (trx) => viewColumns(trx, body, undefined, input))
     const defined = { ...columns, uid: columns.uid!, client: caller.client }
-    const made = await bringAbout(input, defined, schema, signal)
-    return restoring(input, defined, { schema, name: columns.view_name }, () =>
+    const made = await buildView(input, defined, schema, signal)
+    return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
       write(async (trx) => {
         const { columns: checked } = await viewColumns(trx, body, undefined, input)
         const inserted = await views.insert(trx, caller, { ...checked, uid: defined.uid })
-        const saved = await keepMade(trx, input, inserted, made)
+        const saved = await recordBuiltView(trx, input, inserted, made)
         request.audit(saved.uid, { after: withoutSecrets(saved) })
         return saved
       }),
@@ -51,9 +51,9 @@ export async function createView(input: Saving): Promise<Answer<View>> {
   return views.created(row, input)
 }
 
-export async function updateView(input: Saving & { params: { uid: string } }): Promise<Answer<View>> {
+export async function updateView(input: SaveContext & { params: { uid: string } }): Promise<Answer<View>> {
   await checkView(input.body, input)
-  for (let tries = 1; tries <= mostTries; tries += 1) {
+  for (let tries = 1; tries <= maxAttempts; tries += 1) {
     const row = await updateOnce(input)
     if (row) return views.answer(row, input)
   }
@@ -61,10 +61,10 @@ export async function updateView(input: Saving & { params: { uid: string } }): P
 }
 
 /** Undefined when somebody changed the view meanwhile. */
-async function updateOnce(input: Saving & { params: { uid: string } }): Promise<ViewRow | undefined> {
+async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
   const before = await views.readToWrite(db, caller, params.uid, request.ifMatch)
-  const planned = await reading(db, (trx) => viewColumns(trx, body, before, input))
+  const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
   const was = await placeOf(db, before)
   const now = { schema: planned.schema, name: planned.columns.view_name }
   if (isSame(before, was, planned) && before.pending === null && !selectsAll(before.query))
@@ -72,8 +72,8 @@ async function updateOnce(input: Saving & { params: { uid: string } }): Promise<
   return inSlot(input, async (signal) => {
     await assertAtRest(db, before)
     const defined = { ...planned.columns, uid: before.uid, client: before.client }
-    const made = await bringAbout(input, defined, planned.schema, signal)
-    return restoring(input, defined, now, () => saveUpdate(input, before, was, made))
+    const made = await buildView(input, defined, planned.schema, signal)
+    return restoreOnFailure(input, defined, now, () => saveUpdate(input, before, was, made))
   })
 }
 
@@ -86,40 +86,43 @@ function isSame(before: ViewRow, was: Place, { columns, schema }: { columns: Vie
 
 /** `made`: what the warehouse has by now; undefined where it was not asked. */
 function saveUpdate(
-  input: Saving & { params: { uid: string } },
+  input: SaveContext & { params: { uid: string } },
   read: ViewRow,
   was: Place,
-  made: MadeNow | undefined,
+  made: BuiltView | undefined,
 ): Promise<ViewRow | undefined> {
   const { body, caller, params, request, write } = input
   return write(async (trx) => {
     const before = await views.lock(trx, caller, params.uid, request.ifMatch)
-    if (before.version !== read.version) throw new ChangedMeanwhile()
+    if (before.version !== read.version) throw new ConcurrentChange()
     const { columns, schema } = await viewColumns(trx, body, before, input)
     if (made) await assertAtRest(trx, before)
     const updated = await views.update(trx, caller, before, columns)
-    const after = made ? await keepMade(trx, input, updated, made) : updated
+    const after = made ? await recordBuiltView(trx, input, updated, made) : updated
     await renameSource(trx, caller.client, was, { schema, name: after.view_name })
     request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
     return after
   }).catch((error: unknown) => {
-    if (error instanceof ChangedMeanwhile) return undefined
+    if (error instanceof ConcurrentChange) return undefined
     throw error
   })
 }
 
-class ChangedMeanwhile extends Error {}
+class ConcurrentChange extends Error {}
 
 /** Runs `work` in a slot of the organisation, as long as its caller is there. */
-function inSlot<T>({ request, caller }: Saving, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+function inSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = (): never => {
-    throw problems.refused('/query', `The view was not saved: its query took longer than ${longest / 1000} seconds.`)
+    throw problems.refused(
+      '/query',
+      `The view was not saved: its query took longer than ${saveTimeoutMs / 1000} seconds.`,
+    )
   }
   const queue = shares.views.queueOf(caller.client)
-  return whileAsked({ socket: request.stream.socket, queue, longest, late }, work)
+  return whileConnected({ socket: request.stream.socket, queue, longest: saveTimeoutMs, late }, work)
 }
 
-const reading = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
+const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
   db.transaction().execute(read)
 
 export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<Place> {
@@ -146,12 +149,17 @@ async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
     )
 }
 
-interface MadeNow extends Made {
+interface BuiltView extends Made {
   begun: Date
 }
 
 /** Makes the view in the warehouse, which has twenty seconds. */
-async function bringAbout(input: Saving, view: Defined, schema: string, signal: AbortSignal): Promise<MadeNow> {
+async function buildView(
+  input: SaveContext,
+  view: DefiningColumns,
+  schema: string,
+  signal: AbortSignal,
+): Promise<BuiltView> {
   const { db, warehouses } = input
   const begun = new Date()
   const warehouse = await warehouses.open(view.client)
@@ -161,11 +169,11 @@ async function bringAbout(input: Saving, view: Defined, schema: string, signal: 
 }
 
 /** What the warehouse has now, beside the row that was saved. */
-async function keepMade(
+async function recordBuiltView(
   trx: Transaction<DB>,
-  { queue, caller }: Saving,
+  { queue, caller }: SaveContext,
   row: ViewRow,
-  { reads, unfinished, begun, pending }: MadeNow,
+  { reads, unfinished, begun, pending }: BuiltView,
 ): Promise<ViewRow> {
   await keepPending(trx, row.id, pending ?? null)
   if (pending !== undefined) return { ...row, pending }
@@ -181,7 +189,12 @@ async function keepMade(
 }
 
 /** Runs the saving; where it fails, the warehouse gets back what is saved. */
-async function restoring<T>(input: Saving, view: Defined, place: Place, save: () => Promise<T>): Promise<T> {
+async function restoreOnFailure<T>(
+  input: SaveContext,
+  view: DefiningColumns,
+  place: Place,
+  save: () => Promise<T>,
+): Promise<T> {
   const restore = () =>
     restoreView(input, view, place).catch((error: unknown) =>
       input.logger.warn({ err: error, view: view.uid }, 'the warehouse keeps a view that was not saved'),
@@ -197,7 +210,11 @@ async function restoring<T>(input: Saving, view: Defined, place: Place, save: ()
 }
 
 /** Creates the stored view of this id or place again. Drops the new view when no view is stored. */
-async function restoreView({ db, warehouses }: Saving, { uid, client }: Defined, place: Place): Promise<void> {
+async function restoreView(
+  { db, warehouses }: SaveContext,
+  { uid, client }: DefiningColumns,
+  place: Place,
+): Promise<void> {
   const warehouse = await warehouses.open(client)
   const stored = await db
     .selectFrom('views as v')
@@ -224,7 +241,7 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
   // Before the transaction, which waits for no warehouse.
   const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
-  const byHand = await readByHand(input, seen, await placeOf(db, seen))
+  const byHand = await findHandmadeViews(input, seen, await placeOf(db, seen))
   const row = await write(async (trx) => {
     const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
     const place = await placeOf(trx, locked)
@@ -234,12 +251,12 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
     request.audit(locked.uid, { before: withoutSecrets(locked) })
     return locked
   })
-  await dropNow(input, row.client, { view: row.uid })
+  await dropDeletedTables(input, row.client, { view: row.uid })
   return undefined
 }
 
 /** A warehouse that is away cannot tell; then the drop will. */
-async function readByHand(
+async function findHandmadeViews(
   { warehouses }: DeleteRequest,
   { client }: ViewRow,
   { schema, name }: Place,
@@ -251,9 +268,9 @@ async function readByHand(
 async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
   const before = 'Change or delete them first.'
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
-  refuseWhileUsed(await firstNames(destinations), 'Destinations push this view', before)
-  refuseWhileUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
+  assertNotUsed(await firstNames(destinations), 'Destinations push this view', before)
+  assertNotUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
   const made = byHand.slice(0, mostNamed)
-  refuseWhileUsed(made, 'Views in the warehouse that were made by hand read this view', before)
-  await demandIdle(trx, row, 'VIEW', 'refresh')
+  assertNotUsed(made, 'Views in the warehouse that were made by hand read this view', before)
+  await assertIdle(trx, row, 'VIEW', 'refresh')
 }

@@ -13,7 +13,7 @@ import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { workflows } from './records.ts'
-import { beforeDelete, checkWorkflow, demandJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
+import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
 import { Answer, type Input } from '@sluice/http'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -127,7 +127,7 @@ export const workflowOperations = {
   }),
 
   ...sharingOperations(signatures, kind, checkSharingTargets),
-  ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: demandJobs }),
+  ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: assertHasJobs }),
   runs: operation(signatures.runs, runs),
 }
 

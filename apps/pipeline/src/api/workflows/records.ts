@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { recordedFields, recordedProperties } from '../recorded.ts'
 import type { Workflows } from '../../database.ts'
 import { authorsOf } from '../recorded.ts'
@@ -11,10 +11,10 @@ import { jobTypeOf } from './job-kinds.ts'
 import { type SeenObject, seenObjects } from './job-kinds.ts'
 import { type StoredJob, storedSteps } from './stored-steps.ts'
 
-type Step = Workflow['steps']['steps'][number]
-type Job = Step['jobs'][number]
+type WorkflowStep = Workflow['steps']['steps'][number]
+type WorkflowJob = WorkflowStep['jobs'][number]
 
-async function presentWorkflows(rows: WorkflowRow[], context: Asked): Promise<Workflow[]> {
+async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): Promise<Workflow[]> {
   const { db, caller, identity, request } = context
   const ids = rows.map(({ id }) => id)
   const [authors, statusOf, zone, { steps, jobs }] = await Promise.all([
@@ -42,8 +42,8 @@ async function presentWorkflows(rows: WorkflowRow[], context: Asked): Promise<Wo
       steps: {
         errorStrategy: row.error_strategy as Workflow['steps']['errorStrategy'],
         steps: (stepsOf.get(row.id) ?? []).map(
-          (step): Step => ({
-            executionMode: step.execution_mode as Step['executionMode'],
+          (step): WorkflowStep => ({
+            executionMode: step.execution_mode as WorkflowStep['executionMode'],
             delayAfter: step.delay_after,
             disabled: step.disabled,
             jobs: (jobsOf.get(`${row.id} ${step.step}`) ?? []).map((job) => presentJob(job, seen.get(job.object.id))),
@@ -57,7 +57,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: Asked): Promise<Wo
 }
 
 /** To see a workflow is not to see all of what it runs. */
-function presentJob({ uid, object }: StoredJob, seen: SeenObject | undefined): Job {
+function presentJob({ uid, object }: StoredJob, seen: SeenObject | undefined): WorkflowJob {
   return {
     jobType: jobTypeOf(object.kind),
     object: {
@@ -70,7 +70,7 @@ function presentJob({ uid, object }: StoredJob, seen: SeenObject | undefined): J
   }
 }
 
-export const workflows = records<WorkflowRow, Workflow, Asked>({
+export const workflows = records<WorkflowRow, Workflow, RequestContext>({
   noun: 'workflow',
   table: 'workflows',
   path: '/workflows',

@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely'
 import { mostJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { demandIdle } from '../assert-not-in-use.ts'
-import type { Asked } from '../operation.ts'
+import { assertIdle } from '../assert-not-in-use.ts'
+import type { RequestContext } from '../operation.ts'
 import { checkSchedule } from '../schedule-fields.ts'
 import { scheduleColumns } from '../schedule-fields.ts'
 import { seededAccess } from '../settings/default-access.ts'
@@ -13,7 +13,7 @@ import type { WorkflowRow } from './records.ts'
 import { storedSteps } from './stored-steps.ts'
 
 /** Looks that are taken before the transaction. */
-export async function checkWorkflow(body: WorkflowBody, input: Asked): Promise<void> {
+export async function checkWorkflow(body: WorkflowBody, input: RequestContext): Promise<void> {
   const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
   if (jobs > mostJobs)
     throw problems.refused('/steps/steps', `A workflow has ${mostJobs} jobs at most, not ${jobs}: make two of it.`)
@@ -26,7 +26,7 @@ export const workflowColumns = async (
   trx: Transaction<DB>,
   body: WorkflowBody,
   current: WorkflowRow | undefined,
-  { caller }: Asked,
+  { caller }: RequestContext,
 ) => ({
   ...(current ? {} : { client: caller.client }),
   name: body.name,
@@ -42,7 +42,7 @@ export async function jobsFor(
   trx: Transaction<DB>,
   body: WorkflowBody,
   current: WorkflowRow | undefined,
-  { caller }: Asked,
+  { caller }: RequestContext,
 ): Promise<ResolvedJob[][]> {
   const { jobs } = current ? await storedSteps(trx, [current.id]) : { jobs: [] }
   return resolveJobs(trx, body, jobs, caller)
@@ -78,11 +78,11 @@ export async function writeSteps(
 }
 
 export function beforeDelete(trx: Transaction<DB>, row: WorkflowRow): Promise<void> {
-  return demandIdle(trx, row, 'WORKFLOW')
+  return assertIdle(trx, row, 'WORKFLOW')
 }
 
 /** A manual run of a workflow that has nothing to do is a mistake. */
-export async function demandJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
+export async function assertHasJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
   const { steps, jobs } = await storedSteps(trx, [id])
   const enabled = new Set(steps.filter(({ disabled }) => !disabled).map(({ step }) => step))
   if (!jobs.some(({ step }) => enabled.has(step)))

@@ -10,7 +10,7 @@ const withoutVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}
  * Refuses an address that says more than where a system is. Whether its host may be reached is decided when it is, as with
  * databases: a name can lead elsewhere by then.
  */
-export function demandAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
+export function parseAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
   const plain = withoutVariables(text)
   const url = URL.canParse(plain) ? new URL(plain) : undefined
   if (!url?.hostname) throw problems.refused(pointer, 'This is no address: write it like https://data.example.org.')
@@ -36,7 +36,13 @@ export const nameAt = (what: string, url: string): string => `${what} at ${hostO
 export const hostOf = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 
 /** Refuses a day that is before the other. */
-export function demandOrder({ startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined }) {
+export function assertDateOrder({
+  startDate,
+  endDate,
+}: {
+  startDate?: string | undefined
+  endDate?: string | undefined
+}) {
   if (startDate !== undefined && endDate !== undefined && endDate < startDate)
     throw problems.refused('/endDate', `The last day is before the first, ${startDate}.`)
 }

@@ -5,7 +5,7 @@ import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from
 import { problems } from '@sluice/http'
 
 /** The object of a body in which it says where its source is. */
-type Source =
+type SourceFieldName =
   | 'apiSource'
   | 'objectStoreSource'
   | 'blobStoreSource'
@@ -13,12 +13,12 @@ type Source =
   | 'spreadsheetSource'
   | 'jdbcSource'
 
-type SourceField<Type extends KnownType> = Extract<keyof SourceOf<Type>, Source>
+type SourceField<Type extends KnownType> = Extract<keyof SourceOf<Type>, SourceFieldName>
 
 /** What is stored of it: the body's fields, without secrets. */
 export type SettingsOf<Type extends KnownType> = SourceOf<Type>
 
-interface Connected<Type extends KnownType> {
+interface ConnectedSource<Type extends KnownType> {
   type: Type
   /** The field that says where the source is and who asks. */
   source: SourceField<Type>
@@ -35,7 +35,7 @@ interface Connected<Type extends KnownType> {
 }
 
 /** A pipeline that reads from a system that is asked at an address: what all of them have in common. */
-export function connected<Type extends KnownType>(kind: Connected<Type>): PipelineKind<Type, SettingsOf<Type>> {
+export function connected<Type extends KnownType>(kind: ConnectedSource<Type>): PipelineKind<Type, SettingsOf<Type>> {
   const { type, source: field, secrets, checkConnection, check, checkSecrets, name } = kind
   const { own } = pipelineVariants.find((variant) => variant.type === type)!
   const objectOf = (body: SourceOf<Type>) => body[field] as Readonly<Record<string, unknown>>
@@ -61,7 +61,11 @@ export function connected<Type extends KnownType>(kind: Connected<Type>): Pipeli
 }
 
 /** Refuses all but one of several ways to say who asks. None is one as well: some sources let anybody in. */
-export function demandOneWay(secrets: SourceSecrets, field: string, ways: Readonly<Record<string, string>>): void {
+export function assertOneCredential(
+  secrets: SourceSecrets,
+  field: string,
+  ways: Readonly<Record<string, string>>,
+): void {
   const given = Object.keys(ways).filter((name) => name in secrets)
   if (given.length > 1)
     throw problems.refused(
@@ -71,7 +75,7 @@ export function demandOneWay(secrets: SourceSecrets, field: string, ways: Readon
 }
 
 /** Refuses one half of a pair of keys. */
-export function demandPair(secrets: SourceSecrets, field: string): void {
+export function assertCredentialPair(secrets: SourceSecrets, field: string): void {
   const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
   if (key !== secret)
     throw problems.refused(
@@ -81,7 +85,7 @@ export function demandPair(secrets: SourceSecrets, field: string): void {
 }
 
 /** Refuses a password of nobody. */
-export function demandUsername(username: string | undefined, secrets: SourceSecrets, field: string): void {
+export function assertUsername(username: string | undefined, secrets: SourceSecrets, field: string): void {
   if ('password' in secrets && username === undefined)
     throw problems.refused(`/${field}/username`, 'Say whose password that is.')
 }

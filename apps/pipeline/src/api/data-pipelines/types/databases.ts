@@ -5,11 +5,11 @@ import { connected, type SettingsOf } from './connected.ts'
 import type { PipelineKind, SourceOf } from './pipeline-type.ts'
 
 type DatabaseType = keyof typeof defaultPorts
-type Body = SourceOf<DatabaseType>
-type Server = Omit<Body['jdbcSource'], 'password'>
+type DatabaseBody = SourceOf<DatabaseType>
+type DatabaseServer = Omit<DatabaseBody['jdbcSource'], 'password'>
 
 /** What is particular about one system: its address, without credentials. `host` is in brackets where it has to be. */
-type ConnectionUrl = (server: Server & { host: string; port: number }) => string
+type ConnectionUrl = (server: DatabaseServer & { host: string; port: number }) => string
 
 /** A pipeline that asks a database. */
 function databaseQuery<Type extends DatabaseType>(
@@ -21,8 +21,8 @@ function databaseQuery<Type extends DatabaseType>(
     type,
     source: 'jdbcSource',
     secrets: databaseAccess.secrets,
-    checkConnection: demandPlainHost,
-    check: demandOneQuestion,
+    checkConnection: assertPlainHost,
+    check: assertQueryOrTables,
     // A password goes to whoever answers at the address, and by TLS or not as was meant when it was given.
     meantFor({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
       return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
@@ -39,12 +39,12 @@ function databaseQuery<Type extends DatabaseType>(
   } as PipelineKind<Type, any>
 }
 
-function demandPlainHost({ jdbcSource: { hostname } }: Pick<Body, 'jdbcSource'>): void {
+function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
     throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not behind the name.')
 }
 
-function demandOneQuestion({ sqlQuery, tables = [] }: Pick<Body, 'sqlQuery' | 'tables'>): void {
+function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
   if (sqlQuery === undefined && tables.length === 0)
     throw problems.refused('/sqlQuery', 'Say what to load: a query in sqlQuery, or tables.')
   if (sqlQuery !== undefined && tables.length > 0)
@@ -59,7 +59,7 @@ function demandOneQuestion({ sqlQuery, tables = [] }: Pick<Body, 'sqlQuery' | 't
 const braced = (value: string): string => (/[;{}=]/.test(value) ? `{${value.replaceAll('}', '}}')}}` : value)
 
 /** How PostgreSQL and what descends from it say whether a connection is encrypted. */
-const sslMode = ({ ssl, trustServerCertificate }: Server) =>
+const sslMode = ({ ssl, trustServerCertificate }: DatabaseServer) =>
   !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'
 
 export const sqlDatabaseA = databaseQuery(

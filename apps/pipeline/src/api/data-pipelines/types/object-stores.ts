@@ -1,15 +1,15 @@
 import { bucketAccess, containerAccess } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { demandAddress } from './addresses.ts'
+import { parseAddress } from './addresses.ts'
 import { connected } from './connected.ts'
-import { demandOneWay, demandPair } from './connected.ts'
+import { assertOneCredential, assertCredentialPair } from './connected.ts'
 import { checkCsvOptions } from './uploads.ts'
 import { keyProblem } from '../../../key-problem.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
-type Body = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>
+type ObjectStoreBody = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>
 
-function checkWhat({ key, csvOptions = {} }: Pick<Body, 'key' | 'csvOptions'>): void {
+function checkWhat({ key, csvOptions = {} }: Pick<ObjectStoreBody, 'key' | 'csvOptions'>): void {
   const wrong = keyProblem(key)
   if (wrong) throw problems.refused('/key', wrong)
   if (csvOptions.delimiter !== undefined)
@@ -26,10 +26,10 @@ export const objectStorageBucket = connected({
     if (bucket === undefined) throw problems.refused('/objectStoreSource/bucket', 'Say which bucket is meant.')
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(bucket))
       throw problems.refused('/objectStoreSource/bucket', 'Buckets are named with letters, digits, points and hyphens.')
-    if (endpoint !== undefined) demandAddress('/objectStoreSource/endpoint', endpoint)
+    if (endpoint !== undefined) parseAddress('/objectStoreSource/endpoint', endpoint)
   },
   check: checkWhat,
-  checkSecrets: (_settings, secrets) => demandPair(secrets, 'objectStoreSource'),
+  checkSecrets: (_settings, secrets) => assertCredentialPair(secrets, 'objectStoreSource'),
   // Keys are not sent along, but what is signed with them could be sent on by another store. A region is a part of Amazon's host.
   meantFor: ({ objectStoreSource: { endpoint, region } }) => endpoint ?? (region?.includes('${') ? ['', region] : ''),
   name: ({ objectStoreSource: { bucket }, key }) => `${bucket}/${key}`.slice(0, 255),
@@ -41,11 +41,11 @@ export const cloudBlobStorage = connected({
   source: 'blobStoreSource',
   secrets: containerAccess.secrets,
   checkConnection({ blobStoreSource: { endpoint } }) {
-    if (endpoint !== undefined) demandAddress('/blobStoreSource/endpoint', endpoint)
+    if (endpoint !== undefined) parseAddress('/blobStoreSource/endpoint', endpoint)
   },
   check: checkWhat,
   checkSecrets: (_settings, secrets) =>
-    demandOneWay(secrets, 'blobStoreSource', { accountKey: 'an account key', sasToken: 'a SAS token' }),
+    assertOneCredential(secrets, 'blobStoreSource', { accountKey: 'an account key', sasToken: 'a SAS token' }),
   meantFor: ({ blobStoreSource: { account, endpoint } }) => [account, endpoint ?? ''],
   name: ({ blobStoreSource: { account, container }, key }) => `${account}/${container}/${key}`.slice(0, 255),
 })

@@ -1,15 +1,14 @@
 import { anyAccess, loginAccess, tokenAccess, userTokenAccess } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { demandAddress, demandOrder, nameAt } from './addresses.ts'
+import { parseAddress, assertDateOrder, nameAt } from './addresses.ts'
 import { connected } from './connected.ts'
-import { demandOneWay, demandUsername } from './connected.ts'
+import { assertOneCredential, assertUsername } from './connected.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
 /** A system that is asked at the address of its API. */
 const api = {
   source: 'apiSource',
-  checkConnection: ({ apiSource: { url } }: { apiSource: { url: string } }) =>
-    void demandAddress('/apiSource/url', url),
+  checkConnection: ({ apiSource: { url } }: { apiSource: { url: string } }) => void parseAddress('/apiSource/url', url),
 } as const
 const login = { ...api, secrets: loginAccess.secrets }
 const token = { ...api, secrets: tokenAccess.secrets }
@@ -18,7 +17,7 @@ const token = { ...api, secrets: tokenAccess.secrets }
 export const sourceSystemA = connected({
   ...login,
   type: 'SOURCE_SYSTEM_A',
-  check: demandOrder,
+  check: assertDateOrder,
   name: ({ project, apiSource }) => nameAt(`project ${project}`, apiSource.url),
 })
 
@@ -41,8 +40,8 @@ export const sourceSystemC = connected({
   secrets: anyAccess.secrets,
   check: checkContent,
   checkSecrets({ apiSource }, secrets) {
-    demandOneWay(secrets, 'apiSource', { password: 'a password', authToken: 'a token' })
-    demandUsername(apiSource.username, secrets, 'apiSource')
+    assertOneCredential(secrets, 'apiSource', { password: 'a password', authToken: 'a token' })
+    assertUsername(apiSource.username, secrets, 'apiSource')
   },
   name: ({ content, apiSource }) => nameAt(content.toLowerCase().replaceAll('_', ' '), apiSource.url),
 })
@@ -89,7 +88,7 @@ export const sourceSystemG = connected({
 export const sourceSystemH = connected({
   ...token,
   type: 'SOURCE_SYSTEM_H',
-  check: demandOrder,
+  check: assertDateOrder,
   name: ({ facilities: { length }, apiSource }) =>
     nameAt(length === 1 ? 'one facility' : `${length} facilities`, apiSource.url),
 })
@@ -106,7 +105,7 @@ export const sourceSystemI = connected({
 function checkContent(body: SourceOf<'SOURCE_SYSTEM_C'>): void {
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body
-  demandOrder(body)
+  assertDateOrder(body)
   const refuse = (pointer: string, detail: string) => problems.refused(pointer, detail)
   if (periods.length > 0 && (startDate ?? endDate) !== undefined)
     throw refuse('/periods', 'Either periods or days: leave one of them out.')

@@ -10,9 +10,9 @@ export const uploaded = {
   sourceName: () => undefined,
 } satisfies Partial<PipelineKind<KnownType, object>>
 
-type Settings = Pick<SourceOf<'CSV_UPLOAD'>, 'csvOptions'>
+type CsvSettings = Pick<SourceOf<'CSV_UPLOAD'>, 'csvOptions'>
 
-export const csvUpload: PipelineKind<'CSV_UPLOAD', Settings> = {
+export const csvUpload: PipelineKind<'CSV_UPLOAD', CsvSettings> = {
   ...uploaded,
   upload: { name: 'upload.csv', mediaType: 'text/csv' },
   check: ({ csvOptions = {} }) => checkCsvOptions(csvOptions),
@@ -45,9 +45,9 @@ export function checkCsvOptions({
   columns.forEach(checkColumn)
 }
 
-type Column = NonNullable<CsvOptions['columns']>[number]
+type CsvColumn = NonNullable<CsvOptions['columns']>[number]
 
-function checkColumn(column: Column, index: number, all: readonly Column[]): void {
+function checkColumn(column: CsvColumn, index: number, all: readonly CsvColumn[]): void {
   const { label, index: place, name, dataType, precision, scale, dateFormat } = column
   const refuse = (detail: string) => refused(`/columns/${index}`, detail)
   if ((label === undefined) === (place === undefined))
