@@ -1,21 +1,21 @@
 import type { KeyRing, SealedColumn } from '@sluice/database'
 import type { GivenFor } from './engine/variables/given-for.ts'
 
-/** Passwords and tokens, by name. Open only where they are used. */
+/** Unsealed passwords and tokens by name. Unseal them only where they are used. */
 export type Secrets = Readonly<Record<string, string>>
 
 /** Throws `SealProblem` when the key is not in the ring. */
 export const openSecrets = (sealed: string | null, purpose: string, ring: KeyRing): Secrets =>
   sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as Secrets)
 
-/** Null for none. */
+/** Returns null if there are no secrets. */
 export const sealSecrets = (secrets: Secrets, purpose: string, ring: KeyRing): string | null =>
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
-/** Passwords and tokens of a source, by name. Open only where they are used. */
+/** Passwords and tokens of a source, by name. */
 export type SourceSecrets = Secrets
 
-/** Secrets, and where those that are stored may go. */
+/** Secrets, and the address that the stored ones may be sent to. */
 export interface SentSecrets {
   secrets: SourceSecrets
   givenFor?: GivenFor | undefined
@@ -26,32 +26,32 @@ interface SealedPipeline {
   source_secrets: string | null
 }
 
-/** Where `GivenFor` is among the secrets: no field of a body is called so. An earlier version takes it for one more secret, and drops it. */
-const meant = '~givenFor'
+/** The key of `GivenFor` among the secrets. No field of a body has this name. Earlier versions ignore it as an unknown secret. */
+const givenForKey = '~givenFor'
 
 const purpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
 /** Throws `SealProblem` when the key is not in the ring. */
 export function openSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
-  const { [meant]: kept, ...secrets } = openSecrets(source_secrets, purpose(uid), ring)
+  const { [givenForKey]: kept, ...secrets } = openSecrets(source_secrets, purpose(uid), ring)
   return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as GivenFor }) }
 }
 
-/** The same, for whoever sends them nowhere. */
+/** Like `openSource`, for callers that do not send the secrets. */
 export const openSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets => openSource(row, ring).secrets
 
-/** Null for none. */
+/** Returns null if there are no secrets. */
 export function sealSourceSecrets(
   uid: string,
   secrets: SourceSecrets,
   ring: KeyRing,
   givenFor?: GivenFor,
 ): string | null {
-  const kept = givenFor && Object.keys(secrets).length > 0 && { [meant]: JSON.stringify(givenFor) }
+  const kept = givenFor && Object.keys(secrets).length > 0 && { [givenForKey]: JSON.stringify(givenFor) }
   return sealSecrets({ ...secrets, ...kept }, purpose(uid), ring)
 }
 
-/** Every column that holds sealed text. `bin/reseal.ts` walks them; a test compares them with what the code seals. */
+/** Every column that holds sealed text. `bin/reseal.ts` reseals them; a test compares them with what the code seals. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'warehouses', key: 'client', column: 'load_password' },
   { table: 'warehouses', key: 'client', column: 'read_password' },
@@ -61,7 +61,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
 
-/** Whether every key is there is asked of these: `runs` is large, and its secrets live as long as a run. */
+/** The columns that the health check reads. It skips `runs`: the table is large, and its secrets live only as long as a run. */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 
 interface StoredVariable {
@@ -73,7 +73,7 @@ interface StoredVariable {
 
 const variablePurpose = (uid: string) => `variables.sealed_value:${uid}`
 
-/** In the clear, or opened. Throws `SealProblem` when the key is not in the ring. */
+/** Returns the plain value, unsealed if it is secured. Throws `SealProblem` when the key is not in the ring. */
 export const openVariableValue = ({ uid, secured, value, sealed_value }: StoredVariable, ring: KeyRing): string =>
   secured ? ring.open(sealed_value!, variablePurpose(uid)) : value!
 

@@ -2,7 +2,7 @@ import type { providerSchemas } from '@sluice/contracts'
 
 type ProviderKind = (typeof providerSchemas)[number]
 
-/** What an operator sets so that schemas can be there. */
+/** The setting that enables each warehouse. */
 export const warehouseSettings: Record<Exclude<ProviderKind, 'NA'>, string> = {
   SQL_DATABASE_D: 'WAREHOUSE_DATABASE_URL',
   WAREHOUSE_B: 'CLICKHOUSE_URL',
@@ -20,13 +20,11 @@ export const warehouseNames: Record<ProviderKind, string> = {
   NA: 'none',
 }
 
-/** The warehouses that keep what a load replaces, and can say what a load would change. */
+/** The warehouses that support dry runs and restoring the previous load. */
 export const undoable: ReadonlySet<ProviderKind> = new Set(['SQL_DATABASE_D', 'WAREHOUSE_B'])
 
-/** Said where a schema is in another one. */
 export const cannotUndoIn = (kind: ProviderKind): string =>
   `Dry runs and restoring are for schemas in PostgreSQL and ClickHouse. This one is in ${warehouseNames[kind]}.`
 
-/** For whoever chose one that is not set up. */
 export const describedWarehouse = (kind: Exclude<ProviderKind, 'NA'>): string =>
   `${kind} (${warehouseNames[kind]}, ${warehouseSettings[kind]})`

@@ -5,16 +5,16 @@ import { nounOf, type RunnableKind } from '../engine/runs/runnable.ts'
 import { underWay } from '../engine/runs/states.ts'
 import { usedByWorkflows } from '../engine/workflows/used-by-workflows.ts'
 
-/** What else uses a thing is a conflict that names the first of them. `what` they do, and what is to be done before. */
+/** Throws 409 with the names of the users of an object. `what` says how they use it, and `before` what to do first. */
 export function assertNotUsed(users: readonly string[], what: string, before: string): void {
   if (users.length === 0) return
   throw problems.conflict('/', `${what}: ${users.map((name) => `"${name}"`).join(', ')}. ${before}`)
 }
 
-/** So many are named. */
+/** The number of users that a message names. */
 export const mostNamed = 5
 
-/** The names of the first of those that use a thing. */
+/** Returns the names of the first users. */
 export async function firstNames<Known, Table extends keyof Known>(
   users: SelectQueryBuilder<Known, Table, { name: string }>,
 ): Promise<string[]> {
@@ -22,7 +22,7 @@ export async function firstNames<Known, Table extends keyof Known>(
   return found.map(({ name }) => name)
 }
 
-/** Refuses to delete what is being run, or what workflows run; then gives the deletion time for the runs that go with it. */
+/** Throws 409 for an object that is running or used by workflows. Then raises the statement timeout, because its runs are deleted, too. */
 export async function assertIdle(
   trx: Transaction<DB>,
   { id }: { id: number },
@@ -39,6 +39,6 @@ export async function assertIdle(
   if (active) throw problems.conflict('/', `A run of this ${noun} is under way: cancel it or wait for its end.`)
   const workflows = await usedByWorkflows(trx, id)
   assertNotUsed(workflows, `Workflows ${doesToIt} this ${noun}`, 'Take it out of them first.')
-  // Months of runs go with it, each with up to 20,000 log lines and rejected rows.
+  // The deletion includes months of runs, each with up to 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)
 }

@@ -3,8 +3,8 @@ import type { PipelineContext } from './operation.ts'
 import { shares } from './shares.ts'
 
 /**
- * Drops what the client deleted from its warehouse at once, where the warehouse lets it go; a worker drops the rest later. Each drop holds
- * a connection of the service's database for some seconds, so few of an organisation do. Never throws; `what` stays then.
+ * Drops the deleted tables of a client now; a worker drops later what cannot be dropped now. Each drop holds a connection of the
+ * service's database for some seconds, so few of an organisation run at a time. Never throws: logs a warning with `what`.
  */
 export async function dropDeletedTables(
   { db, warehouses, logger }: Pick<PipelineContext, 'db' | 'warehouses' | 'logger'>,

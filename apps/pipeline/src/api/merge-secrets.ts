@@ -7,13 +7,13 @@ export type GivenSecrets = Readonly<Record<string, string | null | undefined>>
 interface SecretMerge {
   stored: Secrets
   given: GivenSecrets
-  /** The field that would have the stored secrets sent elsewhere than they were given for; undefined where they stay. */
+  /** The field that would send the stored secrets to another address; undefined if the address stays. */
   moved: string | undefined
 }
 
 /**
- * The given secrets, and the stored ones for those that are absent. Who may change where a password goes may not read it,
- * and would by having it sent there: with another address, it has to come along.
+ * Returns the given secrets, and the stored ones for those that are absent. A user who may change the address may not read the password,
+ * but could by sending it to a server of their own: with another address, the password must be sent again.
  */
 export function mergeSecrets({ stored, given, moved }: SecretMerge): Secrets {
   const absent = Object.keys(given).filter((name) => given[name] === undefined && name in stored)

@@ -15,8 +15,8 @@ export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
 }
 
 /**
- * Writes an upload to disk in the share of its organisation; `stream` is its file where the body is a form. A body that waits for its slot
- * is not read. Throws problems, 422 where the files of the organisation have reached their limit.
+ * Writes an upload to disk in an upload slot of its organisation; `stream` is the file if the body is a form. A body that waits for its slot
+ * is not read. Throws 422 if the files of the organisation have reached their limit.
  */
 export async function receiveUpload(
   { db, caller, request, files }: Pick<RequestContext, 'db' | 'caller' | 'request' | 'files'>,

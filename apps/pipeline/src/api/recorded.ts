@@ -6,7 +6,7 @@ import type { IdentityLookups } from '../identity/lookups.ts'
 /** The tags of a row as text[], for searching. */
 export const tagsColumn = sql<string[]>`array(select jsonb_array_elements_text(r.tags))`
 
-/** What every named object of this service is searched and ordered by. */
+/** The properties by which every named object can be searched and ordered. */
 export const recordedProperties = {
   id: { type: 'uid', column: 'r.uid' },
   name: { type: 'string', column: 'r.name' },
@@ -25,7 +25,7 @@ interface RecordedRow {
   tags: string[]
 }
 
-/** The fields that every named object of this service answers. */
+/** The response fields of every named object. */
 export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,
@@ -45,17 +45,14 @@ interface AuthoredRow {
   updated_by: string | null
 }
 
-/**
- * The usernames of these users. A name that cannot be had (the user is gone, or the identity service is down) is left
- * out: a list is still worth reading without it.
- */
+/** Returns the usernames of these users. Leaves out deleted users, and all users while the identity service is down. */
 export async function usernamesOf(uids: Iterable<string | null>, identity: IdentityLookups) {
   const wanted = [...new Set(uids)].filter((uid) => uid !== null)
   const users = wanted.length > 0 ? await identity.users(wanted).catch(noUsersIfUnavailable) : new Map<string, never>()
   return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
 }
 
-/** The usernames of whoever made and last changed these rows. */
+/** Returns the usernames of the users who created and last updated these rows. */
 export async function authorsOf(rows: readonly AuthoredRow[], identity: IdentityLookups) {
   const name = await usernamesOf(
     rows.flatMap((row) => [row.created_by, row.updated_by]),

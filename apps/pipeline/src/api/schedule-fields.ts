@@ -15,7 +15,7 @@ export interface ScheduleBody {
   fullRefreshInterval?: number | undefined
 }
 
-/** As columns, which every scheduled table has alike. The scheduler plans the next run by itself. */
+/** The columns of a schedule, which are the same in every scheduled table. The scheduler plans the next run itself. */
 export const scheduleColumns = (body: ScheduleBody) => ({
   disabled: body.disabled,
   run_trigger: body.runTrigger,
@@ -25,7 +25,7 @@ export const scheduleColumns = (body: ScheduleBody) => ({
   full_refresh_interval: body.fullRefreshInterval ?? null,
 })
 
-/** As they are answered. */
+/** The response fields of a schedule. */
 export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,
@@ -69,16 +69,16 @@ function checkExpression(expression = ''): void {
   }
 }
 
-/** The zone that the caller's client keeps time in; undefined while nobody can say. */
+/** The time zone of the caller's client; undefined while the identity service is unavailable. */
 export async function zoneOfClient({ identity, caller }: RequestContext): Promise<string | undefined> {
-  // What is looked at is worth showing without it.
+  // The response is useful without the time zone.
   const client = await identity.client(caller.client).catch(() => undefined)
   return client?.timeZone
 }
 
 /**
  * When something runs, for people: `17 3 * * * (Europe/Oslo)`, and with continuous updates
- * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined where it runs only when it is asked to. `zone` is that of its client.
+ * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined if it runs on request only. `zone` is the time zone of its client.
  */
 export function triggerExpressionOf(row: ScheduleRow, zone: string | undefined): string | undefined {
   const schedule = scheduleOf(row)

@@ -3,8 +3,8 @@ import { problems } from '@sluice/http'
 import type { RequestContext } from './operation.ts'
 
 /**
- * Refuses to share with users or groups that the caller's client does not have. Asks the identity service. `pointer` says where the
- * access stands in the body.
+ * Throws 422 for users or groups that the caller's client does not have. Queries the identity service. `pointer` is the JSON pointer of
+ * the access in the body.
  */
 export async function checkSharingTargets(
   access: AccessPart | undefined,
@@ -12,11 +12,11 @@ export async function checkSharingTargets(
   pointer = '/access',
 ): Promise<void> {
   await Promise.all([
-    demandAll('userAccess', access?.userAccess, (ids) => identity.users(ids)),
-    demandAll('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
+    assertAll('userAccess', access?.userAccess, (ids) => identity.users(ids)),
+    assertAll('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
   ])
 
-  async function demandAll(
+  async function assertAll(
     list: 'userAccess' | 'userGroupAccess',
     grants: { id: string }[] = [],
     find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,

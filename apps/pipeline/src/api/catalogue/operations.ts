@@ -12,7 +12,7 @@ const { catalogue: signatures } = pipelineOperations
 type ListTablesRequest = Input<PipelineContext, '/tables', TableListQuery, undefined> & { params: { uid?: string } }
 type ReadTableRequest = Input<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
 
-/** By schema, then by name. */
+/** Sorts by schema, then by name. */
 async function listTables(input: ListTablesRequest): Promise<Answer<Table[]>> {
   const { query, params, request, warehouses, caller } = input
   const { page = 1, pageSize = 50, query: wanted = '' } = query

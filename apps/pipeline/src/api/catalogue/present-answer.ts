@@ -2,7 +2,7 @@ import type { QueryResult } from '@sluice/contracts'
 import type { WarehouseColumn } from '../../engine/warehouses/warehouse.ts'
 import { presentColumn } from './present-table.ts'
 
-/** What a query or a source answered. `startedAt` is ISO 8601; `rowCount` where there are more rows than are shown. */
+/** The result of a query or a source. `startedAt` is ISO 8601; `rowCount` is set if there are more rows. */
 export interface QueryAnswer {
   columns: readonly WarehouseColumn[]
   rows: QueryResult['rows']
@@ -11,7 +11,7 @@ export interface QueryAnswer {
   milliseconds: number
 }
 
-/** Rows that are no table's, in the shape of one: it has a name only, and takes no room. */
+/** Presents rows as a table with a name only. */
 export function presentAnswer(
   name: string,
   { columns, rows, rowCount = rows.length, startedAt, milliseconds }: QueryAnswer,

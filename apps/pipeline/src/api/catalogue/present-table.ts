@@ -1,7 +1,7 @@
 import type { Column, Table } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 
-/** What people call a table. */
+/** The display name and the description of a table. */
 export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
@@ -34,7 +34,7 @@ export function presentTable(
   }
 }
 
-/** `"cases"."region"`, as every warehouse takes it; undefined where it is too long for the field. */
+/** `"cases"."region"`, which every warehouse accepts; undefined if it is too long for the field. */
 function expressionOf(table: string, column: string): string | undefined {
   const expression = [table, column].map((name) => `"${name.replaceAll('"', '""')}"`).join('.')
   return expression.length <= 255 ? expression : undefined
@@ -85,8 +85,8 @@ const numbers = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'D
 const times = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
 
 /**
- * Extremes are numbers on the wire. Of dates and times they are milliseconds since 1970-01-01T00:00:00Z; of anything else, and
- * where no number can say it (NaN, a year beyond 275,760), there are none. Whole numbers beyond 2^53 are rounded.
+ * Returns the minimum and maximum as numbers. Those of dates and times are milliseconds since 1970-01-01T00:00:00Z. Other types, and
+ * values that no number can represent (NaN, a year beyond 275,760), have none. Whole numbers beyond 2^53 are rounded.
  */
 function asNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
   if (text === undefined) return undefined

@@ -8,7 +8,7 @@ import type { TableLabels } from './present-table.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
-/** Where something is in the warehouse, and what people call it. */
+/** The place of a table or view in the warehouse, and its labels. */
 export type VisibleTable = Place & TableLabels
 
 interface CatalogueSchema {
@@ -18,11 +18,11 @@ interface CatalogueSchema {
 
 const seesAllData = ({ caller }: CatalogueContext) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
-/** The schemas whose tables the caller may look for, or the one with that uid. 404 where that is none of them. */
-export async function catalogueSchemas(asking: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
-  const { db, caller } = asking
+/** The schemas whose tables the caller may list, or the one with that uid. Throws 404 if the caller may not list it. */
+export async function catalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
+  const { db, caller } = context
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
-  const scope = seesAllData(asking) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
+  const scope = seesAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
   let found = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
   if (uid !== undefined) found = found.where('uid', '=', uid)
   const rows = await found.execute()
@@ -31,22 +31,22 @@ export async function catalogueSchemas(asking: CatalogueContext, uid?: string): 
 }
 
 /**
- * Tables and views there that the caller may see, by schema and name: those of data pipelines and views that they may see. Whoever
- * may see all loaded data sees every pipeline's table, and those that nobody's pipeline or view made.
+ * The tables and views that the caller may see, sorted by schema and name: those of visible data pipelines and views. A caller who may
+ * see all loaded data sees the tables of every pipeline, and those that neither a pipeline nor a view created.
  */
 export async function visibleTables(
-  asking: CatalogueContext,
+  context: CatalogueContext,
   schemas: readonly CatalogueSchema[],
 ): Promise<VisibleTable[]> {
-  const { warehouses, caller } = asking
+  const { warehouses, caller } = context
   const warehouse = await warehouses.find(caller.client)
   if (!warehouse || schemas.length === 0) return []
   const [there, owned, leaving] = await Promise.all([
     warehouse.relations(schemas.map(({ schema_name }) => schema_name)),
-    ownedTables(asking, schemas),
-    leavingTables(asking),
+    ownedTables(context, schemas),
+    leavingTables(context),
   ])
-  const all = seesAllData(asking)
+  const all = seesAllData(context)
   return there.flatMap((place) => {
     const key = keyOf(place)
     const owner = owned.get(key) ?? ownerBeside(place, owned)
@@ -57,7 +57,7 @@ export async function visibleTables(
 
 const keyOf = ({ schema, name }: Place) => JSON.stringify([schema, name])
 
-/** Tables that a pipeline fills besides its own are called like that, with `__` and more: whoever sees the one sees the others. */
+/** Further tables of a pipeline are named after its main table, with `__` and a suffix. They have the same visibility. */
 function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, TableOwner>): TableOwner | undefined {
   for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
     const owner = owned.get(keyOf({ schema, name: name.slice(0, at) }))
@@ -75,14 +75,14 @@ interface TableOwner {
 }
 
 async function ownedTables(
-  asking: CatalogueContext,
+  context: CatalogueContext,
   schemas: readonly CatalogueSchema[],
 ): Promise<Map<string, TableOwner>> {
-  const { db, caller } = asking
+  const { db, caller } = context
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
   const seesPipelines = holds(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
-  const all = seesAllData(asking)
+  const all = seesAllData(context)
   const seesViews = holds(caller.roles, 'ROLE_SEE_VIEW')
   const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
@@ -95,7 +95,7 @@ async function ownedTables(
   return new Map(rows.map((row) => [keyOf({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
 }
 
-/** What deleted pipelines and views left, and the warehouse has not let go yet. */
+/** The tables of deleted pipelines and views that are still to be dropped. */
 async function leavingTables({ db, caller }: CatalogueContext): Promise<Set<string>> {
   const rows = await db
     .selectFrom('warehouse_drops')

@@ -21,7 +21,7 @@ export const readData = (input: LoadedTableRequest<DataQuery>): Promise<QueryRes
     return { ...found, shown: shownAs(pipeline) }
   })
 
-/** Rows that wait to be published, or that a failed run left for whoever looks into it. */
+/** Reads the staging table: rows of the current run, or of a failed run for diagnosis. */
 export async function readStagingTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { db, caller, params } = input
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
@@ -42,7 +42,7 @@ async function loadedTable({ db, caller, params, warehouses }: LoadedTableReques
   return { pipeline, ...found }
 }
 
-/** What a pipeline has in the warehouse; undefined while it has loaded nothing. */
+/** The loaded table of a pipeline; undefined before its first load. */
 export async function findLoaded(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,
@@ -53,7 +53,7 @@ export async function findLoaded(
   return warehouse && table && { warehouse, table }
 }
 
-/** The newest staging table of a pipeline; undefined where the warehouse keeps none. */
+/** The newest staging table of a pipeline; undefined if the warehouse has none. */
 export async function findStaging(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,

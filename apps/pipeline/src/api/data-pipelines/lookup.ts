@@ -13,11 +13,11 @@ import { whileConnected } from './while-connected.ts'
 type SourceLookupRequest = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
 type SavedLookupRequest = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
 
-/** Milliseconds, and what fits on a page. */
+/** The time limit of the source in milliseconds, and the maximum number of results. */
 const longest = 30_000
 const mostAnswered = 1_000
 
-/** What a source has to choose from that may not be saved yet. */
+/** Lists the choices that a source offers. The source may not be saved yet. */
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
   const found = findKind(type)
@@ -32,7 +32,7 @@ export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   })
 }
 
-/** The same for a pipeline; what is absent is what it has stored. That takes a right to change it. */
+/** Lists the choices that the source of a pipeline offers. Stored values replace absent ones, which takes the right to change the pipeline. */
 export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]> {
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
@@ -43,7 +43,7 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   kind.checkConnection(source)
   const settings = kind.settings(source)
   const given = kind.secrets(source)
-  // What is typed takes the place of whatever is stored.
+  // Values of the body override stored ones.
   const typed = definedSecrets(given)
   const pointer = (body.jdbcSource ?? body.functionSource ?? body.spreadsheetSource) ? undefined : '/url'
   const sent =
@@ -53,7 +53,7 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   return answer(input, params.kind, { type: row.type, settings, ...sent, input: {} })
 }
 
-/** A pipeline's source with what was typed in the place of what is stored. Undefined where nothing was. */
+/** Merges the body into the stored source. Undefined for an empty body. */
 function typedInto({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
   const { query: _, within: __, ...typed } = body
   if (Object.keys(typed).length === 0) return undefined
@@ -64,15 +64,15 @@ function typedInto({ type, settings }: DataPipelineRow, body: SourceLookupBody):
   return { ...stored, ...source, ...apiSource } as SourceBody
 }
 
-/** Where a source is, as its type has it, with nothing of what is to be loaded. */
+/** Returns a source body with the address and credentials only. */
 function sourceBodyOf(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, query: _, within: __, ...flat } = body
   const own: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (own.includes('jdbcSource')) {
-    if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
+    if (!jdbcSource) throw problems.refused('/jdbcSource', 'Give the address of the database and the credentials.')
     return { type, jdbcSource } as SourceBody
   }
-  // As pipelines have it, or flat as the interface has look-ups.
+  // Look-ups accept the nested form of pipelines, and a flat form.
   const given = {
     apiSource: flat,
     functionSource: functionSource ?? flat,
@@ -80,9 +80,9 @@ function sourceBodyOf(type: string, body: SourceLookupBody): SourceBody {
   }
   const place = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) => own.includes(field))
   if (!place) throw problems.notFound('look-up')
-  // AWS is where it is, whichever function will be chosen, and its keys may be stored.
+  // The address of AWS does not depend on the function, so stored keys may be used.
   if (given[place].url === undefined && !functionSource)
-    throw problems.refused('/url', 'Say where the system is, and who asks it.')
+    throw problems.refused('/url', 'Give the address of the system and the credentials.')
   return { type, [place]: given[place] } as SourceBody
 }
 

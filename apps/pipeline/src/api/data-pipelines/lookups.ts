@@ -15,18 +15,18 @@ interface TargetSchema {
   provider_schema: string
 }
 
-/** What a pipeline's columns depend on beside its body. */
+/** Look-ups of the objects that the columns of a pipeline depend on. */
 export interface PipelineLookups {
   schema(id: number): Promise<TargetSchema | undefined>
-  /** Locked; undefined where the caller may not put anything into it. */
+  /** Locks the schema; undefined if the caller may not write to it. */
   writableSchema(uid: string): Promise<TargetSchema | undefined>
   hasView(schema: number, name: string): Promise<boolean>
   defaultAccess(): Promise<'NONE' | 'READ'>
-  /** Of the caller's client, secured ones opened. */
+  /** The variables of the caller's client, unsealed. */
   variables(ring: KeyRing): Promise<Variables>
 }
 
-/** Asks each time. */
+/** Look-ups without a cache. */
 export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   return {
     schema: (id) =>
@@ -45,20 +45,20 @@ export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   }
 }
 
-/** Asks once, for many pipelines of one transaction. What it locked has to stay locked until that ends. */
+/** Cached look-ups for many pipelines of one transaction. Rows that they lock must stay locked until it ends. */
 export function rememberedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
-  const asking = lookups(trx, caller)
-  const access = once(() => asking.defaultAccess())
+  const uncached = lookups(trx, caller)
+  const access = once(() => uncached.defaultAccess())
   const views = once(async (schema: number) => {
     const rows = await trx.selectFrom('views').select('view_name').where('schema_id', '=', schema).execute()
     return new Set(rows.map(({ view_name }) => view_name))
   })
   return {
-    schema: once(asking.schema),
-    writableSchema: once(asking.writableSchema),
+    schema: once(uncached.schema),
+    writableSchema: once(uncached.writableSchema),
     hasView: async (schema, name) => (await views(schema)).has(name),
     defaultAccess: () => access(''),
-    variables: once(asking.variables),
+    variables: once(uncached.variables),
   }
 }
 
@@ -72,8 +72,8 @@ function once<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Pr
 }
 
 /**
- * The body of a pipeline with its type. One that is sent without a type has that of the pipeline that it replaces, else the only one that
- * its fields fit. Throws a problem where they fit none or several.
+ * Adds the type to a body without one: that of the pipeline that it replaces, or else the only type that its fields fit. Throws a problem
+ * if they fit no type or several.
  */
 export async function typedBody(
   sent: SentDataPipelineBody,

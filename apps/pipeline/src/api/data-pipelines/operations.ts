@@ -37,7 +37,7 @@ import { resultEnvelope } from '../result-envelope.ts'
 
 type ResetCursorRequest = Input<PipelineContext, '/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody>
 
-/** Leaves a mark that the next run goes by. A run that is under way has read its mark already, and keeps the new one. */
+/** Stores a cursor reset for the next run. A running run is not affected, and keeps the reset. */
 async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, sources, write } = input
   const { from } = body
@@ -67,13 +67,12 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
 }
 
-/** Refuses to run a pipeline of uploads without an upload, and a dry run where the warehouse has none. */
+/** Throws 422 for a pipeline without its upload, and for a dry run that the warehouse does not support. */
 async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryRun }: RunBody): Promise<void> {
   await assertUploaded(trx, row)
   if (dryRun) assertUndo((await placeOfPipeline(trx, row)).provider)
 }
 
-/** Refuses to run a pipeline of uploads that nothing was uploaded to. */
 async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
   if (!kindOf(type).upload) return
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
@@ -81,12 +80,12 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
     throw problems.refused('/file', `There is no file to load yet: upload one to /api/v1/data-pipelines/${uid}/file.`)
 }
 
-/** Milliseconds. A pipeline is worth reading without its table. */
+/** Milliseconds after which the response leaves out the table. */
 const tableTimeoutMs = 2_000
 
 /**
- * One pipeline, with the table that it has loaded and the name of its staging table, as the warehouse has them now. Lists leave both out,
- * because they would need a query of the warehouse for each pipeline.
+ * Reads a pipeline with its loaded table and the name of its staging table. Lists leave both out, because they would need a warehouse
+ * query for each pipeline.
  */
 async function readPipeline(
   input: Input<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
@@ -136,7 +135,7 @@ const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }
 const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
-  // Before those of one pipeline, as whose uid their names could be taken.
+  // Must precede `/data-pipelines/:uid`, which would match these paths, too.
   saveMany: operation(signatures.saveMany, saveDataPipelines),
   preview: operation(signatures.preview, previewSource),
   previewFile: operation(signatures.previewFile, previewFile),

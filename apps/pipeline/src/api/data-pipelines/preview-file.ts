@@ -12,11 +12,11 @@ import { assertBinaryBody } from './upload.ts'
 
 type PreviewFileRequest = Input<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
 
-/** Bytes that are looked at, and milliseconds that they may take to arrive. */
+/** The bytes that a preview reads, and the milliseconds that they may take to arrive. */
 const mostBytes = 4 * 1024 * 1024
 const longest = 30_000
 
-/** The first rows of a file of which nothing is kept. */
+/** Previews the first rows of a file without storing it. */
 export async function previewFile(input: PreviewFileRequest): Promise<SourcePreview> {
   const { query, files, request, caller } = input
   const { type = 'CSV_UPLOAD', name = 'The file', rows, ...csvOptions } = query
@@ -41,7 +41,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   }
 }
 
-/** The first bytes of a body. The rest stays where it is: the answer ends the request. */
+/** Reads the first bytes of a body. The response ends the request, so the rest is not read. */
 async function beginningOf(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
   const chunks: Buffer[] = []
   let size = 0
@@ -60,13 +60,13 @@ async function beginningOf(stream: Readable): Promise<{ bytes: Buffer; cut: bool
   return { bytes: Buffer.concat(chunks), cut: false }
 }
 
-/** Without the half line at its end, which would look broken. */
+/** Removes the incomplete last line. */
 function wholeLines(bytes: Buffer): Buffer {
   const end = bytes.lastIndexOf(10)
   return end > 0 ? bytes.subarray(0, end + 1) : bytes
 }
 
-/** Text can be looked at by its beginning; other files are of one piece. */
+/** Only text can be previewed by its first bytes; other files are needed as a whole. */
 const tooLarge = (cause: unknown) =>
   new Problem(422, 'preview-needs-whole-file', 'The beginning of this file is not enough.', {
     detail: `A file of this kind is looked at whole, and it is larger than ${mostBytes / 1024 / 1024} MB: upload it to a pipeline, and preview that.`,

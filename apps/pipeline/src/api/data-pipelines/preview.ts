@@ -15,7 +15,7 @@ type PreviewRequest = Input<PipelineContext, '/data-pipelines/preview', undefine
 /** Milliseconds that a preview may take. */
 const longest = 30_000
 
-/** The first rows of a source that may not be saved yet. */
+/** Previews the first rows of a source that may not be saved yet. */
 export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
   const { body } = input
   const kind = kindOf(body.type)
@@ -33,7 +33,7 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
 
 type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
-/** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
+/** Presents the preview. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
   input: PreviewContext,
   reading: RequestedSource,

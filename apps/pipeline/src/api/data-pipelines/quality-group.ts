@@ -6,8 +6,8 @@ import type { DB } from '../../database.ts'
 import type { DataPipelineRow } from './records.ts'
 
 /**
- * The column of the group that loaded rows have to pass. Whoever may change the pipeline may leave it as it is; to choose one
- * takes the right to read it.
+ * Returns the column of the group that loaded rows must pass. Keeping the group takes no right to it; choosing one takes the right to
+ * read it.
  */
 export async function qualityGroupColumn(
   trx: Transaction<DB>,
@@ -32,7 +32,7 @@ export async function qualityGroupColumn(
   return { quality_group_id: found.id }
 }
 
-/** The groups that gate these pipelines, by their key. To see a pipeline is to see what its group is called, no more. */
+/** The quality groups of these pipelines by their key. Everyone who sees a pipeline sees the name of its group. */
 export async function qualityGroupsOf(
   db: Kysely<DB>,
   rows: readonly Pick<DataPipelineRow, 'quality_group_id'>[],

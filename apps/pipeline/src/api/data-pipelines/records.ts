@@ -76,7 +76,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
       status: statuses(row, schema.schemaName),
     }
-    // Its type says which of the variants it is.
+    // The type decides which variant it is.
     return pipeline as DataPipeline
   })
 }
@@ -102,7 +102,7 @@ export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string 
   uploadedBy,
 })
 
-/** How each pipeline's last run went, and what its last successful one left in the warehouse. */
+/** The status of each pipeline: its last run, and the table that its last successful run loaded. */
 async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
   const statusOf = await runStatusesOf(db, rows)
 
@@ -120,7 +120,7 @@ async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
 /** Fill an answer. */
 const mostTables = 1_000
 
-/** What a run left of a pipeline that is where it was then. */
+/** The result of a run, if the pipeline still loads into the same table. */
 function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: own, name: title } = row
   const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
@@ -140,7 +140,7 @@ function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): 
     }))
 }
 
-/** As it is indexed. */
+/** Must equal the expression of the index. */
 const text = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
 const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
@@ -166,7 +166,7 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
 
 export const dataPipelines = records(kind)
 
-/** The same for whoever may read all loaded data of the client, whoever the pipelines are shared with. */
+/** The same pipelines for callers who may read all loaded data of the client, regardless of sharing. */
 export const loadedPipelines = records({ ...kind, scope: mayReadData })
 
 function mayReadData(caller: Caller, level: Level) {

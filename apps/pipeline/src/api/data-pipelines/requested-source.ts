@@ -12,14 +12,14 @@ import { variablesOf } from '../../engine/variables/stored.ts'
 import { hider } from '../../engine/quality/hide-secured.ts'
 import { throwIfSourceProblem, translate } from '../../problems.ts'
 
-/** With where its secrets may go, as far as they were stored. */
+/** A source to read, and the address that its stored secrets may be sent to. */
 export type RequestedSource = Reading & SentSecrets
 
 type SourceRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /**
- * What a source body asks to be looked at. With an id, what that pipeline has stored fills the gaps: its file, and its
- * password as long as that goes where it was meant for. That takes a right to change the pipeline.
+ * Returns the source of a body. With the id of a pipeline, its file and its stored secrets are used, too; the secrets only for the
+ * address that they were given for. That takes the right to change the pipeline.
  */
 export async function requestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
   const kind = kindOf(body.type)
@@ -32,7 +32,7 @@ export async function requestedSource({ db, caller, body, keyRing }: SourceReque
   return { type: body.type, settings, ...sent, input: await inputOf(db, stored) }
 }
 
-/** A pipeline's source as it is saved. */
+/** Returns the saved source of a pipeline. */
 export async function savedSource(
   { db, keyRing }: Pick<PipelineContext, 'db' | 'keyRing'>,
   row: DataPipelineRow,
@@ -56,9 +56,9 @@ type CellHider = ReturnType<typeof hider>
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
 /**
- * Asks a source with the values of variables in its settings and secrets. What a source says may repeat them: `hide` takes
- * those that are secured out of a sentence; from what is thrown they are taken out already. Throws `VariableProblem`, and asks nothing, where
- * stored secrets would go elsewhere than they were given for.
+ * Runs `work` with the values of variables in the settings and secrets of a source. Texts of a source may repeat the values: `hide`
+ * removes secured ones from a sentence, and errors are redacted already. Throws `VariableProblem` without running `work` if stored
+ * secrets would be sent to another address than they were given for.
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,

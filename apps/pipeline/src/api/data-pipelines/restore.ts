@@ -14,10 +14,10 @@ import { cannotUndoIn, undoable } from '../../warehouse-products.ts'
 
 type RestoreRequest = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
-/** Queues a run that publishes what the last publication replaced. Also for a pipeline that is disabled, so that no load comes between. */
+/** Queues a run that publishes the previous load again. Works for disabled pipelines, too, so that no load intervenes. */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
-  // Before the transaction, which waits for no warehouse. The run finds out for good.
+  // Outside of the transaction, which must not wait for a warehouse. The run checks this again.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const { schema, provider } = await placeOfPipeline(db, row)
   assertUndo(provider)
@@ -28,7 +28,7 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
   if (!previous)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:
-        'Nothing is kept that could be restored: only one load has published so far, the time for which old tables are kept is over, or their room was needed. Increments replace no table.',
+        'The warehouse has no previous table: the pipeline has published only one load, the retention time is over, or the space was needed. Increments do not replace a table.',
     })
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await dataPipelines.lock(trx, caller, params.uid, undefined)

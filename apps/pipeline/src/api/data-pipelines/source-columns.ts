@@ -7,8 +7,8 @@ import type { DataPipelineRow } from './records.ts'
 import { type AnyKind, kindOf } from './types/registry.ts'
 
 /**
- * What a body says of its source, as columns: the settings in the clear, the secrets sealed, with where they were meant to go. `variables`
- * is asked for where there are secrets, and their address names some.
+ * Returns the columns of a source: its settings in plain text, and its secrets sealed with the address that they are given for.
+ * `variables` is called only for a source with secrets whose address has variables.
  */
 export async function sourceColumns(
   body: DataPipelineBody,
@@ -31,15 +31,15 @@ export async function sourceColumns(
 }
 
 interface AddressChange {
-  /** What has the secrets sent elsewhere, where bodies are not those of pipelines. */
+  /** The field that changes the address, for bodies that are not those of pipelines. */
   pointer?: string | undefined
-  /** What the address comes to, for whoever stores it anew: from now on the secrets are meant for that. */
+  /** The new address, if it is stored: from now on the secrets are given for it. */
   now?: GivenFor | undefined
 }
 
 /**
- * The given secrets, and the stored ones for those that are absent, as long as the source stays where it is; then `givenFor` says where that
- * was, if it names variables.
+ * Returns the given secrets, and the stored ones for those that are absent. Throws 422 for absent ones if the address changes. `givenFor` is
+ * the address of the stored secrets, if it has variables.
  */
 export function mergeSourceSecrets(
   kind: AnyKind,
@@ -59,7 +59,7 @@ export function mergeSourceSecrets(
   return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
 }
 
-/** Would secrets be sent elsewhere than they were given for, as the addresses are written? */
+/** True if the unresolved address differs from the one that the secrets were given for. */
 const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean =>
   meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
 

@@ -15,16 +15,16 @@ type TestConnectionRequest = Input<PipelineContext, '/data-pipelines/:uid/test-c
 /** Milliseconds. */
 const longest = 30_000
 
-/** Tries a source that may not be saved yet. */
+/** Tests a source that may not be saved yet. */
 export async function testSource(input: TestSourceRequest): Promise<ResultEnvelope> {
   const kind = kindOf(input.body.type)
   if (!kind.checkConnection) throw nothingToReach()
-  // What cannot be saved or previewed is not said to be well.
+  // A body that cannot be saved must not pass the test.
   kind.check(input.body)
   return test(input, await requestedSource(input))
 }
 
-/** Tries a pipeline's source as it is saved. Whoever may not change the pipeline does not set its password to work. */
+/** Tests the saved source of a pipeline. Takes the right to change it, because the test uses its password. */
 export async function testConnection(input: TestConnectionRequest): Promise<ResultEnvelope> {
   const row = await dataPipelines.readToWrite(input.db, input.caller, input.params.uid, undefined)
   if (!kindOf(row.type).checkConnection) throw nothingToReach()
@@ -53,7 +53,7 @@ async function test(
   return resultEnvelope({ area: 'source', status: 'ERROR', errorCode, message, cause })
 }
 
-/** A system by its name. Some types are of more than one: one of them is at the address. */
+/** The name of a system. For types of several systems, the address decides. */
 export const whoAnswers = (type: KnownType): string => systems[type].replace(' and ', ' or ')
 
 const nothingToReach = () =>

@@ -15,7 +15,7 @@ export async function uploadFile(
   input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
-  // Refused now what would be refused once the body is here: it may be gigabytes.
+  // Check permissions before receiving the body; it may be gigabytes.
   const pipeline = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
   const { id, type } = pipeline
   const { upload } = kindOf(type)
@@ -55,13 +55,13 @@ export async function uploadFile(
   }
 }
 
-/** Refuses what its headers say is too large, or no file itself. */
+/** Throws 413 or 415 for a body that is too large or not a plain file, according to its headers. */
 export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
   assertBinaryBody(headers)
 }
 
-/** The file itself, neither wrapped nor packed for the way. */
+/** Throws 415 for a form or a compressed body. */
 export function assertBinaryBody(headers: IncomingHttpHeaders): void {
   const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http'
 
-/** Runs work when there is a slot for it; the signal ends the waiting. */
+/** Runs work when a slot is free. The signal ends the wait. */
 type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 /**
- * Runs work in a slot of `queue`, and drops it, waiting or under way, when the connection of the caller ends. Once it has its slot it
- * has `longest` milliseconds; `late` answers what it throws when they are over.
+ * Runs work in a slot of `queue`, and aborts it when the connection of the caller closes, even while it waits. Work may take `longest`
+ * milliseconds in its slot; then `late` returns or throws the result.
  */
 export async function whileConnected<T>(
   { socket, queue, longest, late }: { socket: Socket; queue: WorkQueue; longest: number; late: () => T },
@@ -30,7 +30,7 @@ export async function whileConnected<T>(
       }
     }, left.signal)
   } finally {
-    // The connection lives on for other requests.
+    // Later requests reuse the connection.
     socket.off('close', leave)
   }
 }

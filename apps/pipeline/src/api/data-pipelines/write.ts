@@ -76,7 +76,7 @@ export const dataPipelineWriting: Writing<
   },
 }
 
-/** The columns of a pipeline. `known` answers what they depend on beside its body. */
+/** Returns the columns of a pipeline. `known` looks up the other objects that they depend on. */
 export async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -112,7 +112,7 @@ export async function pipelineColumns(
   }
 }
 
-/** Throws `VariableProblem` where a statement of the transformation uses a variable in a place where none can be. */
+/** Throws `VariableProblem` if a statement of the transformation uses a variable in a place that allows none. */
 async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
   const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
   if (statements.length === 0) return
@@ -125,7 +125,7 @@ async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPi
     assertVariablesPlaced(statement, warehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
-/** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */
+/** Returns the columns of the target table. It is fixed after the first load, because queries and views name the table. */
 async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -138,7 +138,7 @@ async function targetColumns(
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 
   const kept = current && (await known.schema(current.schema_id))
-  // Whoever may change the pipeline may leave it where it is; to bring one into a schema takes a right to that.
+  // Keeping the schema takes no right to it; choosing another one does.
   const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.writableSchema(schema.id)
   if (!found)
     throw problems.refused(
@@ -159,7 +159,7 @@ async function targetColumns(
       `The pipeline has loaded ${current.table_name} already: make another pipeline for another table.`,
     )
   }
-  // Views are tables to whoever reads them.
+  // Tables and views share their names in the warehouse.
   if (await known.hasView(found.id, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name in the schema.')
   return { schema_id: found.id, table_name: table }

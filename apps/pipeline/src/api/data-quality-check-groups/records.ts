@@ -33,7 +33,7 @@ async function presentGroups(rows: GroupRow[], context: RequestContext): Promise
   }))
 }
 
-/** The checks of groups, each in its order. To see a group is not to see all of its checks. */
+/** The checks of groups in their order. Checks that the caller may not read have only their names. */
 async function checksOfGroups(
   groups: readonly { id: number }[],
   context: RequestContext,

@@ -21,10 +21,10 @@ type RunGroupRequest = Input<PipelineContext, '/data-quality-check-groups/:uid/r
 
 const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
-/** Seconds for all checks of a group while somebody waits. */
+/** Seconds for all checks of a group in one request. */
 const longest = 60
 
-/** Runs the checks of a group while somebody waits; history shows it like any other run. */
+/** Runs the checks of a group within the request. The history shows it like any other run. */
 export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const { db, caller, params, body, warehouses, keyRing, request, write, queue } = input
   const group = await groups.readToWrite(db, caller, params.uid, undefined)
@@ -46,7 +46,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
     {
       socket: request.stream.socket,
       queue: shares.checks.queueOf(group.client),
-      // The last check may just have begun, and its rows are counted.
+      // The last check may start at the end of the time, and its rows are counted.
       longest: (longest + 15) * 1_000,
       late: () => {},
     },
@@ -80,7 +80,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   }
 }
 
-/** Queues a run of a group, with its own values of variables. */
+/** Queues a run of a group with its own values of variables. */
 export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, queue, write, keyRing } = input
   const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))

@@ -10,7 +10,7 @@ import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 
-/** The group's own row; its checks have a table of their own. */
+/** Writes the row of the group. Its checks are in another table. */
 export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
@@ -45,7 +45,6 @@ type GroupAnswer = Promise<Answer<DataQualityCheckGroup>>
 
 const checksIn = ({ dataQualityChecks = [] }: DataQualityCheckGroupBody) => dataQualityChecks.map(({ id }) => ({ id }))
 
-/** A new group with its checks. */
 export async function createGroup(input: Omit<SaveGroupRequest, 'params'>): GroupAnswer {
   const { caller, body, request, write } = input
   await groupWriting.check(body, input)
@@ -76,8 +75,7 @@ export async function updateGroup(input: SaveGroupRequest): GroupAnswer {
 }
 
 /**
- * Makes these the checks of a group, in this order. A check that is new to it has to be one that the caller may read; those
- * that it has may stay, whoever changes it.
+ * Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay.
  */
 async function writeChecks(
   trx: Transaction<DB>,

@@ -15,10 +15,10 @@ import { assertKnownVariables } from '../data-quality/run-variables.ts'
 
 const limits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
-/** Milliseconds, the waiting for the warehouse and the counting included. */
+/** Milliseconds, including the wait for the warehouse and the count. */
 const longest = 60_000
 
-/** Runs a check while somebody waits for what it finds. */
+/** Runs a check within the request. */
 async function runOneCheck(
   input: Input<PipelineContext, '/data-quality-checks/:uid/run', undefined, RunInput>,
 ): Promise<CheckResult> {

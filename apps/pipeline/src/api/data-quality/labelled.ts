@@ -2,7 +2,7 @@ import type { Label } from '@sluice/contracts'
 import { accessOf, inLanguageOf, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../recorded.ts'
 
-/** What the tables of checks and groups have alike, beside what all shared objects have. */
+/** The columns that checks and groups add to those of shared objects. */
 export type LabelledColumns = SharedColumns & { labels: Label[] }
 
 interface LabelledRow extends LabelledColumns {
@@ -15,7 +15,7 @@ interface LabelledRow extends LabelledColumns {
   short_name: string
 }
 
-/** The fields that checks and groups answer alike. */
+/** The common response fields of checks and groups. */
 export function labelledFields(row: LabelledRow, locales: readonly string[]) {
   const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
   return {
@@ -39,7 +39,7 @@ interface LabelledBody {
   description?: string | undefined
 }
 
-/** The columns that they have alike, those of access excepted. */
+/** The common columns of checks and groups, without those of access. */
 export const labelledColumns = (body: LabelledBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),

@@ -8,7 +8,7 @@ import { presentAnswer } from '../catalogue/present-answer.ts'
 import { listResults } from '../../engine/quality/keep-results.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 
-/** Which of these checks the caller may read. Of the others they are not shown what rows they found. */
+/** Finds the checks that the caller may read. The response leaves out the rows of the others. */
 export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
   if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
   const rows = await db
@@ -20,7 +20,7 @@ export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: reado
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** What a check found, with its rows if `readable`. */
+/** Presents the result of a check, with its rows if `readable`. */
 export function presentOutcome(
   { check, status, message, found, completedAt }: Omit<CheckOutcome, 'toAll'>,
   readable: boolean,
@@ -29,7 +29,7 @@ export function presentOutcome(
     dataQualityCheckId: check.uid,
     name: check.name,
     status,
-    // What a server says of a query may repeat what it read.
+    // The message of a server may repeat values of rows.
     message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: found?.violations,
@@ -46,7 +46,7 @@ interface RunnableRow {
 type QualityResultsRequest = Pick<Input<PipelineContext, '/:uid/:taskId', PageQuery, undefined>, 'params' | 'query'> &
   RequestContext
 
-/** Answers what the checks of a run found, for whoever may read the thing that was run. */
+/** Reads the results of the checks of a run. Takes the right to read the object that was run. */
 export const qualityResultsOf =
   <R extends RunnableRow>(records: Records<R, any, RequestContext>) =>
   async (input: QualityResultsRequest): Promise<Answer<CheckResult[]>> => {

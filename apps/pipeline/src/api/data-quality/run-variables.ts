@@ -7,8 +7,7 @@ import { variablesIn } from '../../engine/variables/place-variables.ts'
 type GivenVariables = NonNullable<RunInput['variables']>
 
 /**
- * Refuses values for names that nothing knows, which are mistyped ones: none of the queries uses them and none is stored. Also
- * two values for one name.
+ * Throws 422 for values of unknown names, which no query uses and no stored variable has, and for two values of one name.
  */
 export async function assertKnownVariables(
   db: Kysely<DB>,

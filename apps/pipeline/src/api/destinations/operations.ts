@@ -12,7 +12,7 @@ const kind = { operation, records: destinations, writing: destinationWriting }
 const { destinations: signatures } = pipelineOperations
 
 export const destinationOperations = {
-  // Before those of one destination, as whose uid its name could be taken.
+  // Must precede `/destinations/:uid`, which would match this path, too.
   testTarget: operation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, kind),
   ...sharingOperations(signatures, kind, checkSharingTargets),

@@ -18,26 +18,26 @@ type TestDestinationRequest = Input<PipelineContext, '/destinations/:uid/test-co
 type TargetLookupRequest = Input<PipelineContext, '/destinations/:uid/lookups/:kind', undefined, TargetLookupBody>
 type TargetContext = Pick<TargetLookupRequest, 'destinations' | 'caller' | 'request' | 'db' | 'keyRing'>
 
-/** Milliseconds, and what fits on a page. */
+/** The time limit of DHIS2 in milliseconds, and the maximum number of look-up results. */
 const targetTimeoutMs = 30_000
 const maxLookupResults = 1_000
 
-/** Tries a target that may not be saved yet. */
+/** Tests a target that may not be saved yet. */
 export const testTarget = (input: TestTargetRequest): Promise<ResultEnvelope> => test(input, parseTarget(input.body))
 
-/** Tries a destination's target. Whoever may not change the destination does not set its password to work. */
+/** Tests the target of a destination. Takes the right to change it, because the test uses its password. */
 export async function testConnection(input: TestDestinationRequest): Promise<ResultEnvelope> {
   const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
   return test(input, mergeSavedTarget(input.body, row, input.keyRing))
 }
 
-/** What a destination's target has to choose from. */
+/** Lists the choices that the target of a destination offers. */
 export async function lookUpSaved(input: TargetLookupRequest): Promise<LookedUp[]> {
   const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
   return lookUpAt(input, input.params.kind, mergeSavedTarget(input.body, row, input.keyRing), input.body.query)
 }
 
-/** A target whose secrets have the values of variables; its address and username are as they were typed. */
+/** Replaces variables in the secrets of a target, but not in its address and username. */
 async function secretsOf(
   { db, caller, keyRing }: TargetContext,
   { password, authToken, ...target }: Target,
@@ -45,9 +45,9 @@ async function secretsOf(
   return { ...target, ...(await withTargetValues(db, caller.client, keyRing, { password, authToken })) }
 }
 
-/** What a DHIS2 has to choose from. What is wrong with it is the asker's to mend: 422. */
-async function lookUpAt(input: TargetContext, kind: string, asked: Target, query = ''): Promise<LookedUp[]> {
-  const target = await secretsOf(input, asked)
+/** Lists the choices that a DHIS2 server offers. Errors of the server are reported as 422. */
+async function lookUpAt(input: TargetContext, kind: string, given: Target, query = ''): Promise<LookedUp[]> {
+  const target = await secretsOf(input, given)
   const late = () => {
     throw problems.refused('/', `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds.`)
   }
@@ -62,8 +62,8 @@ async function lookUpAt(input: TargetContext, kind: string, asked: Target, query
   }
 }
 
-async function test(input: TargetContext, asked: Target): Promise<ResultEnvelope> {
-  const target = await secretsOf(input, asked)
+async function test(input: TargetContext, given: Target): Promise<ResultEnvelope> {
+  const target = await secretsOf(input, given)
   const late = (): Tested => ({
     status: 'ERROR',
     code: 'CONNECTION_TIMEOUT',
@@ -88,7 +88,7 @@ const turn = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>,
 
 type GivenTarget = Pick<TargetLookupBody, 'url' | 'username' | 'password' | 'authToken'>
 
-/** A target as it was typed. Throws a problem for two ways of signing in at once. */
+/** Parses the target of a body. Throws 422 for two ways of signing in. */
 function parseTarget({ url, username, password, authToken }: GivenTarget & { url: string }): Target {
   assertAddress(url)
   assertOneSignIn({ username, password, authToken })
@@ -96,22 +96,21 @@ function parseTarget({ url, username, password, authToken }: GivenTarget & { url
 }
 
 /**
- * A destination's target, with what was typed in the place of what is saved. The stored password or token goes only to the
- * address that it was given for.
+ * Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for.
  */
-function mergeSavedTarget(asked: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
-  assertOneSignIn(asked)
+function mergeSavedTarget(given: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
+  assertOneSignIn(given)
   const { settings } = row
-  const url = asked.url ?? urlOf(settings)
+  const url = given.url ?? urlOf(settings)
   assertAddress(url)
-  const byToken = asked.authToken !== undefined || (asked.username === undefined && asked.password === undefined)
-  if (byToken && (asked.authToken !== undefined || 'apiTokenTarget' in settings)) {
-    const secrets = mergeTargetSecrets(url, { authToken: asked.authToken }, row, ring)
+  const byToken = given.authToken !== undefined || (given.username === undefined && given.password === undefined)
+  if (byToken && (given.authToken !== undefined || 'apiTokenTarget' in settings)) {
+    const secrets = mergeTargetSecrets(url, { authToken: given.authToken }, row, ring)
     return targetOf({ apiTokenTarget: { url } }, secrets)
   }
   const stored = 'apiTarget' in settings ? settings.apiTarget.username : undefined
-  const secrets = mergeTargetSecrets(url, { password: asked.password }, row, ring)
-  return targetOf({ apiTarget: { url, username: asked.username ?? stored } }, secrets)
+  const secrets = mergeTargetSecrets(url, { password: given.password }, row, ring)
+  return targetOf({ apiTarget: { url, username: given.username ?? stored } }, secrets)
 }
 
 function mergeTargetSecrets(
@@ -136,7 +135,7 @@ function assertAddress(url: string): void {
     )
 }
 
-/** Refuses, by a problem, a token beside a username or a password. */
+/** Throws 422 for a token with a username or a password. */
 function assertOneSignIn({ username, password, authToken }: GivenTarget): void {
   if (authToken !== undefined && (username !== undefined || password !== undefined))
     throw problems.refused('/authToken', 'Either a token or a username and a password: leave one of them out.')

@@ -55,7 +55,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
   async afterDelete() {},
 }
 
-/** The view whose rows go out: one that the caller may read, or the one that it was before. */
+/** Returns the id of the view whose rows are pushed: the previous one, or one that the caller may read. */
 async function viewOf(
   trx: Transaction<DB>,
   body: DestinationBody,
@@ -70,14 +70,14 @@ async function viewOf(
     .where('r.client', '=', caller.client)
     .forKeyShare()
     .executeTakeFirst()
-  // Whoever may not read the view may leave it where it is, and going where it went.
+  // A caller who may not read the view can keep it, as long as the target stays the same.
   const stays = found?.id === current?.view_id && current !== undefined && !isElsewhere(body, current)
   const may = found && (stays || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
   if (!may) throw problems.refused('/viewSource/id', `There is no view with the id ${uid} that you may read.`)
   return found.id
 }
 
-/** What a body says of its target, as columns: where it is in the clear, the secrets sealed. */
+/** Returns the columns of a target: its address in plain text, its secrets sealed. */
 function targetColumns(
   body: DestinationBody,
   uid: string,
@@ -96,12 +96,12 @@ function targetColumns(
   return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
 }
 
-/** Does the body send the rows to another system than before? */
+/** True if the body sends the rows to another system than before. */
 function isElsewhere(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
   return !sameAddress(urlOf(settings), urlOf(targetGiven(body).settings))
 }
 
-/** Refuses, by a problem, a body without a target or with two. */
+/** Returns the target of a body. Throws 422 for a body without a target or with two. */
 function targetGiven({ apiTarget, apiTokenTarget }: DestinationBody) {
   if (apiTarget && apiTokenTarget)
     throw problems.refused('/apiTokenTarget', 'Either apiTarget or apiTokenTarget: leave one of them out.')

@@ -8,7 +8,7 @@ import { presentRejectedRow } from '../runs/rejected-rows.ts'
 import { publicDatasets } from './records.ts'
 import type { PublicDatasetRow } from './records.ts'
 
-/** One of them whole, with its version. */
+/** Answers a dataset with its table, its rejected rows and its version. */
 export async function answerDataset(row: PublicDatasetRow, context: RequestContext): Promise<Answer<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
   const found = await findTable(context, row)
@@ -30,7 +30,7 @@ async function withRejectedRows(
   return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
 }
 
-/** What was loaded of it; undefined while nothing was. */
+/** The loaded table of a dataset; undefined before its first load. */
 export async function findTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
   const warehouse = await warehouses.find(catalogueClient)
   const table = await warehouse?.findTable(catalogueSchema, key)

@@ -48,8 +48,8 @@ export const publicDatasetOperations = {
 }
 
 /**
- * Publishing reaches every organisation, so it takes more than a role: the organisation's domain PUBLIC_DATASET_CATALOG, or a super
- * admin. 403.
+ * Throws 403 unless the organisation has the domain PUBLIC_DATASET_CATALOG or the caller is a super admin. A role is not enough, because
+ * publishing reaches every organisation.
  */
 async function assertMayPublish({
   db,

@@ -7,7 +7,7 @@ import type { RequestContext } from '../operation.ts'
 import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { type LastRuns, runStatusesOf } from '../runs/present.ts'
 
-/** Without their tables: the warehouse is asked for those one at a time. */
+/** Presents datasets without their tables, because each would need a query of the warehouse. */
 async function presentPublicDatasets(
   rows: PublicDatasetRow[],
   { db, caller }: RequestContext,
@@ -37,7 +37,7 @@ function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatase
   return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
 }
 
-/** Everybody here reads all of them; who made one, and their organisation, changes it. */
+/** All users can read all datasets. Only the organisation of the publisher can change one. */
 const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
@@ -56,9 +56,9 @@ const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
 
 export const publicDatasets = records(kind)
 
-/** The id of the one with this key; 404 where there is none. */
+/** Returns the uid of the dataset with this key. Throws 404 if there is none. */
 export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
-  // No text of PostgreSQL has a NUL in it, nor may it be asked for.
+  // PostgreSQL rejects texts with a NUL.
   if (key.includes('\0')) throw problems.notFound('public dataset')
   const row = await db.selectFrom('public_datasets').select('uid').where('key', '=', key).executeTakeFirst()
   if (!row) throw problems.notFound('public dataset')

@@ -28,7 +28,7 @@ type CreateRequest = Input<PipelineContext, '/public-datasets', PublicDatasetUpl
 
 const { form } = pipelineOperations.publicDatasets.create
 
-/** Takes the form's fields, streams its file to disk, and has a worker load it. A file that cannot be loaded leaves nothing. */
+/** Reads the fields of the form, streams its file to disk and queues its load. If the load fails, the dataset is removed. */
 export async function createDataset(input: CreateRequest): Promise<Answer<PublicDataset>> {
   const { db, caller, write, request, query } = input
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
@@ -36,7 +36,7 @@ export async function createDataset(input: CreateRequest): Promise<Answer<Public
   let received: StoredUpload | undefined
   let made: { row: PublicDatasetRow; run: string }
   try {
-    // Refused now what would be refused once the file is here: it may be gigabytes.
+    // Check the key before receiving the file; it may be gigabytes.
     const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
     if (taken) throw keyTaken()
     received = await receiveUpload(input, uid, file.stream)
@@ -80,7 +80,7 @@ async function insertDataset(
   })
 }
 
-/** As the contract of those that are sent as a list has it. */
+/** Validates a tag like the contract of JSON bodies. */
 function parseTag(tag: string, at: number): string {
   if (at >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
     throw problems.malformed([
@@ -89,7 +89,7 @@ function parseTag(tag: string, at: number): string {
   return tag
 }
 
-/** Nobody can have used it yet. */
+/** Waits for the load, and removes the dataset if it fails. The dataset cannot be in use yet. */
 async function loadOrRemove(
   input: CreateRequest,
   { row, run }: { row: PublicDatasetRow; run: string },
@@ -105,7 +105,7 @@ async function loadOrRemove(
 
 const keyTaken = () => problems.conflict('/key', 'Another public dataset has this key.')
 
-/** Deletes a dataset that nobody loads, with what loads it and its rows. */
+/** Deletes an unused dataset with its pipeline and its rows. */
 export async function removeDataset(input: RequestContext, key: string): Promise<void> {
   const { caller, write, request } = input
   const { pipeline, linked } = await write(async (trx) => {
@@ -120,7 +120,7 @@ export async function removeDataset(input: RequestContext, key: string): Promise
   await dataPipelineWriting.afterDelete(pipeline, input, linked)
 }
 
-/** Pipelines of others are counted, and no more is said of them. */
+/** Throws 409 if pipelines load the dataset. The message only counts the pipelines that the caller may not see. */
 async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
   const { rows } = await sql<{ name: string; shown: boolean }>`
     select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
@@ -160,7 +160,7 @@ async function takePipeline(
 
 type UpdateRequest = Input<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>
 
-/** What is said of it. The file is loaded anew only where its first row is to mean something else. */
+/** Updates the description. Loads the file again only if `headerRow` changes. */
 export async function updateDataset(input: UpdateRequest): Promise<Answer<PublicDataset>> {
   const { caller, params, body, write, request } = input
   if (body.key !== params.key)
@@ -191,7 +191,7 @@ export async function updateDataset(input: UpdateRequest): Promise<Answer<Public
 
 type ReplaceRowsRequest = Input<PipelineContext, '/public-datasets/:key/file', PublicDatasetFileQuery, undefined>
 
-/** Streams new rows to disk and has a worker load them; the old ones stay until then, and where it cannot. */
+/** Streams a new file to disk and queues its load. The old rows stay until the load succeeds. */
 export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
@@ -225,13 +225,13 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<Pub
   }
 }
 
-/** Milliseconds between two looks, and seconds of patience where the request says nothing. */
+/** Milliseconds between two queries, and the default wait in seconds. */
 const pollIntervalMs = 150
 const defaultWaitSeconds = 30
 
 /**
- * Waits for a run to end, as long as whoever asked wants to and is there. Throws why it failed; what is still under way by then
- * goes on, and is no failure.
+ * Waits until a run ends, for at most `seconds` and while the caller is connected. Throws 422 if the run failed. Returns if the run is
+ * still running by then.
  */
 async function waitForLoad(
   { db, request }: Pick<RequestContext, 'db' | 'request'>,

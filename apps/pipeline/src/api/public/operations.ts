@@ -15,10 +15,10 @@ import type { ViewRow } from '../views/records.ts'
 import { responseCache } from './response-cache.ts'
 import { isIPv6 } from 'node:net'
 
-/** Requests of one network in a minute, and at once. */
+/** Requests of one network per minute, and in one burst. */
 const perMinute = 300
 const burst = 100
-/** Networks that are remembered; the ones that were quiet longest go first. */
+/** The number of networks that are tracked. The least recently seen ones are removed first. */
 const most = 20_000
 
 interface TokenBucket {
@@ -27,8 +27,8 @@ interface TokenBucket {
 }
 
 /**
- * Lets a network ask now and then: 100 times at once, 300 times a minute. Counted in this process alone, so as many times over
- * as there are processes. An address of IPv6 stands for its /64, since whoever has one has them all.
+ * Token bucket per network: bursts of 100 requests, 300 requests per minute. Each process counts on its own. IPv6 addresses count by
+ * their /64 network, because a subscriber usually has all of its addresses.
  */
 export function networkRateLimit(now: () => number = Date.now) {
   const buckets = new Map<string, TokenBucket>()
@@ -45,7 +45,7 @@ export function networkRateLimit(now: () => number = Date.now) {
     const seconds = Math.ceil(((1 - filled) / perMinute) * 60)
     throw problems.tooManyRequests(
       seconds,
-      `Your network has asked too often: wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
+      `Your network has sent too many requests: wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
     )
   }
 }
@@ -73,13 +73,13 @@ const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 5
 // Megabytes each: a proxy that honours Cache-Control is the place to keep them.
 const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
 
-/** Proxies and browsers may keep it as briefly as we do. */
+/** Proxies and browsers may cache the response as long as this service. */
 const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
-/** Nobody learns from an answer whether there is something that is not for everybody. */
-const notPublic = () => problems.notFound('thing that is open to everybody')
+/** The same problem for missing and for private objects, so that a response does not reveal which exist. */
+const notPublic = () => problems.notFound('public object with this id')
 
-/** The row, if its owner opened this much of it and its organisation still works here. */
+/** Returns the row if this part of it is public and its organisation is active. */
 async function openRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
@@ -142,7 +142,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   return new Answer(answer, headers)
 }
 
-/** Who owns the data may be a person, and is left out. */
+/** Leaves out the owner, who may be a person. */
 const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
   url: url ?? undefined,
   reference: reference ?? undefined,
@@ -150,11 +150,11 @@ const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => 
   termsOfUse: terms_of_use ?? undefined,
 })
 
-/** Seconds that a page may take at the server, and slots that such pages leave to those who signed in. */
+/** Seconds for the query of a page, and slots that are reserved for users who signed in. */
 const anonymousSeconds = 5
 const left = 2
 
-/** Runs a read in the share of readers without sign-in: one of an organisation at a time. */
+/** Runs a read of a reader without sign-in: one of each organisation at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const pages = shares.pages.queueOf(`anonymous ${client}`, { leave: left })
   return shares.anonymousPages.run(client, () => pages(read, signal), { signal })

@@ -4,21 +4,21 @@ import { problems } from '@sluice/http'
 interface CachedResponse<T> {
   answer: Promise<T>
   until: number
-  /** Connections of those who wait for it, where it is dropped when all of them have gone. */
+  /** The connections that wait for the response. The fetch is aborted when all of them are closed. */
   callers: Set<Socket>
   dropped: AbortController
 }
 
 interface CacheLimits {
-  /** Milliseconds that an answer is kept once it is there. 0: whoever comes while it is being fetched gets it, and nobody later. */
+  /** Milliseconds for which a response is cached. With 0, only requests that arrive during the fetch share it. */
   lifetime: number
-  /** How many are kept. What they hold has to be small: anybody may ask for another one. */
+  /** The number of cached responses. They must be small, because anonymous users can request any number of them. */
   most: number
 }
 
 /**
- * Answers that many ask for, asked once: whoever comes while it is being fetched waits for the same. A failure is not kept.
- * Whether somebody may have the answer is not asked here, but before. With connections, the fetch is aborted once all of them are closed.
+ * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
+ * rights first. With connections, the fetch is aborted once all of them are closed.
  */
 export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => number = Date.now) {
   const known = new Map<string, CachedResponse<T>>()
@@ -47,7 +47,7 @@ export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => num
   }
 }
 
-/** Drops the fetch once nobody waits for it any more. */
+/** Aborts the fetch once no connection waits for it. */
 function watch<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)

@@ -13,32 +13,32 @@ import { type RequestContext, operation, type PipelineContext } from '../operati
 import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './present.ts'
 
-/** A row of something that can be run. */
+/** The row of an object that can be run. */
 interface RunnableRow {
   id: number
   uid: string
   version: number
   client: string
-  /** Absent for what cannot be switched off. */
+  /** Absent for objects that cannot be disabled. */
   disabled?: boolean
 }
 
 interface RunnableResource<Row extends RunnableRow> {
   kind: RunnableKind
   records: Records<Row, any, RequestContext>
-  /** Refuses, by a problem, to run what is not ready for it. */
+  /** Throws 422 for an object that is not ready to run. */
   checkReady?(trx: Transaction<DB>, row: Row, body: RunBody): Promise<void>
 }
 
 type RunRequest<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
 
-/** What else is to be said of it, where that is not that nothing has changed. */
+/** Further conditions of a run. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
   WORKFLOW: 'so are its jobs that were under way.',
   DESTINATION: 'what was sent before stays sent.',
 }
 
-/** Run, cancel, and the runs so far. */
+/** The operations to run, to cancel, and to list runs. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
   { kind, records, checkReady }: RunnableResource<Row>,
@@ -117,7 +117,7 @@ const underWayWith: Readonly<Record<RunAction, string>> = {
   RESTORE: 'The restoring of the previous table',
 }
 
-/** Refuses to answer a run that is under way where it does something else than what was asked for. */
+/** Throws 409 if the existing run has another action than the requested one. */
 export function assertSameAction({ run, existing }: Created, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)

@@ -63,7 +63,7 @@ export interface LastRuns {
   lastSuccess?: Selectable<Runs>
 }
 
-/** How the last run of each thing went, and when it is next replaced in full. */
+/** The status of the last run of each object, and the time of its next full load. */
 export async function runStatusesOf(
   db: Kysely<DB>,
   rows: readonly { id: number }[],
@@ -94,7 +94,7 @@ export async function runStatusesOf(
   }
 }
 
-/** ISO 8601, to the millisecond: `PT1.204S`. Undefined while there is no end. */
+/** The duration in ISO 8601, to the millisecond: `PT1.204S`. Undefined for an unfinished run. */
 function duration(start: Date | null, end: Date | null): string | undefined {
   if (!start || !end) return undefined
   return `PT${Math.max(0, end.getTime() - start.getTime()) / 1000}S`

@@ -15,7 +15,7 @@ export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<Rej
 
 type RejectedRowsRequest = Input<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
 
-/** What a run of such a record set aside. */
+/** The operation that lists the rejected rows of a run. */
 export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
   signatures: ReturnType<typeof rejectedRowsSignature<string>>,
   records: Records<Row, any, RequestContext>,

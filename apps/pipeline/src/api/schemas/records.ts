@@ -26,13 +26,13 @@ export const schemas = records<SchemaRow, Schema, RequestContext>({
   present: presentSchemas,
 })
 
-/** Whole, with how much there is in each. */
-export async function presentSchemas(rows: SchemaRow[], asked: RequestContext): Promise<Schema[]> {
+/** Presents schemas with their numbers of pipelines and views. */
+export async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promise<Schema[]> {
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
-    presentUncounted(rows, asked),
-    countIn(asked.db, 'data_pipelines', ids),
-    countIn(asked.db, 'views', ids),
+    presentUncounted(rows, context),
+    countIn(context.db, 'data_pipelines', ids),
+    countIn(context.db, 'views', ids),
   ])
   return rows.map((row, index) => ({
     ...schemas[index]!,
@@ -40,7 +40,7 @@ export async function presentSchemas(rows: SchemaRow[], asked: RequestContext): 
   }))
 }
 
-/** How many there are in each schema; none where there is no entry. */
+/** Counts the rows of a table in each schema. Schemas without rows have no entry. */
 async function countIn(
   db: RequestContext['db'],
   table: 'data_pipelines' | 'views',
@@ -68,7 +68,7 @@ async function presentUncounted(rows: SchemaRow[], { identity, request }: Reques
   }))
 }
 
-/** The schemas that these rows are in. To see what is in a schema is not to see all of the schema. */
+/** Returns the schemas of these rows. A schema that the caller may not see has only its names. */
 export async function schemasOf(
   rows: readonly { schema_id: number }[],
   context: RequestContext,
@@ -89,7 +89,7 @@ export async function schemasOf(
   )
 }
 
-/** The schema, locked; undefined where the caller may not put anything into it. */
+/** Locks the schema; undefined if the caller may not write to it. */
 export async function writableSchema(
   trx: Transaction<DB>,
   caller: Caller,

@@ -14,14 +14,14 @@ import { checkSharingTargets } from '../sharing-targets.ts'
 import { type SchemaRow, schemas } from './records.ts'
 import { translate } from '../../problems.ts'
 
-/** Said of those that can be had here. */
+/** Names of the available warehouses in messages. */
 const warehouseLabels: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_D: 'SQL_DATABASE_D, the PostgreSQL warehouse',
   WAREHOUSE_B: 'WAREHOUSE_B, the ClickHouse warehouse',
   SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
 }
 
-/** Tables cannot be moved out of their warehouse. A schema with provider NA has no tables. */
+/** True if the schema would leave its tables behind. A schema with provider NA has no tables. */
 const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
@@ -80,7 +80,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     await noteDrop(trx, { client: row.client, schema: row.schema_name })
   },
 
-  /** At once if the warehouse lets it go; else a worker drops the schema later. */
+  /** Drops the schema now if the warehouse allows it; otherwise a worker drops it later. */
   async afterDelete(row, input) {
     await dropDeletedTables(input, row.client, { schema: row.uid })
   },
@@ -88,14 +88,14 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
 
 type SaveSchemasRequest = Input<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
-/** Schemas are known by their names here: those that are there are replaced, the others made; all of them or none. */
+/** Creates or replaces schemas by name, all or none. */
 export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
   const { body: bodies, caller, write, request } = input
   assertUniqueNames(bodies)
-  for (const [index, body] of bodies.entries()) await at(index, () => schemaWriting.check(body, input))
+  for (const [index, body] of bodies.entries()) await withIndex(index, () => schemaWriting.check(body, input))
   const rows = await write(async (trx) => {
     const saved: SchemaRow[] = []
-    for (const [index, body] of bodies.entries()) saved.push(await at(index, () => save(trx, body)))
+    for (const [index, body] of bodies.entries()) saved.push(await withIndex(index, () => save(trx, body)))
     return saved
   })
   return schemas.kind.present(rows, input)
@@ -112,7 +112,7 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
     return after
   }
 
-  /** One that the caller may not see has a name that is taken, as it has when they make one by itself. */
+  /** Locks a schema. Throws 409 for one that the caller may not see, as for the creation of a single schema. */
   async function lockKnown(trx: Transaction<DB>, uid: string): Promise<SchemaRow> {
     try {
       return await schemas.lock(trx, caller, uid, undefined)
@@ -132,8 +132,8 @@ function assertUniqueNames(bodies: readonly SchemaBody[]): void {
   }
 }
 
-/** What goes wrong with one of them names it by its place. */
-async function at<T>(index: number, work: () => Promise<T>): Promise<T> {
+/** Adds the index of the schema to the pointers of a problem. */
+async function withIndex<T>(index: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

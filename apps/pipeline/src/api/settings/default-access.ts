@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
 
-/** What everybody of the client may do with a new object whose maker says nothing about it. */
+/** The public access to new objects of a client if their body has no access. */
 export async function defaultAccess(trx: Transaction<DB>, client: string): Promise<'NONE' | 'READ'> {
   return (await settingOf(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
 }

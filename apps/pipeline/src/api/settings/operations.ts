@@ -38,7 +38,7 @@ export const settingOperations = {
         throw problems.refused('/key', `The address is that of ${key}: change ${body.key} at its own.`)
       const value = settingValue[key](body.value)
       const row = await write(async (trx) => {
-        // Of a setting that nobody changed yet there is no row to lock.
+        // A setting with its default value has no row to lock.
         await sql`select pg_advisory_xact_lock(hashtext(${`settings:${caller.client}`}))`.execute(trx)
         const before = await find(trx, caller.client, key)
         const { ifMatch } = request
@@ -109,7 +109,7 @@ const oneOf =
     return value
   }
 
-/** What each setting may be, as it is kept. Throws the problem of one that it may not. */
+/** Validates each setting and returns its stored form. Throws 422 for an invalid value. */
 const settingValue: Readonly<Record<SettingKey, (value: string) => string>> = {
   ALERT_EMAIL: alertEmail,
   DEFAULT_ACCESS_LEVEL: oneOf('PUBLIC', 'PRIVATE'),
@@ -136,7 +136,7 @@ function alertEmail(value: string): string {
   const { noSuccessHours: hours } = setting
   if (hours !== undefined && (hours < 1 || hours > mostNoSuccessHours))
     throw refused(`NO_SUCCESS_${hours}_HOURS: the number of hours is from 1 to ${mostNoSuccessHours}.`)
-  if (setting.addresses.length === 0) throw refused('Nobody would be mailed. Add an address.')
+  if (setting.addresses.length === 0) throw refused('There is no address to send mail to. Add an address.')
   if (new Set(setting.addresses).size > mostAddresses)
     throw refused(`At most ${mostAddresses} addresses are written to.`)
   return formatAlertSetting(setting)

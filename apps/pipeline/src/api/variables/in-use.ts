@@ -17,18 +17,18 @@ import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>
 
-/** Something that uses the variable; only who may read it is told its name. */
+/** An object that uses the variable. Its name is shown only to callers who may read it. */
 interface VariableUse {
   name: string
   shown: boolean
 }
 
-/** Pipelines that are looked at together: their secrets have to be opened for it. */
+/** The batch size of pipelines, whose secrets must be unsealed for the search. */
 const batch = 500
 
 /**
- * Refuses what would leave a `${name}` without a value, naming the first of those that use it and that the caller may read: the queries of checks, the
- * settings, secrets and transformations of data pipelines, and the secrets of destinations. `before` says what is to be done first.
+ * Throws 409 if the variable is used: in queries of checks, in settings, secrets and transformations of data pipelines, or in secrets of
+ * destinations. The message names the first users that the caller may read. `before` says what to do first.
  */
 export async function assertUnused(
   trx: Transaction<DB>,
@@ -72,7 +72,7 @@ async function checksUsing(
 const shownTo = (caller: Caller, role: Parameters<typeof holds>[1]) =>
   sql<boolean>`${holds(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
-/** `most` of them at the most, in the order in which they were made. */
+/** Returns at most `most`, oldest first. */
 async function pipelinesUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
@@ -123,7 +123,7 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
   return namesVariables(...parts) && variablesInSettings(...parts).has(name)
 }
 
-/** `most` of them at the most, in the order in which they were made. */
+/** Returns at most `most`, oldest first. */
 async function destinationsUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
@@ -142,7 +142,7 @@ async function destinationsUsing(
   return found.slice(0, Math.max(0, most))
 }
 
-/** What no key opens, no run can read either. */
+/** Secrets without their key count as unused, because a run cannot read them either. */
 function opened(open: () => object): object {
   try {
     return open()

@@ -8,7 +8,7 @@ import { recordedProperties } from '../recorded.ts'
 
 export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 
-/** Everybody of the client who may see any variable sees all. What is secured is not among the properties. */
+/** A caller who may see variables sees all of the client. Secured values cannot be searched. */
 export const variables = records<VariableRow, Variable, RequestContext>({
   noun: 'variable',
   table: 'variables',

@@ -28,7 +28,7 @@ export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody
   async afterDelete() {},
 }
 
-/** Throws the problem of a value that is missing, `at` where the body is. */
+/** Returns the stored value. Throws 422 if there is none; `at` is the JSON pointer of the body. */
 export function variableColumns(
   body: VariableBody,
   current: VariableRow | undefined,
@@ -75,7 +75,7 @@ export async function saveVariables(
         'in',
         body.map(({ name }) => name),
       )
-      // In one order, so that two who save the same ones do not lock each other out.
+      // A fixed order prevents deadlocks between requests that save the same variables.
       .orderBy('id')
       .forUpdate()
       .$castTo<VariableRow>()

@@ -12,10 +12,10 @@ import type { ViewRow } from './records.ts'
 import { sqlPieces } from '../../engine/variables/sql-pieces.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 
-/** Columns of a view's row, those by name that the warehouse is made from. */
+/** The columns of a view. The named ones define it in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
 
-/** A body as the columns of its row; `schema` is where the view is in the warehouse. */
+/** Returns the columns of a body, and the name of its schema in the warehouse. */
 export async function viewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
@@ -49,8 +49,8 @@ export async function viewColumns(
 }
 
 /**
- * The name that the view gets in the warehouse, and the field of the body that it comes from. Each of the two fields counts only
- * where it differs from the stored name, so that a view can be read, changed in one of them and sent back.
+ * Returns the name of the view in the warehouse, and the field of the body that it comes from. Each of the two fields counts only if it
+ * differs from the stored name, so that a client can read a view, change one of them and send it back.
  */
 function viewNameOf(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
@@ -68,7 +68,7 @@ function viewNameOf(
   return { name: dataWarehouseViewName ?? stored ?? identifiers([name])[0]!, field }
 }
 
-/** Whoever may change the view may leave it where it is; to bring one into a schema takes a right to that. */
+/** Keeping the schema takes no right to it; choosing another one does. */
 async function schemaFor(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
@@ -84,7 +84,7 @@ async function schemaFor(
   return found
 }
 
-/** The warehouse is asked before the row is written, so what the row's constraints would refuse is refused here. */
+/** Checks the constraints of the row now, because the warehouse creates the view before the row is written. */
 async function assertNameFree(
   trx: Transaction<DB>,
   client: string,
@@ -116,14 +116,14 @@ async function assertFree(
     throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads into a table of this name in the schema.')
 }
 
-/** What can be said of a body without asking the database. */
+/** Validates a body without the database. */
 export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
   checkQuery(body.query)
   checkSchedule(body)
   await checkSharingTargets(body.access, input)
 }
 
-/** A view stays in the warehouse, which knows no variables and would keep their values for all to read. */
+/** Throws 422 for a query with variables. The warehouse would store their values, readable for every user. */
 export function checkQuery(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
   for (const { kind, text: piece } of sqlPieces(query)) {
@@ -131,7 +131,7 @@ export function checkQuery(query: string): void {
     if (text !== undefined)
       throw problems.refused(
         '/query',
-        `A view cannot use variables, and here is ${text.slice(0, 100)}: its query is kept in the warehouse. Write the value, or leave it to whoever reads the view.`,
+        `A view cannot use variables, and here is ${text.slice(0, 100)}: its query is kept in the warehouse. Write the value, or filter when you read the view.`,
       )
   }
 }

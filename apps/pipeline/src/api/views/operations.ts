@@ -18,7 +18,7 @@ async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table>
   return presentTable(view, shownAs(row))
 }
 
-/** A page of its rows, in the order in which the query gives them. */
+/** Reads a page of rows, in the order of the query. */
 const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult> =>
   readPage(input, async () => {
     const { row, view, warehouse } = await readBuiltView(input)
@@ -39,7 +39,7 @@ async function readBuiltView({ db, caller, params, warehouses }: ViewTableReques
   return { row, ...found }
 }
 
-/** What a view is in the warehouse; undefined where it was lost there, or something else has its name. */
+/** Finds a view in the warehouse; undefined if it is missing or another object has its name. */
 export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>, row: ViewRow) {
   const { schema_name } = await db
     .selectFrom('schemas')
@@ -54,7 +54,7 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
 const { views: signatures } = pipelineOperations
 
 export const viewOperations = {
-  // Before those of one view, as whose uid its name could be taken.
+  // Must precede `/views/:uid`, which would match this path, too.
   preview: operation(signatures.preview, previewView),
   list: operation(signatures.list, (input) => views.search(input.db, input, searchOf(input.query), input.request.url)),
   search: operation(signatures.search, (input) => views.search(input.db, input, input.body)),

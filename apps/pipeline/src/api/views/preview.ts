@@ -10,11 +10,11 @@ import { checkQuery } from './columns.ts'
 
 type ViewPreviewRequest = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 
-/** Milliseconds, from the preview's turn on; and seconds at the server, a little less. */
+/** Milliseconds in the slot of the preview, and a little less in seconds for the query. */
 const previewTimeoutMs = 31_000
 const seconds = 28
 
-/** The first rows that a query gives, as role `read`. Names without a schema mean what they will mean in the view. */
+/** Previews the first rows of a query with the role `read`. Names without a schema resolve as in the view. */
 export async function previewView(input: ViewPreviewRequest): Promise<QueryResult> {
   const { body, caller, request, warehouses } = input
   checkQuery(body.query)

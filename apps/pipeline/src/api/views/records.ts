@@ -44,7 +44,7 @@ export async function presentViews(rows: ViewRow[], context: RequestContext): Pr
   })
 }
 
-/** A run that is under way may build it, and is shown. */
+/** The status of a pending view. A running run is shown, because it may build the view. */
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}
   const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'

@@ -21,15 +21,15 @@ import { assertIdle, firstNames, mostNamed, assertNotUsed } from '../assert-not-
 type SaveContext = RequestContext & { body: ViewBody }
 type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
 
-/** Milliseconds for one save, from its slot on. */
+/** Milliseconds for one save in its slot. */
 const saveTimeoutMs = 60_000
 
-/** How often a save begins again because somebody changed the view meanwhile. */
+/** The number of attempts to save a view that other requests change. */
 const maxAttempts = 3
 
 /**
- * Makes the view in the warehouse, then saves it. Where either fails, neither is left: no transaction of ours waits for the warehouse, and
- * what a process that dies leaves there is taken over by the next view of that name.
+ * Creates the view in the warehouse, then saves it. If either fails, both are undone. No transaction of the service's database waits for
+ * the warehouse. If the process dies in between, the next view of that name takes over the one in the warehouse.
  */
 export async function createView(input: SaveContext): Promise<Answer<View>> {
   const { body, caller, request, write, db } = input
@@ -57,10 +57,13 @@ export async function updateView(input: SaveContext & { params: { uid: string } 
     const row = await updateOnce(input)
     if (row) return views.answer(row, input)
   }
-  throw problems.conflict('/', 'Others keep changing this view: read it again, and apply your change to that.')
+  throw problems.conflict(
+    '/',
+    'Other requests keep changing this view. Read it again and apply your change to the new version.',
+  )
 }
 
-/** Undefined when somebody changed the view meanwhile. */
+/** Returns undefined if another request changed the view. */
 async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
   const before = await views.readToWrite(db, caller, params.uid, request.ifMatch)
@@ -84,7 +87,7 @@ function isSame(before: ViewRow, was: Place, { columns, schema }: { columns: Vie
   )
 }
 
-/** `made`: what the warehouse has by now; undefined where it was not asked. */
+/** `made` is the new view in the warehouse; undefined if it did not change. */
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
   read: ViewRow,
@@ -110,7 +113,7 @@ function saveUpdate(
 
 class ConcurrentChange extends Error {}
 
-/** Runs `work` in a slot of the organisation, as long as its caller is there. */
+/** Runs `work` in a slot of the organisation while the caller is connected. */
 function inSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = (): never => {
     throw problems.refused(
@@ -134,7 +137,7 @@ export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow)
   return { schema: schema_name, name: view_name }
 }
 
-/** A run makes the view as it found it saved when it began. */
+/** Throws 409 during a run, which builds the view from the definition at its start. */
 async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
   const running = await db
     .selectFrom('runs')
@@ -145,15 +148,15 @@ async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
   if (running)
     throw problems.conflict(
       '/query',
-      'A run of this view is at work: cancel it or wait for its end, then change the view.',
+      'A run of this view is running: cancel it or wait for its end, then change the view.',
     )
 }
 
 interface BuiltView extends Made {
-  begun: Date
+  startedAt: Date
 }
 
-/** Makes the view in the warehouse, which has twenty seconds. */
+/** Creates the view in the warehouse within twenty seconds. */
 async function buildView(
   input: SaveContext,
   view: DefiningColumns,
@@ -161,19 +164,19 @@ async function buildView(
   signal: AbortSignal,
 ): Promise<BuiltView> {
   const { db, warehouses } = input
-  const begun = new Date()
+  const startedAt = new Date()
   const warehouse = await warehouses.open(view.client)
   const { uid: id, view_name: name, query, materialized } = view
   await clearTheWay(db, warehouse, { client: view.client, schema, table: name })
-  return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), begun }
+  return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
-/** What the warehouse has now, beside the row that was saved. */
+/** Records the state of the view in the warehouse, and returns the saved row with it. */
 async function recordBuiltView(
   trx: Transaction<DB>,
   { queue, caller }: SaveContext,
   row: ViewRow,
-  { reads, unfinished, begun, pending }: BuiltView,
+  { reads, unfinished, startedAt, pending }: BuiltView,
 ): Promise<ViewRow> {
   await keepPending(trx, row.id, pending ?? null)
   if (pending !== undefined) return { ...row, pending }
@@ -184,11 +187,11 @@ async function recordBuiltView(
     await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
     return { ...row, pending: null }
   }
-  await trx.updateTable('views').set({ filled_at: begun }).where('id', '=', row.id).execute()
-  return { ...row, filled_at: begun, pending: null }
+  await trx.updateTable('views').set({ filled_at: startedAt }).where('id', '=', row.id).execute()
+  return { ...row, filled_at: startedAt, pending: null }
 }
 
-/** Runs the saving; where it fails, the warehouse gets back what is saved. */
+/** Runs `save`. If it fails, restores the stored view in the warehouse. */
 async function restoreOnFailure<T>(
   input: SaveContext,
   view: DefiningColumns,
@@ -236,10 +239,10 @@ async function restoreView(
 
 type DeleteRequest = Input<PipelineContext, '/views/:uid', undefined, undefined>
 
-/** In the warehouse it goes at once if the warehouse lets it go; else a worker drops it later. */
+/** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
-  // Before the transaction, which waits for no warehouse.
+  // Outside of the transaction, which must not wait for a warehouse.
   const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
   const byHand = await findHandmadeViews(input, seen, await placeOf(db, seen))
   const row = await write(async (trx) => {
@@ -255,7 +258,7 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   return undefined
 }
 
-/** A warehouse that is away cannot tell; then the drop will. */
+/** Returns no views while the warehouse is unavailable; then the drop fails instead. */
 async function findHandmadeViews(
   { warehouses }: DeleteRequest,
   { client }: ViewRow,

@@ -7,14 +7,14 @@ import type { DB } from '../../database.ts'
 
 interface JobKind {
   jobType?: JobType
-  /** Where its objects are, all of which are shared in the same way. */
+  /** The table of its objects. All of them are shared in the same way. */
   table: string
   noun: string
   see: Role
   manage: Role
 }
 
-/** What can be named in a workflow, and what a job does with it. Workflows are known, and refused. */
+/** The kinds of objects that a job can run, and its action. Workflows are known only to refuse them. */
 export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   DATA_PIPELINE: {
     jobType: 'DATA_PIPELINE_LOAD',
@@ -57,18 +57,18 @@ export const kindOfJob = (jobType: JobType): JobKind =>
 
 export const jobTypeOf = (kind: string): JobType => jobKinds[kind as RunnableKind].jobType!
 
-/** What a caller may know of something that a job runs. */
+/** The part of an object that a caller of its workflow may see. */
 export interface SeenObject {
   id: number
   translations: SharedColumns['translations']
   created_at: Date
-  /** Of a data pipeline. */
+  /** Only for data pipelines. */
   type?: string
   /** Whether the caller could run it, too. */
   usable: boolean
 }
 
-/** Those of these objects that the caller may see, by their keys: each by the rules of its own kind. */
+/** Finds the objects that the caller may see, by their keys. Each kind has its own rules. */
 export async function seenObjects(
   db: Kysely<DB>,
   caller: Caller,

@@ -52,7 +52,7 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
   return new Map([...grouped].map(([run, jobs]) => [run, jobs.map(presentJob)]))
 
   function presentJob(row: (typeof rows)[number]): WorkflowRunJob {
-    // Its run waits for a slot: no worker has it in hand.
+    // The run waits for a slot: no worker has claimed it.
     const waits = row.state === 'RUNNING' && row.child_state === 'QUEUED'
     return {
       step: row.step,
@@ -131,7 +131,7 @@ export const workflowOperations = {
   runs: operation(signatures.runs, runs),
 }
 
-/** A page of workflows as an object, with its totals beside the results as well as in the headers. */
+/** A page of workflows as an object, with the totals both in the body and in the headers. */
 function asSearchResult(
   { body, headers }: Answer<Workflow[]>,
   { paging }: SearchRequest,

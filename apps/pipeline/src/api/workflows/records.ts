@@ -56,7 +56,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
   })
 }
 
-/** To see a workflow is not to see all of what it runs. */
+/** Shows only the names of objects that the caller may not see. */
 function presentJob({ uid, object }: StoredJob, seen: SeenObject | undefined): WorkflowJob {
   return {
     jobType: jobTypeOf(object.kind),

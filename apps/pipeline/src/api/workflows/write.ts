@@ -12,7 +12,7 @@ import { type ResolvedJob, resolveJobs } from './named-objects.ts'
 import type { WorkflowRow } from './records.ts'
 import { storedSteps } from './stored-steps.ts'
 
-/** Looks that are taken before the transaction. */
+/** Validates a body before the transaction. */
 export async function checkWorkflow(body: WorkflowBody, input: RequestContext): Promise<void> {
   const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
   if (jobs > mostJobs)
@@ -37,7 +37,7 @@ export const workflowColumns = async (
   ...(await seededAccess(trx, body.access, current, caller.client)),
 })
 
-/** The jobs that the body means. */
+/** Resolves the jobs of a body. */
 export async function jobsFor(
   trx: Transaction<DB>,
   body: WorkflowBody,
@@ -48,7 +48,7 @@ export async function jobsFor(
   return resolveJobs(trx, body, jobs, caller)
 }
 
-/** Replaces the steps of a workflow. A run that is under way keeps those that it began with. */
+/** Replaces the steps of a workflow. A running run keeps its steps. */
 export async function writeSteps(
   trx: Transaction<DB>,
   { id }: { id: number },
@@ -81,7 +81,7 @@ export function beforeDelete(trx: Transaction<DB>, row: WorkflowRow): Promise<vo
   return assertIdle(trx, row, 'WORKFLOW')
 }
 
-/** A manual run of a workflow that has nothing to do is a mistake. */
+/** Throws 422 for a manual run of a workflow without jobs. */
 export async function assertHasJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
   const { steps, jobs } = await storedSteps(trx, [id])
   const enabled = new Set(steps.filter(({ disabled }) => !disabled).map(({ step }) => step))

@@ -4,7 +4,7 @@ import { sameAddress } from './addresses.ts'
 import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from './pipeline-type.ts'
 import { problems } from '@sluice/http'
 
-/** The object of a body in which it says where its source is. */
+/** The field of a body with the address of its source. */
 type SourceFieldName =
   | 'apiSource'
   | 'objectStoreSource'
@@ -15,26 +15,26 @@ type SourceFieldName =
 
 type SourceField<Type extends KnownType> = Extract<keyof SourceOf<Type>, SourceFieldName>
 
-/** What is stored of it: the body's fields, without secrets. */
+/** The stored fields of the body, without secrets. */
 export type SettingsOf<Type extends KnownType> = SourceOf<Type>
 
 interface ConnectedSource<Type extends KnownType> {
   type: Type
-  /** The field that says where the source is and who asks. */
+  /** The field with the address and the credentials. */
   source: SourceField<Type>
-  /** Those fields of it that are never answered. */
+  /** The secret fields of it, which responses leave out. */
   secrets: readonly string[]
-  /** Refuses an address. */
+  /** Throws 422 for an invalid address. */
   checkConnection(source: SourceOf<Type>): void
-  /** Refuses, besides, what is to be loaded. */
+  /** Throws 422 for an invalid selection of what to load. */
   check?(source: SourceOf<Type>): void
   checkSecrets?(settings: SettingsOf<Type>, secrets: SourceSecrets): void
-  /** What secrets are meant for: given for one thing, they are not sent to another. The address when absent. */
+  /** What the secrets are given for. They are never sent to anything else. The address by default. */
   meantFor?(settings: SettingsOf<Type>): unknown
   name(settings: SettingsOf<Type>): string
 }
 
-/** A pipeline that reads from a system that is asked at an address: what all of them have in common. */
+/** The common part of the types that connect to a system. */
 export function connected<Type extends KnownType>(kind: ConnectedSource<Type>): PipelineKind<Type, SettingsOf<Type>> {
   const { type, source: field, secrets, checkConnection, check, checkSecrets, name } = kind
   const { own } = pipelineVariants.find((variant) => variant.type === type)!
@@ -60,7 +60,7 @@ export function connected<Type extends KnownType>(kind: ConnectedSource<Type>): 
   }
 }
 
-/** Refuses all but one of several ways to say who asks. None is one as well: some sources let anybody in. */
+/** Throws 422 for more than one way to sign in. Accepts none, because some sources are public. */
 export function assertOneCredential(
   secrets: SourceSecrets,
   field: string,
@@ -74,7 +74,7 @@ export function assertOneCredential(
     )
 }
 
-/** Refuses one half of a pair of keys. */
+/** Throws 422 for one half of a pair of keys. */
 export function assertCredentialPair(secrets: SourceSecrets, field: string): void {
   const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
   if (key !== secret)
@@ -84,8 +84,8 @@ export function assertCredentialPair(secrets: SourceSecrets, field: string): voi
     )
 }
 
-/** Refuses a password of nobody. */
+/** Throws 422 for a password without a username. */
 export function assertUsername(username: string | undefined, secrets: SourceSecrets, field: string): void {
   if ('password' in secrets && username === undefined)
-    throw problems.refused(`/${field}/username`, 'Say whose password that is.')
+    throw problems.refused(`/${field}/username`, 'The password needs a username.')
 }

@@ -8,10 +8,10 @@ type DatabaseType = keyof typeof defaultPorts
 type DatabaseBody = SourceOf<DatabaseType>
 type DatabaseServer = Omit<DatabaseBody['jdbcSource'], 'password'>
 
-/** What is particular about one system: its address, without credentials. `host` is in brackets where it has to be. */
+/** Returns the connection URL of one system, without credentials. `host` is in brackets if it is an IPv6 address. */
 type ConnectionUrl = (server: DatabaseServer & { host: string; port: number }) => string
 
-/** A pipeline that asks a database. */
+/** A pipeline that queries a database. */
 function databaseQuery<Type extends DatabaseType>(
   type: Type,
   connectionUrl: ConnectionUrl,
@@ -23,7 +23,7 @@ function databaseQuery<Type extends DatabaseType>(
     secrets: databaseAccess.secrets,
     checkConnection: assertPlainHost,
     check: assertQueryOrTables,
-    // A password goes to whoever answers at the address, and by TLS or not as was meant when it was given.
+    // The password is sent to the server at the address, with or without TLS.
     meantFor({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
       return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
     },
@@ -41,12 +41,12 @@ function databaseQuery<Type extends DatabaseType>(
 
 function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
-    throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not behind the name.')
+    throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not into the name.')
 }
 
 function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
   if (sqlQuery === undefined && tables.length === 0)
-    throw problems.refused('/sqlQuery', 'Say what to load: a query in sqlQuery, or tables.')
+    throw problems.refused('/sqlQuery', 'Select what to load: a query in sqlQuery, or tables.')
   if (sqlQuery !== undefined && tables.length > 0)
     throw problems.refused('/tables', 'Either sqlQuery or tables: leave one of them out.')
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
@@ -55,10 +55,10 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
     throw problems.refused('/tables/1', 'This version loads one table: make another pipeline for each of the others.')
 }
 
-/** A value with signs that mean something in a connection string goes into braces. */
+/** Puts a value with special characters of connection strings into braces. */
 const braced = (value: string): string => (/[;{}=]/.test(value) ? `{${value.replaceAll('}', '}}')}}` : value)
 
-/** How PostgreSQL and what descends from it say whether a connection is encrypted. */
+/** The SSL mode of PostgreSQL and its descendants. */
 const sslMode = ({ ssl, trustServerCertificate }: DatabaseServer) =>
   !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'
 
@@ -73,7 +73,7 @@ export const sqlDatabaseB = databaseQuery('SQL_DATABASE_B', ({ host, port, datab
   return `jdbc:mysql://${host}:${port}/${encodeURIComponent(database)}?sslMode=${mode}`
 })
 
-/** `database` is the service. */
+/** `database` is the service name. */
 export const sqlDatabaseC = databaseQuery(
   'SQL_DATABASE_C',
   ({ host, port, database, ssl }) =>

@@ -13,24 +13,24 @@ function checkWhat({ key, csvOptions = {} }: Pick<ObjectStoreBody, 'key' | 'csvO
   const wrong = keyProblem(key)
   if (wrong) throw problems.refused('/key', wrong)
   if (csvOptions.delimiter !== undefined)
-    throw problems.refused('/csvOptions/delimiter', 'Say it in delimiter, beside the key.')
+    throw problems.refused('/csvOptions/delimiter', 'Use the field delimiter of the source instead.')
   checkCsvOptions(csvOptions)
 }
 
-/** Amazon S3 and what is compatible with it. */
+/** Amazon S3 and compatible stores. */
 export const objectStorageBucket = connected({
   type: 'OBJECT_STORAGE_BUCKET',
   source: 'objectStoreSource',
   secrets: bucketAccess.secrets,
   checkConnection({ objectStoreSource: { bucket, endpoint } }) {
-    if (bucket === undefined) throw problems.refused('/objectStoreSource/bucket', 'Say which bucket is meant.')
+    if (bucket === undefined) throw problems.refused('/objectStoreSource/bucket', 'Name the bucket.')
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(bucket))
       throw problems.refused('/objectStoreSource/bucket', 'Buckets are named with letters, digits, points and hyphens.')
     if (endpoint !== undefined) parseAddress('/objectStoreSource/endpoint', endpoint)
   },
   check: checkWhat,
   checkSecrets: (_settings, secrets) => assertCredentialPair(secrets, 'objectStoreSource'),
-  // Keys are not sent along, but what is signed with them could be sent on by another store. A region is a part of Amazon's host.
+  // Keys are not sent, but another store could forward the signed requests. The region is a part of Amazon's host.
   meantFor: ({ objectStoreSource: { endpoint, region } }) => endpoint ?? (region?.includes('${') ? ['', region] : ''),
   name: ({ objectStoreSource: { bucket }, key }) => `${bucket}/${key}`.slice(0, 255),
 })

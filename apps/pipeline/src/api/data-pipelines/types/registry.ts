@@ -20,12 +20,12 @@ import {
 } from './systems.ts'
 import { problems } from '@sluice/http'
 
-/** A table of the catalogue, which everybody here may load. Whether there is one is asked when the pipeline is written. */
+/** A public dataset, which every organisation may load. Its key is checked when the pipeline is written. */
 const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {
   checkConnection: () => {},
   check: () => {},
   async checkStored({ key }, trx) {
-    // Whoever deletes the dataset waits for this pipeline, and finds it then.
+    // The lock makes a deletion of the dataset wait for this transaction, so that it finds this pipeline.
     const found = await trx
       .selectFrom('public_datasets')
       .select('id')
@@ -40,7 +40,7 @@ const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {
   sourceName: ({ key }) => key,
 }
 
-/** Each type of pipeline; the compiler misses none that has a contract. */
+/** The kind of each pipeline type. The compiler requires one for every contract. */
 const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {
   CLOUD_BLOB_STORAGE: cloudBlobStorage,
   SOURCE_SYSTEM_A: sourceSystemA,
@@ -68,7 +68,7 @@ const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {
 
 type AnyBody = DataPipelineBody | SourceBody
 
-/** A kind as whoever knows no type in particular may use it. */
+/** A kind for code that does not depend on the type. */
 export type AnyKind = Omit<
   PipelineKind<KnownType, any>,
   'checkConnection' | 'check' | 'checkStored' | 'settings' | 'secrets' | 'checkSecrets' | 'meantFor' | 'fields'
@@ -85,12 +85,12 @@ export type AnyKind = Omit<
 
 export type { KnownType }
 
-/** Undefined for a type that this version has not. */
+/** Returns the kind; undefined for a type that only a later version has. */
 export function findKind(type: string): AnyKind | undefined {
   return Object.hasOwn(kinds, type) ? (kinds[type as KnownType] as unknown as AnyKind) : undefined
 }
 
-/** Throws for a type that only a later version has. */
+/** Returns the kind. Throws for a type that only a later version has. */
 export function kindOf(type: string): AnyKind {
   const kind = findKind(type)
   if (!kind) throw new Error(`This version has no data pipelines of type ${type}.`)

@@ -3,7 +3,7 @@ import { problems } from '@sluice/http'
 import { identifierProblem } from '../../../identifiers.ts'
 import type { KnownType, PipelineKind, SourceOf } from './pipeline-type.ts'
 
-/** What all types have in common that load an uploaded file: it holds no secrets. */
+/** The common part of all types that load an uploaded file, which have no secrets. */
 export const uploaded = {
   check: () => {},
   secrets: () => ({}),
@@ -20,10 +20,10 @@ export const csvUpload: PipelineKind<'CSV_UPLOAD', CsvSettings> = {
   fields: ({ csvOptions }) => ({ csvOptions }),
 }
 
-/** Signs of the names that options have for them. */
+/** The characters of named options. */
 const signs: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
 
-/** Refuses options that contradict each other. */
+/** Throws 422 for options that contradict each other. */
 export function checkCsvOptions({
   delimiter = '',
   comment,
@@ -37,11 +37,14 @@ export function checkCsvOptions({
   if (comment !== undefined && comment === (signs[delimiter] ?? delimiter))
     throw refused('/comment', 'The same sign cannot begin comments and part values.')
   if (headerRow === false && headerLines !== undefined)
-    throw refused('/headerLines', 'Without a header row there are no lines of it: leave headerLines out.')
+    throw refused('/headerLines', 'headerLines needs a header row. Leave it out.')
   if (sheet !== undefined && sheetNumber !== undefined)
     throw refused('/sheetNumber', 'Choose the sheet by its name or by its number, not by both.')
   if (encoding !== undefined && !isEncoding(encoding))
-    throw refused('/encoding', `${encoding} is no encoding that is known here: say utf-8, windows-1252 or the like.`)
+    throw refused(
+      '/encoding',
+      `${encoding} is not a known encoding. Use utf-8, windows-1252 or another encoding label.`,
+    )
   columns.forEach(checkColumn)
 }
 
@@ -51,7 +54,7 @@ function checkColumn(column: CsvColumn, index: number, all: readonly CsvColumn[]
   const { label, index: place, name, dataType, precision, scale, dateFormat } = column
   const refuse = (detail: string) => refused(`/columns/${index}`, detail)
   if ((label === undefined) === (place === undefined))
-    throw refuse('Say which column is meant: by its label, or by its index from 0; not by both.')
+    throw refuse('Name the column either by its label or by its index from 0.')
   if (all.findIndex((other) => other.label === label && other.index === place) < index)
     throw refuse('This column is there twice.')
   const wrong = name === undefined ? undefined : identifierProblem(name)

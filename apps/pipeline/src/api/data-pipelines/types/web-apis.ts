@@ -27,7 +27,7 @@ export const fhir = connected({
     assertOneCredential(secrets, 'apiSource', ways)
     assertUsername(username, secrets, 'apiSource')
     if ('privateKey' in secrets && clientId === undefined)
-      throw problems.refused('/apiSource/clientId', 'Say which client the private key is of.')
+      throw problems.refused('/apiSource/clientId', 'Name the client that the private key belongs to.')
   },
   name: ({ resourceTypes, apiSource }) => nameAt(resourceTypes.join(', '), apiSource.url),
 })
@@ -42,7 +42,7 @@ export const functionCall = connected({
   },
   check({ functionSource: { url, functionName } }) {
     if (url === undefined && functionName === undefined)
-      throw problems.refused('/functionSource/url', 'Say which function: its address, or its name at AWS Lambda.')
+      throw problems.refused('/functionSource/url', 'Name the function by its address, or by its name at AWS Lambda.')
   },
   checkSecrets({ functionSource: { functionName } }, secrets) {
     assertCredentialPair(secrets, 'functionSource')
@@ -57,7 +57,7 @@ export const functionCall = connected({
   },
 })
 
-/** Google Sheets. Its secrets go to Google, whichever spreadsheet is meant. */
+/** Google Sheets. Its secrets are sent to Google for every spreadsheet. */
 export const onlineSpreadsheet = connected({
   type: 'ONLINE_SPREADSHEET',
   source: 'spreadsheetSource',
@@ -83,15 +83,15 @@ export const onlineSpreadsheet = connected({
   },
 })
 
-/** Named for what is wrong, never shown: it holds a private key. */
+/** Throws 422 for an invalid key file. The message never quotes it, because it holds a private key. */
 function assertServiceAccountKey(text: string): void {
   const refuse = (detail: string) => problems.refused('/spreadsheetSource/serviceAccountKey', detail)
   let key: { client_email?: unknown; private_key?: unknown } | null
   try {
     key = JSON.parse(text)
   } catch {
-    throw refuse('This is no JSON: send the text of the key file as it was downloaded.')
+    throw refuse('This is not JSON. Send the unchanged text of the downloaded key file.')
   }
   if (typeof key?.client_email !== 'string' || typeof key.private_key !== 'string')
-    throw refuse('This is no key file of a service account: client_email or private_key is missing.')
+    throw refuse('This is not the key file of a service account: client_email or private_key is missing.')
 }
