@@ -21,10 +21,10 @@ export const warehouseNames: Record<ProviderKind, string> = {
 }
 
 /** The warehouses that support dry runs and restoring the previous load. */
-export const undoable: ReadonlySet<ProviderKind> = new Set(['SQL_DATABASE_D', 'WAREHOUSE_B'])
+export const undoableWarehouses: ReadonlySet<ProviderKind> = new Set(['SQL_DATABASE_D', 'WAREHOUSE_B'])
 
-export const cannotUndoIn = (kind: ProviderKind): string =>
+export const undoUnsupportedIn = (kind: ProviderKind): string =>
   `Dry runs and restoring are for schemas in PostgreSQL and ClickHouse. This one is in ${warehouseNames[kind]}.`
 
-export const describedWarehouse = (kind: Exclude<ProviderKind, 'NA'>): string =>
+export const describeWarehouse = (kind: Exclude<ProviderKind, 'NA'>): string =>
   `${kind} (${warehouseNames[kind]}, ${warehouseSettings[kind]})`

@@ -12,13 +12,13 @@ export function assertNotUsed(users: readonly string[], what: string, before: st
 }
 
 /** The number of users that a message names. */
-export const mostNamed = 5
+export const maxNamedUsers = 5
 
 /** Returns the names of the first users. */
 export async function firstNames<Known, Table extends keyof Known>(
   users: SelectQueryBuilder<Known, Table, { name: string }>,
 ): Promise<string[]> {
-  const found = await users.orderBy(sql.ref('name')).limit(mostNamed).execute()
+  const found = await users.orderBy(sql.ref('name')).limit(maxNamedUsers).execute()
   return found.map(({ name }) => name)
 }
 

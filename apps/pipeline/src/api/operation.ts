@@ -1,6 +1,5 @@
 import type { KeyRing } from '@sluice/database'
-import type { Caller, RequestFacts } from '@sluice/http'
-import { operationsWith } from '@sluice/http'
+import { type Caller, type RequestFacts, operationsWith } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http'
 import { removeUnneededFiles } from '../engine/runs/remove-unneeded-files.ts'
@@ -75,4 +76,22 @@ async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation
     yield chunk
   }
   await quota.reserve(received)
+}
+
+/** Throws 413 or 415 for a body that is too large or not a plain file, according to its headers. */
+export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
+  assertBinaryBody(headers)
+}
+
+/** Throws 415 for a form or a compressed body. */
+export function assertBinaryBody(headers: IncomingHttpHeaders): void {
+  const type = headers['content-type'] ?? 'text/csv'
+  if (/^(application\/json|multipart\/)/i.test(type)) {
+    throw problems.unsupportedMediaType(
+      'application/octet-stream: the body is the file itself, for example with curl --data-binary @file.csv',
+    )
+  }
+  if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
+    throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
 }

@@ -1,6 +1,6 @@
 import type { RunTrigger } from '@sluice/contracts'
-import { type ScheduleRow, scheduleOf } from '../engine/schedules/schedule.ts'
 import { problems } from '@sluice/http'
+import { type ScheduleRow, scheduleOf } from '../engine/schedules/schedule.ts'
 import { CronProblem, parseCron } from '../engine/schedules/cron.ts'
 import { expressionOf } from '../engine/schedules/expression.ts'
 import type { RequestContext } from './operation.ts'

@@ -1,4 +1,4 @@
-import type { Column, Table } from '@sluice/contracts'
+import type { Column, QueryResult, Table } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 
 /** The display name and the description of a table. */
@@ -112,4 +112,38 @@ function pretty(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
   const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3))
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
+}
+
+/** The result of a query or a source. `startedAt` is ISO 8601; `rowCount` is set if there are more rows. */
+interface QueryAnswer {
+  columns: readonly WarehouseColumn[]
+  rows: QueryResult['rows']
+  rowCount?: number | undefined
+  startedAt: string
+  milliseconds: number
+}
+
+/** Presents rows as a table with a name only. */
+export function presentAnswer(
+  name: string,
+  { columns, rows, rowCount = rows.length, startedAt, milliseconds }: QueryAnswer,
+): QueryResult {
+  return {
+    schema: '',
+    name,
+    tableName: name,
+    qualifiedTableName: name,
+    size: 0,
+    sizeMb: 0,
+    sizePretty: '',
+    rowCount,
+    columnCount: columns.length,
+    columns: columns.map(presentColumn),
+    foreignKeys: [],
+    queryStartTime: startedAt,
+    queryDuration: milliseconds,
+    rows,
+    height: rows.length,
+    width: columns.length,
+  }
 }

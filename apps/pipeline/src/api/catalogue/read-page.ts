@@ -1,7 +1,7 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http'
 import type { Warehouse, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
-import { whileConnected } from '../data-pipelines/while-connected.ts'
+import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
 import { presentTable, type TableLabels } from './present-table.ts'
 

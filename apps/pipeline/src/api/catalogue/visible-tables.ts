@@ -43,8 +43,8 @@ export async function visibleTables(
   if (!warehouse || schemas.length === 0) return []
   const [there, owned, leaving] = await Promise.all([
     warehouse.relations(schemas.map(({ schema_name }) => schema_name)),
-    ownedTables(context, schemas),
-    leavingTables(context),
+    findTableOwners(context, schemas),
+    tablesToDrop(context),
   ])
   const all = seesAllData(context)
   return there.flatMap((place) => {
@@ -74,7 +74,7 @@ interface TableOwner {
   shown: boolean
 }
 
-async function ownedTables(
+async function findTableOwners(
   context: CatalogueContext,
   schemas: readonly CatalogueSchema[],
 ): Promise<Map<string, TableOwner>> {
@@ -96,7 +96,7 @@ async function ownedTables(
 }
 
 /** The tables of deleted pipelines and views that are still to be dropped. */
-async function leavingTables({ db, caller }: CatalogueContext): Promise<Set<string>> {
+async function tablesToDrop({ db, caller }: CatalogueContext): Promise<Set<string>> {
   const rows = await db
     .selectFrom('warehouse_drops')
     .select(['schema_name as schema', 'table_name as name'])

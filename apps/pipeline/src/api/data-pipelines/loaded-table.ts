@@ -4,8 +4,7 @@ import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { presentTable, type TableLabels } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 import type { PipelineContext } from '../operation.ts'
-import { loadedPipelines } from './records.ts'
-import type { DataPipelineRow } from './records.ts'
+import { type DataPipelineRow, loadedPipelines } from './records.ts'
 
 type LoadedTableRequest<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type CursorResetBody,
   type DataPipeline,
@@ -9,15 +10,17 @@ import {
   pipelineOperations,
 } from '@sluice/contracts'
 import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
+import { Answer, type Input, problems } from '@sluice/http'
+import type { Transaction } from 'kysely'
 import { qualityResultsOf } from '../data-quality/results.ts'
 import { type PipelineContext, operation } from '../operation.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
 import { followLogs } from './follow-logs.ts'
 import { findLoaded, findStaging, readData, readTable, shownAs } from './loaded-table.ts'
-import { lookUp, lookUpSaved } from './lookup.ts'
-import { previewFile } from './preview-file.ts'
+import { lookUp, lookUpSaved } from './source-lookup.ts'
+import { previewFile } from './preview.ts'
 import { previewSource } from './preview.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { assertUndo, placeOfPipeline, restorePrevious } from './restore.ts'
@@ -25,12 +28,9 @@ import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
-import { Answer, type Input, problems } from '@sluice/http'
 import { listLogs } from '../../engine/runs/read-runs.ts'
 import { presentLogEntry } from '../runs/present.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { presentTable } from '../catalogue/present-table.ts'
-import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { kindOf } from './types/registry.ts'
 import { resultEnvelope } from '../result-envelope.ts'
@@ -143,7 +143,7 @@ export const dataPipelineOperations = {
   testSource: operation(signatures.testSource, testSource),
   ...recordOperations(signatures, kind),
   read: operation(signatures.read, readPipeline),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   resetCursor: operation(signatures.resetCursor, resetCursor),
   restore: operation(signatures.restore, restorePrevious),
   upload: operation(signatures.upload, uploadFile),

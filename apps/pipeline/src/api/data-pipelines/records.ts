@@ -33,6 +33,8 @@ import { progressOf } from '../../engine/runs/read-runs.ts'
 import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/present.ts'
 
+export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
+
 async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
   const { identity, request } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
@@ -117,7 +119,7 @@ async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
   }
 }
 
-/** Fill an answer. */
+/** The maximum number of tables in a response. */
 const mostTables = 1_000
 
 /** The result of a run, if the pipeline still loads into the same table. */
@@ -173,5 +175,3 @@ function mayReadData(caller: Caller, level: Level) {
   const all = level === 'READ' && holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
 }
-
-export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>

@@ -1,5 +1,6 @@
 import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
 import { type Input, Problem } from '@sluice/http'
+import type { Kysely } from 'kysely'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { refusalTitle } from '../../problem-catalogue.ts'
@@ -7,10 +8,9 @@ import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Kind } from '../../engine/warehouses/kinds.ts'
-import { cannotUndoIn, undoable } from '../../warehouse-products.ts'
+import { undoUnsupportedIn, undoableWarehouses } from '../../warehouse-products.ts'
 
 type RestoreRequest = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
@@ -62,6 +62,6 @@ export async function placeOfPipeline(
 
 /** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
 export function assertUndo(provider: (typeof providerSchemas)[number]): void {
-  if (undoable.has(provider)) return
-  throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail: cannotUndoIn(provider) })
+  if (undoableWarehouses.has(provider)) return
+  throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail: undoUnsupportedIn(provider) })
 }

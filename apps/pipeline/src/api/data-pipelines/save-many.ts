@@ -5,10 +5,8 @@ import { visibleTo, withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
-import { rememberedLookups } from './lookups.ts'
-import { dataPipelines } from './records.ts'
-import type { DataPipelineRow } from './records.ts'
-import { typedBody } from './lookups.ts'
+import { cachedLookups, typedBody } from './write-lookups.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
 type SaveManyRequest = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
@@ -23,12 +21,12 @@ const maxViolations = 100
  */
 export async function saveDataPipelines(input: SaveManyRequest): Promise<SavedDataPipelines> {
   const bodies = await typedBodies(input)
-  const wrong = [...doubled(bodies)]
+  const wrong = [...duplicateNames(bodies)]
   for (const [index, one] of bodies.entries())
     wrong.push(...(await violations(index, async () => dataPipelineWriting.check(one, input))))
-  refuseAll(wrong)
+  throwViolations(wrong)
   return input.write(async (trx) => ({
-    dataPipelines: (await saveTogether(trx, bodies, input)) ?? (await saveEach(trx, bodies, input)),
+    dataPipelines: (await saveInBulk(trx, bodies, input)) ?? (await saveEach(trx, bodies, input)),
   }))
 }
 
@@ -51,7 +49,7 @@ async function typedBodies({ body, db, caller }: SaveManyRequest): Promise<DataP
     const work = async () => void typed.push(await typedBody(sent, async () => typeOf.get(sent.name)))
     wrong.push(...(await violations(index, work)))
   }
-  refuseAll(wrong)
+  throwViolations(wrong)
   return typed
 }
 
@@ -59,7 +57,7 @@ async function typedBodies({ body, db, caller }: SaveManyRequest): Promise<DataP
  * Saves existing pipelines with one statement each, and all others with a few. Returns undefined and changes nothing if anything is
  * invalid or a pipeline depends on a change of another one: then `saveEach` must save them.
  */
-async function saveTogether(
+async function saveInBulk(
   trx: Transaction<DB>,
   bodies: readonly DataPipelineBody[],
   input: SaveManyRequest,
@@ -75,7 +73,7 @@ async function saveTogether(
     const locked = await dataPipelines.lockAll(trx, caller, there)
     // The caller may not write the missing ones.
     if (locked.size < there.length) return void (dependent = true)
-    const known = rememberedLookups(trx, caller)
+    const known = cachedLookups(trx, caller)
     const fresh: { index: number; columns: object }[] = []
     for (const [index, one] of bodies.entries()) {
       const before = locked.get(uids[index] ?? '')
@@ -136,7 +134,7 @@ async function saveEach(
     refused.push(...found)
     if (refused.length >= maxViolations) break
   }
-  refuseAll(refused)
+  throwViolations(refused)
   return saved
 }
 
@@ -167,7 +165,7 @@ async function lockMeant(
 }
 
 /** Violations for repeated names. */
-function* doubled(bodies: readonly DataPipelineBody[]): Generator<Violation> {
+function* duplicateNames(bodies: readonly DataPipelineBody[]): Generator<Violation> {
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
     if (seen.has(name))
@@ -192,7 +190,7 @@ async function violations(index: number, work: () => Promise<void>): Promise<Vio
   }
 }
 
-function refuseAll(errors: readonly Violation[]): void {
+function throwViolations(errors: readonly Violation[]): void {
   if (errors.length === 0) return
   throw new Problem(422, 'not-saved', 'None of the data pipelines was saved.', {
     detail: `${errors.length === 1 ? 'One thing is' : `${errors.length} things are`} wrong; the first: ${errors[0]!.detail}`,

@@ -2,12 +2,11 @@ import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
-import { type RequestedSource, requestedSource, savedSource } from './requested-source.ts'
-import { withVariables } from './requested-source.ts'
+import { type RequestedSource, requestedSource, savedSource, withVariables } from './pipeline-source.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
 import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
-import { whileConnected } from './while-connected.ts'
+import { whileConnected } from '../while-connected.ts'
 
 type TestSourceRequest = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
 type TestConnectionRequest = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import { systems, type PipelineType, type UploadedFile, type UploadQuery } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
-import { receiveUpload } from '../receive-upload.ts'
+import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkUpload } from './check-upload.ts'
-import { presentFile } from './records.ts'
-import { dataPipelines } from './records.ts'
+import { dataPipelines, presentFile } from './records.ts'
 import { kindOf } from './types/registry.ts'
 
 /** Streams the body to disk, checks its beginning, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
@@ -53,22 +51,4 @@ export async function uploadFile(
     await discard(error)
     throw error
   }
-}
-
-/** Throws 413 or 415 for a body that is too large or not a plain file, according to its headers. */
-export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
-  if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
-  assertBinaryBody(headers)
-}
-
-/** Throws 415 for a form or a compressed body. */
-export function assertBinaryBody(headers: IncomingHttpHeaders): void {
-  const type = headers['content-type'] ?? 'text/csv'
-  if (/^(application\/json|multipart\/)/i.test(type)) {
-    throw problems.unsupportedMediaType(
-      'application/octet-stream: the body is the file itself, for example with curl --data-binary @file.csv',
-    )
-  }
-  if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
-    throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
 }

@@ -15,16 +15,13 @@ import { identifierProblem, identifiers } from '../../identifiers.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertIdle } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
-import { checkSchedule } from '../schedule-fields.ts'
-import { scheduleColumns } from '../schedule-fields.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { type PipelineLookups, lookups } from './lookups.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { type PipelineLookups, lookups, typedBody } from './write-lookups.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './records.ts'
-import { sourceColumns } from './source-columns.ts'
+import { sourceColumns } from './pipeline-source.ts'
 import { kindOf } from './types/registry.ts'
-import { typedBody } from './lookups.ts'
 
 /** Files of a deleted pipeline that are still on the disk. */
 export interface LinkedFiles {
@@ -46,7 +43,7 @@ export const dataPipelineWriting: Writing<
     checkSchedule(body)
     kind.check(body)
     assertSourceVariablesPlaced(body.type, kind.settings(body))
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, lookups(trx, input.caller)),
@@ -108,7 +105,7 @@ export async function pipelineColumns(
     schema_changes: body.schemaChanges ?? 'EVOLVE',
     ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-    ...(await seededAccess(trx, body.access, current, input.caller.client, known.defaultAccess)),
+    ...(await accessWithDefault(trx, body.access, current, input.caller.client, known.defaultAccess)),
   }
 }
 

@@ -2,10 +2,9 @@ import { type Selectable, sql } from 'kysely'
 import { type DataQualityCheckGroup, type ReferencedCheck, holds } from '@sluice/contracts'
 import { type Refined, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
-import { authorsOf } from '../recorded.ts'
+import { authorsOf, recordedProperties } from '../recorded.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled.ts'
 import type { RequestContext } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
 import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
 
 export type GroupRow = Refined<Selectable<DataQualityCheckGroups>, LabelledColumns>

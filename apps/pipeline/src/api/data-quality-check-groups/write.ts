@@ -6,8 +6,7 @@ import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
 import { assertIdle, firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 
 /** Writes the row of the group. Its checks are in another table. */
@@ -16,14 +15,14 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
     const twice = ids.findIndex((id, index) => ids.indexOf(id) < index)
     if (twice >= 0) throw problems.refused(`/dataQualityChecks/${twice}/id`, 'The group has this check already.')
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
@@ -84,7 +83,7 @@ async function writeChecks(
   references: readonly { id: string }[],
 ): Promise<void> {
   const uids = references.map(({ id }) => id.toLowerCase())
-  const [kept, readable] = await Promise.all([keptChecks(trx, group), readableChecks(trx, caller, uids)])
+  const [kept, readable] = await Promise.all([findGroupChecks(trx, group), findReadableChecks(trx, caller, uids)])
   const checks = uids.map((uid, index) => {
     const id = kept.get(uid) ?? readable.get(uid)
     if (id === undefined)
@@ -98,7 +97,7 @@ async function writeChecks(
   if (checks.length > 0) await trx.insertInto('data_quality_group_checks').values(checks).execute()
 }
 
-async function keptChecks(trx: Transaction<DB>, group: number): Promise<Map<string, number>> {
+async function findGroupChecks(trx: Transaction<DB>, group: number): Promise<Map<string, number>> {
   const rows = await trx
     .selectFrom('data_quality_group_checks as g')
     .innerJoin('data_quality_checks as c', 'c.id', 'g.check_id')
@@ -108,7 +107,7 @@ async function keptChecks(trx: Transaction<DB>, group: number): Promise<Map<stri
   return new Map(rows.map(({ uid, id }) => [uid, id]))
 }
 
-async function readableChecks(trx: Transaction<DB>, caller: Caller, uids: readonly string[]) {
+async function findReadableChecks(trx: Transaction<DB>, caller: Caller, uids: readonly string[]) {
   if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Map<string, number>()
   const rows = await trx
     .selectFrom('data_quality_checks as r')

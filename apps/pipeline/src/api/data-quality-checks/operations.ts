@@ -1,14 +1,14 @@
 import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
+import type { Input } from '@sluice/http'
 import { type PipelineContext, operation } from '../operation.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
 import { checkWriting } from './write.ts'
-import type { Input } from '@sluice/http'
 import { ambiguousRefused } from '../../engine/quality/ambiguous-refused.ts'
 import { type CheckOutcome, runCheck, unfit } from '../../engine/quality/run-checks.ts'
 import { valuesFor } from '../../engine/quality/values.ts'
-import { whileConnected } from '../data-pipelines/while-connected.ts'
+import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
 import { presentOutcome } from '../data-quality/results.ts'
 import { assertKnownVariables } from '../data-quality/run-variables.ts'
@@ -48,6 +48,6 @@ const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   run: operation(signatures.run, runOneCheck),
 }

@@ -2,10 +2,9 @@ import { sql, type Selectable } from 'kysely'
 import type { DataQualityCheck } from '@sluice/contracts'
 import { records, visibleTo, type Refined } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
-import { authorsOf } from '../recorded.ts'
+import { authorsOf, recordedProperties } from '../recorded.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
 import type { RequestContext } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
 
 export type CheckRow = Refined<Selectable<DataQualityChecks>, LabelledColumns>
 

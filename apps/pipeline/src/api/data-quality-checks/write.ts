@@ -4,21 +4,20 @@ import type { Writing } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
 import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { CheckRow } from './records.ts'
 
 export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {
     if (body.query.includes('\0')) throw problems.refused('/query', 'The query contains a NUL character.')
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
       code: body.code,
       query: body.query,
     }

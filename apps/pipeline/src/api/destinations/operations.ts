@@ -3,7 +3,7 @@ import { recordOperations, sharingOperations } from '@sluice/records'
 import { operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { lookUpSaved, testConnection, testTarget } from './test-target.ts'
 import { destinations } from './records.ts'
 import { destinationWriting } from './write.ts'
@@ -15,7 +15,7 @@ export const destinationOperations = {
   // Must precede `/destinations/:uid`, which would match this path, too.
   testTarget: operation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   ...runOperations(signatures, { kind: 'DESTINATION', records: destinations }),
   ...rejectedRowsOperation(signatures, destinations),
   testConnection: operation(signatures.testConnection, testConnection),

@@ -2,15 +2,17 @@ import { type Selectable, sql } from 'kysely'
 import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation.ts'
-import { recordedFields, recordedProperties } from '../recorded.ts'
+import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Destinations } from '../../database.ts'
 import type { ImportOptions, TargetSettings } from '../../engine/destinations/target.ts'
-import { authorsOf } from '../recorded.ts'
 import { runStatusesOf } from '../runs/present.ts'
-import { scheduleFields } from '../schedule-fields.ts'
-import { triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
-import { presentViews } from '../views/records.ts'
-import type { ViewRow } from '../views/records.ts'
+import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { type ViewRow, presentViews } from '../views/records.ts'
+
+export type DestinationRow = Refined<
+  Selectable<Destinations>,
+  SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
+>
 
 async function presentDestinations(rows: DestinationRow[], context: RequestContext): Promise<Destination[]> {
   const { db, identity, request } = context
@@ -39,7 +41,7 @@ async function presentDestinations(rows: DestinationRow[], context: RequestConte
   })
 }
 
-/** The views of these destinations. To see a destination is not to see all of its view. */
+/** The views of these destinations. A view that the caller may not see has only its name. */
 async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
   const { db, caller } = context
   const found = await db
@@ -73,8 +75,3 @@ export const destinations = records<DestinationRow, Destination, RequestContext>
   scope: visibleTo,
   present: presentDestinations,
 })
-
-export type DestinationRow = Refined<
-  Selectable<Destinations>,
-  SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
->

@@ -3,14 +3,13 @@ import type { Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
 import { type Writing, visibleTo } from '@sluice/records'
+import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { assertIdle } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { DestinationRow } from './records.ts'
-import type { KeyRing } from '@sluice/database'
 import {
   type TargetSettings,
   openTargetSecrets,
@@ -29,7 +28,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
         'apiTarget' in settings ? '/apiTarget/url' : '/apiTokenTarget/url',
         'This is not the address of a DHIS2 server. Write it like https://dhis2.example.org/dhis, without username, ? and #.',
       )
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller, keyRing }) {
@@ -44,7 +43,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
       ...scheduleColumns(body),
       import_options: JSON.stringify(body.importOptions ?? {}),
       ...targetColumns(body, uid, current, keyRing),
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
     }
   },
 

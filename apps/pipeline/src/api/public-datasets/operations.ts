@@ -2,12 +2,8 @@ import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { readPage } from '../catalogue/read-page.ts'
 import { type RequestContext, operation } from '../operation.ts'
-import { createDataset } from './write.ts'
-import { removeDataset } from './write.ts'
-import { answerDataset, findTable, shownAs } from './answer.ts'
-import { publicDatasets, uidOfKey } from './records.ts'
-import { updateDataset } from './write.ts'
-import { replaceRows } from './write.ts'
+import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
+import { answerDataset, findTable, publicDatasets, shownAs, uidOfKey } from './records.ts'
 
 const { publicDatasets: signatures } = pipelineOperations
 
@@ -29,7 +25,7 @@ export const publicDatasetOperations = {
   }),
   delete: operation(signatures.delete, async (input) => {
     await assertMayPublish(input)
-    await removeDataset(input, input.params.key)
+    await deleteDataset(input, input.params.key)
     return undefined
   }),
   upload: operation(signatures.upload, async (input) => {

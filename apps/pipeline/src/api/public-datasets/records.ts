@@ -1,11 +1,17 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { Answer, problems } from '@sluice/http'
 import { type RecordKind, type Refined, records } from '@sluice/records'
 import type { DB, PublicDatasets } from '../../database.ts'
-import type { RequestContext } from '../operation.ts'
+import type { PipelineContext, RequestContext } from '../operation.ts'
 import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { type LastRuns, runStatusesOf } from '../runs/present.ts'
+import { listRejectedRows } from '../../engine/runs/read-runs.ts'
+import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
+import { presentTable } from '../catalogue/present-table.ts'
+import { presentRejectedRow } from '../runs/rejected-rows.ts'
+
+export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>
 
 /** Presents datasets without their tables, because each would need a query of the warehouse. */
 async function presentPublicDatasets(
@@ -65,4 +71,36 @@ export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
   return row.uid
 }
 
-export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>
+/** Answers a dataset with its table, its rejected rows and its version. */
+export async function answerDataset(row: PublicDatasetRow, context: RequestContext): Promise<Answer<PublicDataset>> {
+  const { body, headers } = await publicDatasets.answer(row, context)
+  const found = await findTable(context, row)
+  const table = found && presentTable(found.table, shownAs(row))
+  const status = await withRejectedRows(body.status, row, context)
+  return new Answer({ ...body, status, ...(table && { table }) }, headers)
+}
+
+const mostRejectedRows = 20
+
+/** Adds the first rejected rows of the last load if the caller may see their number. */
+async function withRejectedRows(
+  status: PublicDataset['status'],
+  row: PublicDatasetRow,
+  { db }: RequestContext,
+): Promise<PublicDataset['status']> {
+  if (!status.rowsRejected || !status.jobId) return status
+  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: mostRejectedRows })
+  return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
+}
+
+/** The loaded table of a dataset; undefined before its first load. */
+export async function findTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
+  const warehouse = await warehouses.find(catalogueClient)
+  const table = await warehouse?.findTable(catalogueSchema, key)
+  return warehouse && table && { warehouse, table }
+}
+
+export const shownAs = ({ name, description }: PublicDatasetRow) => ({
+  displayName: name,
+  description: description ?? undefined,
+})

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type PublicDataset,
   type PublicDatasetBody,
@@ -11,18 +12,15 @@ import { Answer, type Caller, type Input, Problem, problems, readForm } from '@s
 import { visibleTo, withoutSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type StoredUpload, receiveUpload } from '../receive-upload.ts'
+import { assertFileHeaders, type StoredUpload, receiveUpload } from '../receive-upload.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 import { insertPipeline, startLoad, lockKey, replaceFile, setHeaderRow } from './catalogue-pipeline.ts'
-import { answerDataset } from './answer.ts'
-import { type PublicDatasetRow, publicDatasets, uidOfKey } from './records.ts'
+import { type PublicDatasetRow, answerDataset, publicDatasets, uidOfKey } from './records.ts'
 import { underWay } from '../../engine/runs/states.ts'
 import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { readFirstRow } from '../data-pipelines/check-upload.ts'
-import { assertFileHeaders } from '../data-pipelines/upload.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
 
 type CreateRequest = Input<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
 
@@ -98,7 +96,7 @@ async function loadOrRemove(
   try {
     await waitForLoad(input, run, seconds)
   } catch (error) {
-    if (error instanceof Problem) await removeDataset(input, row.key)
+    if (error instanceof Problem) await deleteDataset(input, row.key)
     throw error
   }
 }
@@ -106,14 +104,14 @@ async function loadOrRemove(
 const keyTaken = () => problems.conflict('/key', 'Another public dataset has this key.')
 
 /** Deletes an unused dataset with its pipeline and its rows. */
-export async function removeDataset(input: RequestContext, key: string): Promise<void> {
+export async function deleteDataset(input: RequestContext, key: string): Promise<void> {
   const { caller, write, request } = input
   const { pipeline, linked } = await write(async (trx) => {
     await lockKey(trx, key)
     const row = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
     await assertUnused(trx, key, caller)
     await publicDatasets.remove(trx, row)
-    const loading = await takePipeline(trx, row.pipeline_id, input)
+    const loading = await removePipeline(trx, row.pipeline_id, input)
     request.audit(row.uid, { before: withoutSecrets(row) })
     return loading
   })
@@ -135,7 +133,7 @@ async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): 
   )
 }
 
-async function takePipeline(
+async function removePipeline(
   trx: Transaction<DB>,
   id: number,
   input: RequestContext,

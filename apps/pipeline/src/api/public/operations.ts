@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
 import { Answer, type Input, problems } from '@sluice/http'
 import { inLanguageOf, isUid } from '@sluice/records'
@@ -13,7 +14,6 @@ import { type PipelineContext, operation } from '../operation.ts'
 import { findBuiltView } from '../views/operations.ts'
 import type { ViewRow } from '../views/records.ts'
 import { responseCache } from './response-cache.ts'
-import { isIPv6 } from 'node:net'
 
 /** Requests of one network per minute, and in one burst. */
 const perMinute = 300

@@ -32,7 +32,7 @@ interface RunnableResource<Row extends RunnableRow> {
 
 type RunRequest<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
 
-/** Further conditions of a run. */
+/** The end of the message about a cancelled run. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
   WORKFLOW: 'so are its jobs that were under way.',
   DESTINATION: 'what was sent before stays sent.',

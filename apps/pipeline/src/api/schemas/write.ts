@@ -5,12 +5,11 @@ import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import { describedWarehouse } from '../../warehouse-products.ts'
+import { describeWarehouse } from '../../warehouse-products.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemas } from './records.ts'
 import { translate } from '../../problems.ts'
 
@@ -36,10 +35,10 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${describedWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => warehouseLabels[kind] ?? kind).join(' or ')}.`,
+        `${describeWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => warehouseLabels[kind] ?? kind).join(' or ')}.`,
       )
     }
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller }) {
@@ -65,7 +64,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       tags: JSON.stringify(body.tags ?? []),
       permanent: body.permanent,
       provider_schema: body.providerSchema,
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
     }
   },
 

@@ -2,11 +2,16 @@ import { type Setting, type SettingBody, type SettingKey, pipelineOperations, se
 import { Answer, type Input, etagOf, problems } from '@sluice/http'
 import { assertUnchanged } from '@sluice/records'
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { DB, Settings } from '../../database.ts'
-import { noMailServer, settingDefaults } from '../../settings.ts'
-import { type PipelineContext, operation } from '../operation.ts'
 import { mailableAddress } from '@sluice/mail/settings'
-import { formatAlertSetting, mostNoSuccessHours, parseAlertSetting } from '../../settings.ts'
+import type { DB, Settings } from '../../database.ts'
+import {
+  formatAlertSetting,
+  mostNoSuccessHours,
+  noMailServer,
+  parseAlertSetting,
+  settingDefaults,
+} from '../../settings.ts'
+import { type PipelineContext, operation } from '../operation.ts'
 
 const { settings: signatures } = pipelineOperations
 

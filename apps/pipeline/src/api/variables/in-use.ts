@@ -1,5 +1,4 @@
-import type { KeyRing } from '@sluice/database'
-import { SealProblem } from '@sluice/database'
+import { type KeyRing, SealProblem } from '@sluice/database'
 import { holds } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
@@ -12,7 +11,7 @@ import { variablesIn } from '../../engine/variables/place-variables.ts'
 import { languageOf } from '../../engine/variables/source-values.ts'
 import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
 import { openSourceSecrets } from '../../sealed-secrets.ts'
-import { mostNamed } from '../assert-not-in-use.ts'
+import { maxNamedUsers } from '../assert-not-in-use.ts'
 import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>
@@ -36,8 +35,14 @@ export async function assertUnused(
   { pointer, before, keyRing, caller }: { pointer: string; before: string; keyRing: KeyRing; caller: Caller },
 ): Promise<void> {
   const checks = await checksUsing(trx, variable, caller)
-  const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, mostNamed - checks.length)
-  const pushed = await destinationsUsing(trx, variable, keyRing, caller, mostNamed - checks.length - pipelines.length)
+  const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, maxNamedUsers - checks.length)
+  const pushed = await destinationsUsing(
+    trx,
+    variable,
+    keyRing,
+    caller,
+    maxNamedUsers - checks.length - pipelines.length,
+  )
   const users = [
     ...describeUses('data quality checks', checks),
     ...describeUses('data pipelines', pipelines),
@@ -66,7 +71,7 @@ async function checksUsing(
     .orderBy('shown', 'desc')
     .orderBy('r.name')
     .execute()
-  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, mostNamed)
+  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, maxNamedUsers)
 }
 
 const shownTo = (caller: Caller, role: Parameters<typeof holds>[1]) =>

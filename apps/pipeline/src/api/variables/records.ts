@@ -2,9 +2,8 @@ import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
 import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
-import { authorsOf } from '../recorded.ts'
+import { authorsOf, recordedProperties } from '../recorded.ts'
 import type { RequestContext } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
 
 export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 

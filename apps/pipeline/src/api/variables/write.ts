@@ -28,7 +28,7 @@ export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody
   async afterDelete() {},
 }
 
-/** Returns the stored value. Throws 422 if there is none; `at` is the JSON pointer of the body. */
+/** Returns the columns of a variable. Throws a problem for a missing value; `at` is the JSON pointer of the body. */
 export function variableColumns(
   body: VariableBody,
   current: VariableRow | undefined,
@@ -37,7 +37,7 @@ export function variableColumns(
   at = '',
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const kept = body.value === undefined ? keptValue(current, body.secured, at) : undefined
+  const kept = body.value === undefined ? storedValue(current, body.secured, at) : undefined
   const value = body.value ?? kept?.value
   return {
     ...(current ? {} : { uid, client }),
@@ -49,7 +49,7 @@ export function variableColumns(
   }
 }
 
-function keptValue(current: VariableRow | undefined, secured: boolean, at: string) {
+function storedValue(current: VariableRow | undefined, secured: boolean, at: string) {
   if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'must be there: the variable is new' }])
   if (current.secured && !secured)
     throw problems.refused(
@@ -64,7 +64,7 @@ export async function saveVariables(
   input: Input<PipelineContext, '/variables', undefined, VariableBody[]>,
 ): Promise<Variable[]> {
   const { body, caller, keyRing, request, write } = input
-  refuseTwice(body)
+  assertUniqueNames(body)
   const rows = await write(async (trx) => {
     const found = await trx
       .selectFrom('variables')
@@ -96,7 +96,7 @@ export async function saveVariables(
   return variables.kind.present(rows, input)
 }
 
-function refuseTwice(body: VariableBody[]): void {
+function assertUniqueNames(body: VariableBody[]): void {
   const first = new Map<string, number>()
   for (const [index, { name }] of body.entries()) {
     if (first.has(name))

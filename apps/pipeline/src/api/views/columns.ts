@@ -7,10 +7,9 @@ import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { RequestContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { writableSchema } from '../schemas/records.ts'
-import { seededAccess } from '../settings/default-access.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { ViewRow } from './records.ts'
 import { sqlPieces } from '../../engine/variables/sql-pieces.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
 
 /** The columns of a view. The named ones define it in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
@@ -43,7 +42,7 @@ export async function viewColumns(
     visualization_href: body.status?.visualizationHref ?? null,
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
-    ...(await seededAccess(trx, body.access, current, caller.client)),
+    ...(await accessWithDefault(trx, body.access, current, caller.client)),
   }
   return { columns, schema: schema.schema_name }
 }
@@ -120,7 +119,7 @@ async function assertFree(
 export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
   checkQuery(body.query)
   checkSchedule(body)
-  await checkSharingTargets(body.access, input)
+  await assertSharingTargets(body.access, input)
 }
 
 /** Throws 422 for a query with variables. The warehouse would store their values, readable for every user. */

@@ -1,13 +1,12 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
+import { type Input, problems } from '@sluice/http'
 import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { deleteView } from './write.ts'
+import { assertSharingTargets } from '../object-access.ts'
+import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, views } from './records.ts'
-import { createView, updateView } from './write.ts'
-import { type Input, problems } from '@sluice/http'
 import { type TableLabels, presentTable } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 
@@ -35,7 +34,7 @@ async function readBuiltView({ db, caller, params, warehouses }: ViewTableReques
   const row = await views.read(db, caller, params.uid)
   const found = await findBuiltView({ db, warehouses }, row)
   if (!found && row.pending !== null) throw problems.notFound(`view in the warehouse yet. ${row.pending}`)
-  if (!found) throw problems.notFound('view in the warehouse now: run it, and it is made again')
+  if (!found) throw problems.notFound('view in the warehouse now: run the view to create it again')
   return { row, ...found }
 }
 
@@ -64,7 +63,7 @@ export const viewOperations = {
   ),
   update: operation(signatures.update, updateView),
   delete: operation(signatures.delete, deleteView),
-  ...sharingOperations(signatures, { operation, records: views }, checkSharingTargets),
+  ...sharingOperations(signatures, { operation, records: views }, assertSharingTargets),
   ...runOperations(signatures, { kind: 'VIEW', records: views }),
   table: operation(signatures.table, readViewTable),
   data: operation(signatures.data, readViewData),

@@ -2,12 +2,13 @@ import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation.ts'
-import { recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import type { Views } from '../../database.ts'
-import { authorsOf } from '../recorded.ts'
 import { runStatusesOf } from '../runs/present.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
+
+export type ViewRow = Refined<Selectable<Views>, SharedColumns & { tags: string[] }>
 
 export async function presentViews(rows: ViewRow[], context: RequestContext): Promise<View[]> {
   const { db, identity, request } = context
@@ -73,5 +74,3 @@ export const views = records<ViewRow, View, RequestContext>({
   scope: visibleTo,
   present: presentViews,
 })
-
-export type ViewRow = Refined<Selectable<Views>, SharedColumns & { tags: string[] }>

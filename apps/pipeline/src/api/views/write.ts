@@ -10,13 +10,13 @@ import { buildPendingViews, keepPending } from '../../engine/views/pending-views
 import { selectsAll } from '../../engine/views/select-all.ts'
 import { keepSources, renameSource, viewsReading } from '../../engine/views/sources.ts'
 import type { Place } from '../../engine/warehouses/views.ts'
-import { whileConnected } from '../data-pipelines/while-connected.ts'
+import { whileConnected } from '../while-connected.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 import { shares } from '../shares.ts'
 import { type ViewColumns, checkView, viewColumns } from './columns.ts'
 import { type ViewRow, views } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { assertIdle, firstNames, mostNamed, assertNotUsed } from '../assert-not-in-use.ts'
+import { assertIdle, firstNames, maxNamedUsers, assertNotUsed } from '../assert-not-in-use.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
 type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
@@ -273,7 +273,7 @@ async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: Place, by
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
   assertNotUsed(await firstNames(destinations), 'Destinations push this view', before)
   assertNotUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
-  const made = byHand.slice(0, mostNamed)
+  const made = byHand.slice(0, maxNamedUsers)
   assertNotUsed(made, 'Views in the warehouse that were made by hand read this view', before)
   await assertIdle(trx, row, 'VIEW', 'refresh')
 }

@@ -1,8 +1,8 @@
 import { type JobType, type Role, holds } from '@sluice/contracts'
-import type { RunnableKind } from '../../engine/runs/runnable.ts'
 import { type Kysely, sql } from 'kysely'
 import type { Caller } from '@sluice/http'
 import { type SharedColumns, visibleTo } from '@sluice/records'
+import type { RunnableKind } from '../../engine/runs/runnable.ts'
 import type { DB } from '../../database.ts'
 
 interface JobKind {
@@ -52,13 +52,13 @@ export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   },
 }
 
-export const kindOfJob = (jobType: JobType): JobKind =>
+export const jobKindOf = (jobType: JobType): JobKind =>
   Object.values(jobKinds).find((kind) => kind.jobType === jobType)!
 
 export const jobTypeOf = (kind: string): JobType => jobKinds[kind as RunnableKind].jobType!
 
 /** The part of an object that a caller of its workflow may see. */
-export interface SeenObject {
+export interface VisibleObject {
   id: number
   translations: SharedColumns['translations']
   created_at: Date
@@ -69,11 +69,11 @@ export interface SeenObject {
 }
 
 /** Finds the objects that the caller may see, by their keys. Each kind has its own rules. */
-export async function seenObjects(
+export async function findVisibleObjects(
   db: Kysely<DB>,
   caller: Caller,
   objects: readonly { id: number; kind: string }[],
-): Promise<Map<number, SeenObject>> {
+): Promise<Map<number, VisibleObject>> {
   const kinds = new Set(objects.map(({ kind }) => kind as RunnableKind))
   const found = await Promise.all(
     [...kinds].map(async (kind) => {
@@ -82,7 +82,7 @@ export async function seenObjects(
       const ids = objects.filter((one) => one.kind === kind).map(({ id }) => id)
       const usable = holds(caller.roles, manage) ? visibleTo(caller, 'READ_WRITE') : sql`false`
       const type = kind === 'DATA_PIPELINE' ? sql`r.type` : sql`null`
-      const { rows } = await sql<SeenObject>`
+      const { rows } = await sql<VisibleObject>`
         select r.id, r.translations, r.created_at, ${type} as type, ${usable} as usable
         from ${sql.table(table)} as r
         where r.id = any(${ids}::bigint[]) and ${visibleTo(caller, 'READ')}`.execute(db)

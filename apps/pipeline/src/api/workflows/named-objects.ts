@@ -3,8 +3,7 @@ import type { JobType, Violation, WorkflowBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../engine/runs/runnable.ts'
-import { jobKinds, kindOfJob } from './job-kinds.ts'
-import { seenObjects } from './job-kinds.ts'
+import { findVisibleObjects, jobKindOf, jobKinds } from './job-kinds.ts'
 import type { StoredJob } from './stored-steps.ts'
 
 /** A job of a body, with its JSON pointer. */
@@ -65,7 +64,7 @@ export async function resolveJobs(
   const objects = new Map<string | number, (typeof rows)[number]>(
     rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
   )
-  const seen = await seenObjects(trx, caller, rows)
+  const seen = await findVisibleObjects(trx, caller, rows)
   const kept = new Set(current.map(({ object }) => object.id))
 
   const violations: Violation[] = []
@@ -96,7 +95,7 @@ export async function resolveJobs(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
   ): Violation | undefined {
-    const noun = jobType ? kindOfJob(jobType).noun : 'object'
+    const noun = jobType ? jobKindOf(jobType).noun : 'object'
     const at = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: at, detail: `Say which ${noun} the job runs: object.uid.` }
     const known = object && (kept.has(object.id) || seen.has(object.id))

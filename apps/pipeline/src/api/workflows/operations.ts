@@ -9,13 +9,13 @@ import {
   searchOf,
 } from '@sluice/contracts'
 import { pageHeaders, sharingOperations, withoutSecrets } from '@sluice/records'
-import { type PipelineContext, operation } from '../operation.ts'
-import { runOperations } from '../runs/operations.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { workflows } from './records.ts'
-import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
 import { Answer, type Input } from '@sluice/http'
 import type { Kysely } from 'kysely'
+import { type PipelineContext, operation } from '../operation.ts'
+import { runOperations } from '../runs/operations.ts'
+import { assertSharingTargets } from '../object-access.ts'
+import { workflows } from './records.ts'
+import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
 import type { DB } from '../../database.ts'
 import { listRuns } from '../../engine/runs/read-runs.ts'
 import { usernamesOf } from '../recorded.ts'
@@ -126,7 +126,7 @@ export const workflowOperations = {
     return undefined
   }),
 
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: assertHasJobs }),
   runs: operation(signatures.runs, runs),
 }

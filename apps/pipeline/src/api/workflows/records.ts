@@ -2,14 +2,14 @@ import { type Selectable, sql } from 'kysely'
 import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
 import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation.ts'
-import { recordedFields, recordedProperties } from '../recorded.ts'
+import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Workflows } from '../../database.ts'
-import { authorsOf } from '../recorded.ts'
 import { runStatusesOf } from '../runs/present.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
-import { jobTypeOf } from './job-kinds.ts'
-import { type SeenObject, seenObjects } from './job-kinds.ts'
+import { type VisibleObject, findVisibleObjects, jobTypeOf } from './job-kinds.ts'
 import { type StoredJob, storedSteps } from './stored-steps.ts'
+
+export type WorkflowRow = Refined<Selectable<Workflows>, SharedColumns>
 
 type WorkflowStep = Workflow['steps']['steps'][number]
 type WorkflowJob = WorkflowStep['jobs'][number]
@@ -23,7 +23,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
     zoneOfClient(context),
     storedSteps(db, ids),
   ])
-  const seen = await seenObjects(
+  const seen = await findVisibleObjects(
     db,
     caller,
     jobs.map(({ object }) => object),
@@ -57,7 +57,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
 }
 
 /** Shows only the names of objects that the caller may not see. */
-function presentJob({ uid, object }: StoredJob, seen: SeenObject | undefined): WorkflowJob {
+function presentJob({ uid, object }: StoredJob, seen: VisibleObject | undefined): WorkflowJob {
   return {
     jobType: jobTypeOf(object.kind),
     object: {
@@ -85,5 +85,3 @@ export const workflows = records<WorkflowRow, Workflow, RequestContext>({
   scope: visibleTo,
   present: presentWorkflows,
 })
-
-export type WorkflowRow = Refined<Selectable<Workflows>, SharedColumns>

@@ -4,10 +4,8 @@ import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { assertIdle } from '../assert-not-in-use.ts'
 import type { RequestContext } from '../operation.ts'
-import { checkSchedule } from '../schedule-fields.ts'
-import { scheduleColumns } from '../schedule-fields.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type ResolvedJob, resolveJobs } from './named-objects.ts'
 import type { WorkflowRow } from './records.ts'
 import { storedSteps } from './stored-steps.ts'
@@ -18,7 +16,7 @@ export async function checkWorkflow(body: WorkflowBody, input: RequestContext): 
   if (jobs > mostJobs)
     throw problems.refused('/steps/steps', `A workflow has ${mostJobs} jobs at most, not ${jobs}: make two of it.`)
   checkSchedule(body)
-  await checkSharingTargets(body.access, input)
+  await assertSharingTargets(body.access, input)
 }
 
 /** The columns of a body. `current` is the workflow that is replaced. */
@@ -34,7 +32,7 @@ export const workflowColumns = async (
   description: body.description ?? null,
   ...scheduleColumns(body),
   error_strategy: body.steps.errorStrategy ?? 'STOP',
-  ...(await seededAccess(trx, body.access, current, caller.client)),
+  ...(await accessWithDefault(trx, body.access, current, caller.client)),
 })
 
 /** Resolves the jobs of a body. */

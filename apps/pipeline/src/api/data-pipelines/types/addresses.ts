@@ -3,7 +3,7 @@ import { problems } from '@sluice/http'
 /** Limits of the field `sourceName`. */
 const longest = 255
 
-/** Variables get their values in the run. For the validation, a letter stands for each. */
+/** Variables get their values in the run. For the validation, a placeholder stands for each. */
 const withoutVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
 
 /**
@@ -23,7 +23,7 @@ export function parseAddress(pointer: string, text: string, { query = false, fra
 }
 
 /** Normalizes an address, so that addresses of one system are equal. */
-export function sameAddress(text: string): string {
+export function normalizeAddress(text: string): string {
   // Names of variables are case-sensitive.
   if (!URL.canParse(text) || text.includes('${')) return text
   const { origin, pathname, search } = new URL(text)

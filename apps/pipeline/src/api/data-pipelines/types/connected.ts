@@ -1,8 +1,8 @@
 import { pipelineVariants } from '@sluice/contracts'
-import type { SourceSecrets } from '../../../sealed-secrets.ts'
-import { sameAddress } from './addresses.ts'
-import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from './pipeline-type.ts'
 import { problems } from '@sluice/http'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
+import { normalizeAddress } from './addresses.ts'
+import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from './pipeline-type.ts'
 
 /** The field of a body with the address of its source. */
 type SourceFieldName =
@@ -39,7 +39,7 @@ export function connected<Type extends KnownType>(kind: ConnectedSource<Type>): 
   const { type, source: field, secrets, checkConnection, check, checkSecrets, name } = kind
   const { own } = pipelineVariants.find((variant) => variant.type === type)!
   const objectOf = (body: SourceOf<Type>) => body[field] as Readonly<Record<string, unknown>>
-  const meantFor = kind.meantFor ?? ((settings) => sameAddress(objectOf(settings)['url'] as string))
+  const meantFor = kind.meantFor ?? ((settings) => normalizeAddress(objectOf(settings)['url'] as string))
 
   return {
     checkConnection,

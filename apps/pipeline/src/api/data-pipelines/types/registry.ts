@@ -1,5 +1,6 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { Transaction } from 'kysely'
+import { problems } from '@sluice/http'
 import type { DB } from '../../../database.ts'
 import type { SourceSecrets } from '../../../sealed-secrets.ts'
 import { csvUpload, parquetUpload } from './uploads.ts'
@@ -18,7 +19,6 @@ import {
   sourceSystemH,
   sourceSystemI,
 } from './systems.ts'
-import { problems } from '@sluice/http'
 
 /** A public dataset, which every organisation may load. Its key is checked when the pipeline is written. */
 const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {

@@ -1,8 +1,7 @@
 import { anyAccess, loginAccess, tokenAccess, userTokenAccess } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { parseAddress, assertDateOrder, nameAt } from './addresses.ts'
-import { connected } from './connected.ts'
-import { assertOneCredential, assertUsername } from './connected.ts'
+import { assertOneCredential, assertUsername, connected } from './connected.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
 /** A system with an HTTP API. */

@@ -1,8 +1,7 @@
 import { clinicalAccess, functionAccess, spreadsheetAccess } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { parseAddress, hostOf, nameAt, sameAddress } from './addresses.ts'
-import { connected } from './connected.ts'
-import { assertOneCredential, assertCredentialPair, assertUsername } from './connected.ts'
+import { parseAddress, hostOf, nameAt, normalizeAddress } from './addresses.ts'
+import { assertCredentialPair, assertOneCredential, assertUsername, connected } from './connected.ts'
 
 /** FHIR. */
 export const fhir = connected({
@@ -51,7 +50,10 @@ export const functionCall = connected({
     if (functionName === undefined && 'accessKey' in secrets)
       throw problems.refused('/functionSource/accessKey', 'An access key is for AWS Lambda; an address takes a token.')
   },
-  meantFor: ({ functionSource: { url, headerName } }) => [url === undefined ? '' : sameAddress(url), headerName ?? ''],
+  meantFor: ({ functionSource: { url, headerName } }) => [
+    url === undefined ? '' : normalizeAddress(url),
+    headerName ?? '',
+  ],
   name({ functionSource: { url, functionName } }) {
     return (functionName ?? hostOf(url!)).slice(0, 255)
   },

@@ -1,12 +1,12 @@
 import type { KeyRing } from '@sluice/database'
 import { type Caller, problems } from '@sluice/http'
 import type { Transaction } from 'kysely'
+import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { variablesOf } from '../../engine/variables/stored.ts'
 import type { Variables } from '../../engine/variables/variables.ts'
 import { writableSchema } from '../schemas/records.ts'
-import { defaultAccess } from '../settings/default-access.ts'
-import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
+import { defaultAccess } from '../object-access.ts'
 
 interface TargetSchema {
   id: number
@@ -46,7 +46,7 @@ export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
 }
 
 /** Cached look-ups for many pipelines of one transaction. Rows that they lock must stay locked until it ends. */
-export function rememberedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
+export function cachedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   const uncached = lookups(trx, caller)
   const access = once(() => uncached.defaultAccess())
   const views = once(async (schema: number) => {

@@ -1,6 +1,6 @@
-import { describe, expect, it } from '@jest/globals'
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
 import { Semaphore } from '@sluice/process'
 import { whileConnected } from './while-connected.ts'
 

@@ -1,14 +1,12 @@
 import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
-import { dataPipelines } from './records.ts'
-import type { DataPipelineRow } from './records.ts'
-import { mergeSourceSecrets, definedSecrets } from './source-columns.ts'
-import { type RequestedSource, savedSource } from './requested-source.ts'
-import { withVariables } from './requested-source.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import { type RequestedSource, mergeSourceSecrets, savedSource, withVariables } from './pipeline-source.ts'
+import { definedSecrets } from '../merge-secrets.ts'
 import { findKind } from './types/registry.ts'
 import { shares } from '../shares.ts'
-import { whileConnected } from './while-connected.ts'
+import { whileConnected } from '../while-connected.ts'
 
 type SourceLookupRequest = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
 type SavedLookupRequest = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
