@@ -142,6 +142,6 @@ describe('open data', () => {
     now += 400
     admit('2001:db8:1:2::1')
     admit('2001:db8:1:2::1')
-    expect(() => admit('2001:db8:1:2::1')).toThrow('too often')
+    expect(() => admit('2001:db8:1:2::1')).toThrow('too many requests')
   })
 })
