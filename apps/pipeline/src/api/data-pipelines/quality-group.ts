@@ -3,7 +3,10 @@ import { problems, type Caller } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { DataPipelineRow } from './records.ts'
+
+interface GatedRow {
+  quality_group_id: number | null
+}
 
 /**
  * Returns the column of the group that loaded rows must pass. Keeping the group takes no right to it; choosing one takes the right to
@@ -12,7 +15,7 @@ import type { DataPipelineRow } from './records.ts'
 export async function qualityGroupColumn(
   trx: Transaction<DB>,
   group: { id: string } | null | undefined,
-  current: Pick<DataPipelineRow, 'quality_group_id'> | undefined,
+  current: GatedRow | undefined,
   caller: Caller,
 ): Promise<{ quality_group_id: number | null }> {
   if (!group) return { quality_group_id: null }
@@ -35,7 +38,7 @@ export async function qualityGroupColumn(
 /** The quality groups of these pipelines by their key. Everyone who sees a pipeline sees the name of its group. */
 export async function qualityGroupsOf(
   db: Kysely<DB>,
-  rows: readonly Pick<DataPipelineRow, 'quality_group_id'>[],
+  rows: readonly GatedRow[],
 ): Promise<Map<number, { id: string; name: string }>> {
   const ids = rows.flatMap(({ quality_group_id }) => quality_group_id ?? [])
   if (ids.length === 0) return new Map()
