@@ -32,10 +32,10 @@ import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
 import { advanceDueWorkflows } from '../src/engine/run-lifecycle/advance-due-workflows.ts'
-import { filesPart } from '../src/files/files-part.ts'
+import { filesHealthCheck } from '../src/files/files-directory.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
-import { durableSealedColumns } from '../src/secrets.ts'
+import { durableSealedColumns } from '../src/sealed-secrets.ts'
 
 /** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
 const extraDeliveries = 2
@@ -96,7 +96,7 @@ await main(async () => {
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
-      filesPart(filesDirectory),
+      filesHealthCheck(filesDirectory),
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
       ...warehouses.others.map((part) => ({ ...part, spare: true })),

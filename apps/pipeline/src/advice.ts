@@ -1,6 +1,5 @@
 /**
- * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice,
- * or none.
+ * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice.
  */
 export interface Advice {
   /** A sentence for owners of a pipeline. */

@@ -6,14 +6,14 @@ import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
-import { filesPart } from './files/files-part.ts'
+import { filesHealthCheck } from './files/files-directory.ts'
 import { info } from './info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
 import { translate } from './problems.ts'
-import { durableSealedColumns } from './secrets.ts'
+import { durableSealedColumns } from './sealed-secrets.ts'
 
-interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
+interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
   db: Kysely<DB>
   config: Pick<
     Config,
@@ -33,8 +33,8 @@ interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mail
   isStopping(): boolean
 }
 
-/** The pipeline service's HTTP side, whole. */
-export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: Parts): Express {
+/** Creates the HTTP application of the pipeline service. */
+export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: PipelineAppOptions): Express {
   const { identity } = context
   const audited = auditedWrites(db)
   const own = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
@@ -45,7 +45,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     metrics,
     isStopping,
     publicUrl: config.PIPELINE_PUBLIC_URL,
-    // An address to listen on is one that it is called by.
+    // Requests may name the host that the service listens on.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -53,9 +53,9 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
-      // Without it there are no uploads; everything else goes on.
-      { ...filesPart(context.files.directory), spare: true },
-      // Without a key, what it sealed cannot be used; everything else goes on.
+      // Only uploads need the folder.
+      { ...filesHealthCheck(context.files.directory), spare: true },
+      // Only secrets that a missing key sealed are unusable.
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
       ...context.warehouses.others.map((part) => ({ ...part, spare: true })),

@@ -9,9 +9,9 @@ import {
   type TypeRules,
 } from './engine/warehouses/shape/plan-shape.ts'
 
-const mostNamed = 20
+const maxNamedColumns = 20
 
-interface ReadFile {
+interface FileColumns {
   columns: readonly FedColumn[]
   /** Types and evidence of the columns are those of all rows. */
   typesKnown: boolean
@@ -21,7 +21,7 @@ interface ReadFile {
   rows?: number
 }
 
-interface Policy {
+interface ComparisonPolicy {
   schemaChanges: SchemaChanges
   /** Digest of the present settings of the source (`definitionOf`). */
   definition: string
@@ -29,7 +29,7 @@ interface Policy {
   transforms: boolean
 }
 
-export interface Comparison {
+export interface ColumnComparison {
   isRefused: boolean
   /** Empty if a run changes no column and no type. */
   sentence: string
@@ -42,21 +42,22 @@ export interface Comparison {
 export function compareColumns(
   rules: TypeRules,
   last: FeedMemory,
-  file: ReadFile,
-  { schemaChanges, definition, transforms }: Policy,
-): Comparison {
+  file: FileColumns,
+  { schemaChanges, definition, transforms }: ComparisonPolicy,
+): ColumnComparison {
   const { columns: now, typesKnown, sparse, rows } = file
   const columns = typesKnown ? now : now.map(withoutType)
   const feed = { columns, sparse, definition, ...(rows !== undefined && { rows }) }
   const plan = planShape(rules, last, feed, { schemaChanges }, { final: true })
   const before = last.columns.filter(({ vanished }) => !vanished)
-  if (isRefusal(plan)) return { isRefused: true, sentence: joined(refused(plan), differences(before, before, now)) }
+  if (isRefusal(plan))
+    return { isRefused: true, sentence: joinSentences(describeRefusal(plan), describeDifferences(before, before, now)) }
   return {
     isRefused: false,
-    sentence: joined(
-      differences(before, last.columns, now, plan),
-      transforms ? '' : retyped(last.columns, plan),
-      rows && plan.fresh !== 'DEFINITION' ? emptied(before, now) : '',
+    sentence: joinSentences(
+      describeDifferences(before, last.columns, now, plan),
+      transforms ? '' : describeTypeChanges(last.columns, plan),
+      rows && plan.fresh !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
     ),
   }
 }
@@ -69,13 +70,13 @@ const withoutType = ({ name, label }: FedColumn): FedColumn => ({
   evidence: 'NOTHING',
 })
 
-const joined = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
+const joinSentences = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
 
-const refused = ({ reason, correction = '' }: Refusal): string =>
-  joined(`A run would fail, because ${reason}.`, correction)
+const describeRefusal = ({ reason, correction = '' }: Refusal): string =>
+  joinSentences(`A run would fail, because ${reason}.`, correction)
 
 /** Names the columns that are missing and those that are not `known`. Without a plan, it does not say what a run does about them. */
-function differences(
+function describeDifferences(
   before: readonly RememberedColumn[],
   known: readonly RememberedColumn[],
   now: readonly FedColumn[],
@@ -90,14 +91,18 @@ function differences(
     ? `A run would replace the columns of the table, because ${plan.fresh === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
     : ''
   if (missing.length === before.length && before.length > 0)
-    return joined(replaced, `Columns of the last load: ${named(before)}.`, `Columns of the file: ${named(now)}.`)
+    return joinSentences(
+      replaced,
+      `Columns of the last load: ${quoteLabels(before)}.`,
+      `Columns of the file: ${quoteLabels(now)}.`,
+    )
   const isPlanned = plan !== undefined && !isReplaced
   const isIgnored = plan?.columns.some(({ ignored }) => ignored)
-  return joined(
+  return joinSentences(
     replaced,
-    missing.length > 0 ? `Columns of the last load that the file does not have: ${named(missing)}.` : '',
+    missing.length > 0 ? `Columns of the last load that the file does not have: ${quoteLabels(missing)}.` : '',
     missing.length > 0 && isPlanned ? 'A run would keep these columns and leave them empty.' : '',
-    added.length > 0 ? `Columns that the last load did not have: ${named(added)}.` : '',
+    added.length > 0 ? `Columns that the last load did not have: ${quoteLabels(added)}.` : '',
     added.length > 0 && isPlanned
       ? isIgnored
         ? 'A run would ignore these columns, because schemaChanges is IGNORE_NEW.'
@@ -110,26 +115,32 @@ function differences(
  * Names the columns whose type a run would change. A column without a decided type is left out, because its values have no type yet.
  * Decimals get more digits with almost every file, so a change of precision alone is left out, too.
  */
-function retyped(known: readonly RememberedColumn[], plan: ShapePlan): string {
+function describeTypeChanges(known: readonly RememberedColumn[], plan: ShapePlan): string {
   const decided = new Map(known.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))
   const changes = plan.columns.flatMap(({ name, label, dataType }) => {
     const from = decided.get(name)?.dataType
-    return from === undefined || from === dataType ? [] : [`column ${named([{ label }])} from ${from} to ${dataType}`]
+    return from === undefined || from === dataType
+      ? []
+      : [`column ${quoteLabels([{ label }])} from ${from} to ${dataType}`]
   })
-  const more = changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''
-  return changes.length > 0 ? `A run would change the type of ${changes.slice(0, mostNamed).join(', ')}${more}.` : ''
-}
-
-/** Names the columns that have no value in the file and had some in the last load. */
-function emptied(before: readonly RememberedColumn[], now: readonly FedColumn[]): string {
-  const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
-  const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
-  return empty.length > 0
-    ? `Columns without a value in any row, which had values in the last load: ${named(empty)}.`
+  const more = changes.length > maxNamedColumns ? ` and ${changes.length - maxNamedColumns} more` : ''
+  return changes.length > 0
+    ? `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${more}.`
     : ''
 }
 
-function named(columns: readonly { label: string }[]): string {
-  const shown = columns.slice(0, mostNamed).map(({ label }) => `"${label.slice(0, 100)}"`)
-  return columns.length > mostNamed ? `${shown.join(', ')} and ${columns.length - mostNamed} more` : shown.join(', ')
+/** Names the columns that have no value in the file and had some in the last load. */
+function describeEmptyColumns(before: readonly RememberedColumn[], now: readonly FedColumn[]): string {
+  const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
+  const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
+  return empty.length > 0
+    ? `Columns without a value in any row, which had values in the last load: ${quoteLabels(empty)}.`
+    : ''
+}
+
+function quoteLabels(columns: readonly { label: string }[]): string {
+  const shown = columns.slice(0, maxNamedColumns).map(({ label }) => `"${label.slice(0, 100)}"`)
+  return columns.length > maxNamedColumns
+    ? `${shown.join(', ')} and ${columns.length - maxNamedColumns} more`
+    : shown.join(', ')
 }

@@ -19,11 +19,11 @@ import {
 } from '@sluice/process'
 import { parseFailpoints, type Trap } from './engine/failpoints.ts'
 import { redshiftOf, redshiftShape } from './redshift-settings.ts'
-import { usualSlots } from './worker-slots.ts'
+import { defaultSlots } from './worker-slots.ts'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
-/** For tests of this repository alone: where a worker is to die, hang or fail. */
+/** For tests of this repository only: where a worker dies, hangs or fails. */
 const failpoints: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
 
 /** `whsec_` and the key in base64, as Standard Webhooks writes it. */
@@ -38,7 +38,7 @@ const webhookSecret: Setting<Buffer | undefined> = {
   },
 }
 
-/** As it is: a slash at its end may be meant, and services put keys into the paths of such addresses. */
+/** Keeps the address unchanged: a trailing slash may matter, and services put keys into the paths of webhooks. */
 const webhookUrl: Setting<string | undefined> = {
   secret: true,
   fallback: undefined,
@@ -48,7 +48,7 @@ const webhookUrl: Setting<string | undefined> = {
   },
 }
 
-/** A dedicated SQL pool has to be there, and is one database. */
+/** The address must name a dedicated SQL pool, which is one database. */
 const synapseUrl: Setting<string | undefined> = {
   ...secretUrl(['mssql:', 'sqlserver:']),
   parse(given) {
@@ -64,27 +64,27 @@ const shape = {
   WORKER_PORT: port(3003),
   LISTEN_HOST: text('127.0.0.1'),
   PIPELINE_DATABASE_URL: databaseUrl(),
-  /** A role with CREATEDB and CREATEROLE in the warehouse's cluster, and no more. */
+  /** A role with CREATEDB and CREATEROLE only in the warehouse's cluster. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
   /**
    * ClickHouse's HTTP interface, with a user who may make databases, users and grants: `http://user:password@host:8123`, or https and 8443.
-   * None: no schema can be in it.
+   * Absent if ClickHouse is not used.
    */
   CLICKHOUSE_URL: secretUrl(['http:', 'https:']),
   /**
-   * A SQL Server, with a login that may make databases, logins and grants: `mssql://user:password@host:1433`; with a database behind it, in
-   * schemas of that one. None: no schema can be in it.
+   * A SQL Server, with a login that may make databases, logins and grants: `mssql://user:password@host:1433`; with a database in
+   * the path, in schemas of that database. Absent if SQL Server is not used.
    */
   SQLSERVER_URL: secretUrl(['mssql:', 'sqlserver:']),
   /**
    * A dedicated SQL pool of Azure Synapse, with a login that may make logins and owns the pool:
-   * `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. None: no schema can be in it.
+   * `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Absent if Synapse is not used.
    */
   SYNAPSE_URL: synapseUrl,
   ...redshiftShape,
-  /** Where this service reaches the identity service. */
+  /** The address at which this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
-  /** How the identity service names itself in tokens. */
+  /** The issuer in tokens of the identity service. */
   IDENTITY_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   PIPELINE_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3002'),
   SECRET_KEYS: keys,
@@ -96,31 +96,31 @@ const shape = {
   CLIENT_FILES_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
   /** Bytes of one client's PostgreSQL database; no limit when 0. */
   CLIENT_WAREHOUSE_LIMIT: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
-  /** Days that what a load replaces is kept, so that it can be restored; nothing is kept when 0. */
+  /** Days for which the previous load of a table is kept, so that it can be restored; 0 keeps none. */
   KEEP_PREVIOUS_DAYS: integer({ min: 0, max: 365, fallback: 3 }),
   /**
    * Niceness of the warehouse's PostgreSQL processes. It applies if the warehouse runs on the machine of this process, and this process
    * runs as root or as the server's user. 0 does not change the priority.
    */
   WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
-  /** Runs at once in one worker. Most of them wait for a source or a server, so there are more than cores. */
-  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: usualSlots() }),
-  /** Runs at once of one client, in all workers together; half of one worker's when 0. */
+  /** Concurrent runs in one worker. Most of them wait for a source or a server, so there may be more runs than cores. */
+  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: defaultSlots() }),
+  /** Concurrent runs of one client, in all workers together; 0 means half of WORKER_CONCURRENCY. */
   CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
-  /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */
+  /** A worker without a heartbeat for this many seconds is considered dead, and its runs are requeued. */
   WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
-  /** Seconds without a sign of life after which a source is given up. Databases have limits of their own, up to an hour. */
+  /** Seconds without data after which a run gives up its source. Databases have limits of their own, up to an hour. */
   SOURCE_SILENCE_SECONDS: integer({ min: 5, max: 86_400, fallback: 3_900 }),
   /** Days that finished runs, their logs and their rejected rows are kept. */
   RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
-  /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
+  /** Further hosts that requests may name, such as the one by which the other service calls this one. */
   ALLOWED_HOSTS: hostNames(),
-  /** What is inside the operator's network and may be read from all the same, at addresses that users type. */
+  /** Addresses inside the operator's network that users may name as sources. */
   OUTGOING_ALLOWED: outgoingAllowed(),
-  /** Where mails about failed runs go out, and whom they are from. */
+  /** The mail server for mails about failed runs. */
   SMTP_URL: smtpUrl(),
   MAIL_FROM: sender(),
-  /** Called about every run that failed, of all clients. */
+  /** Called for every failed run of all clients. */
   ALERT_WEBHOOK_URL: webhookUrl,
   ALERT_WEBHOOK_SECRET: webhookSecret,
   CORS_ORIGINS: list(),
@@ -148,13 +148,13 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   }
 }
 
-/** For the command that prepares the database. */
+/** Reads the settings of the command that prepares the database. */
 export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env) {
   return readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl() }).values
 }
 
 export type Config = ReturnType<typeof readConfig>
 
-/** For the command that seals secrets anew. */
+/** Reads the settings of the command that reseals secrets. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
   readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values

@@ -1,6 +1,6 @@
 const maxBytes = 63
 
-/** UTF-16 units of a label that its name is made of. Marks without end would keep Unicode's normal form busy for hours, and nothing interrupts it. */
+/** UTF-16 units of a label that are used for its name. Unicode normalization of an endless run of marks would take hours, and cannot be interrupted. */
 const longestLabel = 1_000
 
 /** Latin letters that Unicode does not decompose into a base letter and an accent. */
@@ -29,7 +29,7 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
 export function identifiers(labels: readonly string[]): string[] {
   const bases = labels.map(baseName)
   const taken = new Set(bases)
-  /** Which number the next label of a base may have: all below are taken. */
+  /** The next free number of each base: all lower numbers are taken. */
   const numbers = new Map<string, number>()
   return bases.map((base, index) => {
     if (base === '') return place(index, taken)
@@ -43,7 +43,7 @@ export function identifiers(labels: readonly string[]): string[] {
   })
 }
 
-/** A place gives way to a label that reads like it. */
+/** Returns `column_` and the position, or a numbered variant if a label has that name. */
 function place(index: number, taken: Set<string>): string {
   const base = `column_${index + 1}`
   const name = taken.has(base) ? firstFree(base, taken, 2).name : base
@@ -75,7 +75,7 @@ function firstFree(base: string, taken: ReadonlySet<string>, from: number): { na
   }
 }
 
-/** Cut between characters, never inside one. */
+/** Cuts between characters, never inside one. */
 function cut(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''
@@ -88,7 +88,7 @@ function cut(name: string, bytes: number): string {
   return kept.replace(/_+$/, '')
 }
 
-/** What is wrong with a name that is to be a schema's or table's own in the warehouse; undefined when nothing is. */
+/** Describes why a name cannot be that of a schema or table in the warehouse; undefined for a valid name. */
 export function identifierProblem(name: string): string | undefined {
   if (!/^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name))
     return `"${name}" is not usable in the warehouse: start with a letter, then letters, digits and _ only.`

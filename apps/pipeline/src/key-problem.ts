@@ -1,6 +1,6 @@
 /**
- * What is wrong with a pattern of object keys, in a sentence; undefined when nothing is. `*` and `?` stay inside of one folder, `**`
- * is any number of folders, `[a-z]` one sign, `{a,b}` either; a backslash takes a sign for itself.
+ * Describes the error in a pattern of object keys; undefined for a valid pattern. `*` and `?` match within one folder, `**` matches
+ * any number of folders, `[a-z]` one character, `{a,b}` either alternative; a backslash escapes the next character.
  */
 export function keyProblem(pattern: string): string | undefined {
   let braces = false

@@ -6,7 +6,7 @@ import { VariableProblem } from './engine/variables/variable-problem.ts'
 import { WarehouseProblem } from './engine/warehouses/warehouse.ts'
 import { refusalTitle } from './problem-catalogue.ts'
 
-/** What a broken constraint means to whoever sent the body: the field, and a sentence. */
+/** The field and the message for each broken constraint. */
 const conflicts: Record<string, [pointer: string, detail: string]> = {
   schemas_client_name_key: ['/name', 'Another schema has this name.'],
   schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
@@ -26,13 +26,13 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
 }
 
-/** The errors of this service's parts as problems; undefined for what is a bug. */
+/** Translates the errors of this service's modules to problems; undefined for a bug. */
 export function translate(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return unreadableIdentity(error)
-  // An answer that we did not ask for, such as a refused service secret, is ours to mend, not the caller's.
+  // An unexpected answer, such as a refused service secret, is an error of this service, not of the caller.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
   if (error instanceof SourceProblem) {
@@ -74,7 +74,7 @@ export function throwIfSourceProblem(error: unknown, hide: (text: string) => str
   })
 }
 
-/** The log has the field that breaks the contract. It may hold a name, so the answer does not. */
+/** The log has the field that breaks the contract. The response leaves it out, because it may hold a name. */
 const unreadableIdentity = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)
   return new Problem(503, unavailable.code, unavailable.title, {
@@ -88,6 +88,6 @@ const unreadableIdentity = (cause: Error): Problem => {
 const missingKey = (cause: SealProblem): Problem => {
   const { status, code, title, headers } = problems.unavailable('key', cause)
   const detail =
-    'A stored password or token cannot be opened: the service lacks the key. Whoever runs it adds that key to SECRET_KEYS.'
+    'A stored password or token cannot be opened: the service lacks the key. The operator must add that key to SECRET_KEYS.'
   return new Problem(status, code, title, { detail, headers, cause })
 }

@@ -10,14 +10,14 @@ const given = (pattern: RegExp, wanted: string, secret = false): Setting<string 
   },
 })
 
-/** A cluster, with a superuser, and the bucket through which rows go there. None: no schema can be in it. */
+/** A cluster, with a superuser, and the bucket that rows are staged in. All are absent if Redshift is not used. */
 export const redshiftShape = {
   REDSHIFT_URL: secretUrl(['postgres:', 'postgresql:']),
   REDSHIFT_STAGING: given(
     /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9_./-]*)?$/,
     'a bucket and a prefix, like s3://bucket/prefix',
   ),
-  /** What the cluster reads the bucket as. */
+  /** The IAM role with which the cluster reads the bucket. */
   REDSHIFT_ROLE: given(
     /^(default|arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+(,arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+)*)$/,
     'the ARN of a role, like arn:aws:iam::123456789012:role/loader, or the word default',
@@ -25,19 +25,19 @@ export const redshiftShape = {
   REDSHIFT_REGION: given(/^[a-z]{2}(-[a-z]+)+-\d$/, 'the region of the bucket, like eu-west-1'),
   REDSHIFT_ACCESS_KEY_ID: given(/^\S+$/, 'an access key without blanks', true),
   REDSHIFT_SECRET_ACCESS_KEY: given(/^\S+$/, 'a secret key without blanks', true),
-  /** Where the bucket is asked, when it is not at Amazon's usual address. */
+  /** The endpoint of the bucket, if it is not Amazon's default. */
   REDSHIFT_STAGING_ENDPOINT: {
     fallback: undefined,
     parse: (text: string) => url(['http:', 'https:']).parse(text),
   } satisfies Setting<string | undefined>,
 }
 
-type Values = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
+type RedshiftValues = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
 
-/** None where there is none of these. Throws `SettingsProblem` naming what is missing beside the others. */
-export function redshiftOf(values: Values): RedshiftSettings | undefined {
+/** Undefined if none of these settings is set. Throws `SettingsProblem` with the settings that are missing if some are set. */
+export function redshiftOf(values: RedshiftValues): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
-  const there = Object.keys(redshiftShape).find((name) => values[name as keyof Values] !== undefined)
+  const there = Object.keys(redshiftShape).find((name) => values[name as keyof RedshiftValues] !== undefined)
   if (there === undefined) return undefined
   if (REDSHIFT_URL === undefined) throw new SettingsProblem([`REDSHIFT_URL is required where there is ${there}`])
   const needed = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }

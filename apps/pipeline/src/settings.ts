@@ -1,9 +1,8 @@
 import type { SettingKey } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
-import { type AlertSetting, parseAlertSetting } from './alert-setting.ts'
 import type { DB } from './database.ts'
 
-/** What holds for an organisation that changed nothing. */
+/** Values of settings that an organisation has not changed. */
 export const settingDefaults: Readonly<Record<SettingKey, string>> = {
   ALERT_EMAIL: '',
   DEFAULT_ACCESS_LEVEL: 'PRIVATE',
@@ -23,10 +22,44 @@ export async function settingOf(db: Kysely<DB>, client: string, key: SettingKey)
   return row?.value ?? settingDefaults[key]
 }
 
-/** What becomes of ALERT_EMAIL where the operator has set up no mail server. */
+/** The warning about ALERT_EMAIL while no mail server is configured. */
 export const noMailServer =
   'Nobody is mailed for now: this service has no mail server. Whoever runs it sets SMTP_URL, for the API and the workers.'
 
-/** Who is mailed about what. */
 export const alertSetting = async (db: Kysely<DB>, client: string): Promise<AlertSetting> =>
   parseAlertSetting(await settingOf(db, client, 'ALERT_EMAIL'))
+
+/** The parsed value of ALERT_EMAIL. */
+interface AlertSetting {
+  addresses: string[]
+  /** Mail alerts about runs that end with a warning, too. */
+  warnings: boolean
+  /** Hours without a successful run after which a mail is sent. */
+  noSuccessHours: number | undefined
+}
+
+/** A year. */
+export const mostNoSuccessHours = 8_760
+
+const noSuccess = /^NO_SUCCESS_(\d{1,5})_HOURS$/i
+
+/** Parses a stored value. Every entry that is not a keyword is an address. */
+export function parseAlertSetting(value: string): AlertSetting {
+  const setting: AlertSetting = { addresses: [], warnings: false, noSuccessHours: undefined }
+  for (const entry of value.split(',').map((part) => part.trim())) {
+    const hours = noSuccess.exec(entry)?.[1]
+    if (hours !== undefined) setting.noSuccessHours = Number(hours)
+    else if (entry.toUpperCase() === 'WARNING') setting.warnings = true
+    else if (entry !== '') setting.addresses.push(entry)
+  }
+  return setting
+}
+
+/** Formats the value for storage: unique addresses first. */
+export function formatAlertSetting({ addresses, warnings, noSuccessHours }: AlertSetting): string {
+  return [
+    ...new Set(addresses),
+    ...(warnings ? ['WARNING'] : []),
+    ...(noSuccessHours === undefined ? [] : [`NO_SUCCESS_${noSuccessHours}_HOURS`]),
+  ].join(',')
+}

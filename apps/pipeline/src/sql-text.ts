@@ -1,4 +1,4 @@
-/** SQL without the blanks and semicolons behind it. Walked from its end: a regular expression tries from every blank before. */
+/** Removes trailing white space and semicolons from SQL. Scans from the end, because a regular expression is quadratic in the number of blanks. */
 export function withoutEnd(sql: string): string {
   let end = sql.length
   while (end > 0 && /[\s;]/.test(sql[end - 1]!)) end -= 1

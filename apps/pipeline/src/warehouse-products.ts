@@ -1,9 +1,9 @@
 import type { providerSchemas } from '@sluice/contracts'
 
-type Kind = (typeof providerSchemas)[number]
+type ProviderKind = (typeof providerSchemas)[number]
 
-/** What an operator sets so that schemas can be there. */
-export const warehouseSettings: Record<Exclude<Kind, 'NA'>, string> = {
+/** The setting that enables each warehouse. */
+export const warehouseSettings: Record<Exclude<ProviderKind, 'NA'>, string> = {
   SQL_DATABASE_D: 'WAREHOUSE_DATABASE_URL',
   WAREHOUSE_B: 'CLICKHOUSE_URL',
   SQL_DATABASE_A: 'SQLSERVER_URL',
@@ -11,7 +11,7 @@ export const warehouseSettings: Record<Exclude<Kind, 'NA'>, string> = {
   WAREHOUSE_C: 'SYNAPSE_URL',
 }
 
-export const warehouseNames: Record<Kind, string> = {
+export const warehouseNames: Record<ProviderKind, string> = {
   SQL_DATABASE_D: 'PostgreSQL',
   WAREHOUSE_A: 'Redshift',
   WAREHOUSE_B: 'ClickHouse',
@@ -20,13 +20,11 @@ export const warehouseNames: Record<Kind, string> = {
   NA: 'none',
 }
 
-/** The warehouses that keep what a load replaces, and can say what a load would change. */
-export const undoable: ReadonlySet<Kind> = new Set(['SQL_DATABASE_D', 'WAREHOUSE_B'])
+/** The warehouses that support dry runs and restoring the previous load. */
+export const undoableWarehouses: ReadonlySet<ProviderKind> = new Set(['SQL_DATABASE_D', 'WAREHOUSE_B'])
 
-/** Said where a schema is in another one. */
-export const cannotUndoIn = (kind: Kind): string =>
+export const undoUnsupportedIn = (kind: ProviderKind): string =>
   `Dry runs and restoring are for schemas in PostgreSQL and ClickHouse. This one is in ${warehouseNames[kind]}.`
 
-/** For whoever chose one that is not set up. */
-export const describedWarehouse = (kind: Exclude<Kind, 'NA'>): string =>
+export const describeWarehouse = (kind: Exclude<ProviderKind, 'NA'>): string =>
   `${kind} (${warehouseNames[kind]}, ${warehouseSettings[kind]})`

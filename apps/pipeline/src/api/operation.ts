@@ -1,6 +1,5 @@
 import type { KeyRing } from '@sluice/database'
-import type { Caller, RequestFacts } from '@sluice/http'
-import { operationsWith } from '@sluice/http'
+import { type Caller, type RequestFacts, operationsWith } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'
@@ -10,23 +9,23 @@ import type { JobQueue } from '../engine/queue/job-queue.ts'
 import type { Sources } from '../engine/sources/sources.ts'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
-/** What every handler of this service is given besides its request. */
+/** The dependencies of every handler of this service. */
 export interface PipelineContext extends DatabaseContext<DB> {
   identity: IdentityLookups
   warehouses: ClientWarehouses
   queue: JobQueue
   sources: Sources
   destinations: Destinations
-  /** Where uploads are, and bytes: of one, and of all of a client. */
+  /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
   files: { directory: string; uploadLimit: number; clientLimit: number }
   /** Seals the secrets of sources and targets. */
   keyRing: KeyRing
-  /** Whether mails about failed runs go out. */
+  /** True if a mail server is configured. */
   mails: boolean
   logger: Logger
 }
 
-/** The same with the facts of one request: what presenting a row needs. */
-export type Asked = PipelineContext & { caller: Caller; request: RequestFacts }
+/** The dependencies with the facts of one request. Presenting a row needs both. */
+export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
 
 export const operation = operationsWith<PipelineContext>()

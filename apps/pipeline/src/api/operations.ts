@@ -14,7 +14,7 @@ import { variableOperations } from './variables/operations.ts'
 import { viewOperations } from './views/operations.ts'
 import { workflowOperations } from './workflows/operations.ts'
 
-/** Everything the service can be asked. */
+/** All operations of the service. */
 export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(schemaOperations),
   ...Object.values(catalogueOperations),

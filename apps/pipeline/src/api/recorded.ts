@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
-import { inLanguageOf, type Properties } from '@sluice/records'
+import { type Properties, inLanguageOf } from '@sluice/records'
+import { ServiceUnavailable } from '@sluice/contracts'
+import type { IdentityLookups } from '../identity/lookups.ts'
 
 /** The tags of a row as text[], for searching. */
 export const tagsColumn = sql<string[]>`array(select jsonb_array_elements_text(r.tags))`
 
-/** What every named object of this service is searched and ordered by. */
+/** The properties by which every named object can be searched and ordered. */
 export const recordedProperties = {
   id: { type: 'uid', column: 'r.uid' },
   name: { type: 'string', column: 'r.name' },
@@ -12,7 +14,7 @@ export const recordedProperties = {
   lastUpdated: { type: 'date-time', column: 'r.updated_at' },
 } satisfies Properties
 
-interface Row {
+interface RecordedRow {
   uid: string
   client: string
   name: string
@@ -23,8 +25,8 @@ interface Row {
   tags: string[]
 }
 
-/** The fields that every named object of this service answers. */
-export const recordedFields = (row: Row, locales: readonly string[]) => ({
+/** The response fields of every named object. */
+export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,
   name: row.name,
@@ -37,3 +39,29 @@ export const recordedFields = (row: Row, locales: readonly string[]) => ({
   tags: row.tags,
   tagString: row.tags.join(', '),
 })
+
+interface AuthoredRow {
+  created_by: string | null
+  updated_by: string | null
+}
+
+/** Returns the usernames of these users. Leaves out deleted users, and all users while the identity service is down. */
+export async function usernamesOf(uids: Iterable<string | null>, identity: IdentityLookups) {
+  const wanted = [...new Set(uids)].filter((uid) => uid !== null)
+  const users = wanted.length > 0 ? await identity.users(wanted).catch(noUsersIfUnavailable) : new Map<string, never>()
+  return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
+}
+
+/** Returns the usernames of the users who created and last updated these rows. */
+export async function authorsOf(rows: readonly AuthoredRow[], identity: IdentityLookups) {
+  const name = await usernamesOf(
+    rows.flatMap((row) => [row.created_by, row.updated_by]),
+    identity,
+  )
+  return (row: AuthoredRow) => ({ createdBy: name(row.created_by), lastUpdatedBy: name(row.updated_by) })
+}
+
+function noUsersIfUnavailable(error: unknown): Map<string, { username: string }> {
+  if (error instanceof ServiceUnavailable) return new Map()
+  throw error
+}

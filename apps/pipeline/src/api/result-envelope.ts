@@ -1,6 +1,6 @@
 import type { ResultEnvelope } from '@sluice/contracts'
 
-interface Result {
+interface EnvelopeContent {
   /** The first part of `messageKey`: the resource that the result is about. */
   area: string
   status?: ResultEnvelope['status']
@@ -14,7 +14,7 @@ interface Result {
 }
 
 /** The envelope of an operation that has a result now. A bad result is still an answer. */
-export const resultEnvelope = (result: Result): ResultEnvelope => ({
+export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
   ...envelopeOf(result),
   httpStatus: '200 OK',
   httpStatusCode: 200,
@@ -29,7 +29,7 @@ export const acceptedRun = (key: string, message: string, run: string): ResultEn
   statusCode: 202,
 })
 
-function envelopeOf({ area, status = 'OK', errorCode = 'OK', message, key = errorCode, cause, data }: Result) {
+function envelopeOf({ area, status = 'OK', errorCode = 'OK', message, key = errorCode, cause, data }: EnvelopeContent) {
   return {
     status,
     errorCode,

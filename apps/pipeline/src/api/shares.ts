@@ -1,16 +1,16 @@
 import { Semaphore } from '@sluice/process'
 
-/** Milliseconds that somebody waits for a slot. */
+/** The longest wait for a slot, in milliseconds. */
 const waitMs = 15_000
 
 /**
- * What people wait for, shared by organisation in this process: nobody's pages, queries or uploads take the last free slot from those who
- * have none. The holder of a slot limits how long it holds it.
+ * The semaphores of this process, fair between organisations: an organisation without a slot gets the last free one. The holder of a
+ * slot limits how long it holds it.
  */
 export const shares = {
-  /** Pages of rows. Each holds a connection to the warehouse and, while it is answered, some ten times its 4 MB. */
+  /** Pages of rows. Each holds a connection to the warehouse and, while its response is sent, about ten times its 4 MB. */
   pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
-  /** Pages for readers without sign-in, one of each organisation. They need a slot of `pages` besides. */
+  /** Pages for readers without sign-in, one of each organisation. They also need a slot of `pages`. */
   anonymousPages: new Semaphore({
     total: 2,
     each: 1,
@@ -26,7 +26,7 @@ export const shares = {
     waitMs,
     title: 'Too many previews of your organisation are under way.',
   }),
-  /** Files to be previewed. Each is held in memory until it is written. */
+  /** Previews of files. Each file is held in memory until it is written. */
   previewFiles: new Semaphore({
     total: 12,
     each: 4,
@@ -34,7 +34,7 @@ export const shares = {
     waitMs,
     title: 'Too many previews of your organisation are under way.',
   }),
-  /** Sources and targets that are asked what they have, or whether they answer. */
+  /** Look-ups in sources. */
   lookups: new Semaphore({
     total: 8,
     each: 2,
@@ -54,9 +54,9 @@ export const shares = {
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many targets of your organisation are being asked.',
+    title: 'Too many targets of your organisation are being queried.',
   }),
-  /** Checks that somebody waits for. Workers run the others. */
+  /** Checks that a request waits for. Workers run the others. */
   checks: new Semaphore({
     total: 6,
     each: 2,
@@ -64,7 +64,7 @@ export const shares = {
     waitMs: 60_000,
     title: 'Too many checks of your organisation are being run.',
   }),
-  /** Saves of views: the warehouse runs their queries, up to 20 seconds. One of an organisation at a time, so that two never make the same view. */
+  /** Saves of views: the warehouse runs their queries, up to 20 seconds. One of each organisation at a time, so that two saves never create the same view. */
   views: new Semaphore({
     total: 4,
     each: 1,
@@ -72,7 +72,7 @@ export const shares = {
     waitMs,
     title: 'Too many views of your organisation are being saved.',
   }),
-  /** Drops of what was deleted. Each holds a connection of the service's database while the warehouse drops. */
+  /** Drops of deleted tables. Each holds a connection of the service's database while the warehouse drops. */
   drops: new Semaphore({
     total: 3,
     each: 1,

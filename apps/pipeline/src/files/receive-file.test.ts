@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { filesPart } from './files-part.ts'
+import { filesHealthCheck } from './files-directory.ts'
 import { receiveFile } from './receive-file.ts'
 
 /** Nobody may make files here, not even root. */
@@ -22,9 +22,9 @@ describe('a folder for files that cannot be written', () => {
 
   it('is told by readiness', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-files-'))
-    await filesPart(folder).check()
-    await expect(filesPart(unwritable).check()).rejects.toThrow()
+    await filesHealthCheck(folder).check()
+    await expect(filesHealthCheck(unwritable).check()).rejects.toThrow()
     await rm(folder, { recursive: true })
-    await expect(filesPart(folder).check()).rejects.toThrow()
+    await expect(filesHealthCheck(folder).check()).rejects.toThrow()
   })
 })

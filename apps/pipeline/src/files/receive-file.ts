@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { Problem, problems } from '@sluice/http'
-import { uploadPath, uploadsDirectory } from './upload-path.ts'
+import { uploadPath, uploadsDirectory } from './files-directory.ts'
 
 export interface ReceivedFile {
   size: number
-  /** Of the bytes as they arrived, in hexadecimal. */
+  /** The digest of the received bytes, in hexadecimal. */
   sha256: string
-  /** Takes the file away again. */
+  /** Removes the file. */
   discard(): Promise<void>
 }
 
 /**
- * Writes the chunks of a body to the uploads folder, at constant memory, and answers once the bytes are safely on disk. Until then
- * the file goes by another name, so nobody takes half of it for the whole. A peer that goes away leaves nothing.
+ * Writes the chunks of a body to the uploads directory in constant memory, and returns once the bytes are durable. Until then the file
+ * has another name, so that a partial file is never read. If the peer disconnects, the file is removed.
  */
 export async function receiveFile(
   chunks: AsyncIterable<Buffer>,
@@ -32,7 +32,7 @@ export async function receiveFile(
         size += chunk.length
         if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
         hash.update(chunk)
-        // Unlike a single write, this goes on until every byte is written or there is an error.
+        // Unlike `write`, `appendFile` repeats until every byte is written or there is an error.
         await file.appendFile(chunk)
       }
       await file.sync()
@@ -43,24 +43,24 @@ export async function receiveFile(
     await syncDirectory(uploadsDirectory(directory))
   } catch (error) {
     await rm(partial, { force: true }).catch(() => {})
-    throw explained(error)
+    throw toProblem(error)
   }
   return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }
 }
 
-/** A rename is only safe from a power cut once its directory is. */
+/** Makes a rename survive a power cut. */
 async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r')
   await directory.sync()
 }
 
-function explained(error: unknown): unknown {
+function toProblem(error: unknown): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':
       return new Problem(503, 'upload-disk-full', 'There is no room for the file.', {
         detail:
-          "The disk of the service is full: ask whoever runs it to free some space, then upload again. The pipeline's present file is untouched.",
+          "The disk of the service is full: ask its operator to free some space, then upload again. The pipeline's present file is untouched.",
         headers: { 'Retry-After': '60' },
         cause: error,
       })

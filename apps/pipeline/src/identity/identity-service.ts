@@ -4,12 +4,12 @@ import { scopeHeaders } from '@sluice/process'
 import type { IdentityLookups } from './lookups.ts'
 
 const seconds = 1_000
-/** A token's whole life: while identity is down, whoever was let in stays until it ends. */
+/** The lifetime of a token: while the identity service is down, signed-in users stay until their token expires. */
 const whileDown = 5 * 60 * seconds
 
 /**
- * Asks the identity service over HTTP. It remembers standings for five seconds and names for a minute, and for longer while
- * the identity service is down. It never remembers the standing of a session that can switch its client.
+ * Queries the identity service over HTTP. Caches principals for five seconds and names for a minute, and for longer while the identity
+ * service is down. Never caches the principal of a session that can switch its client.
  */
 export function identityLookups({
   IDENTITY_URL,
@@ -25,7 +25,7 @@ export function identityLookups({
     headers: scopeHeaders,
   })
 
-  const standings = cachedLookUp(
+  const principals = cachedLookUp(
     (key) => {
       return orAbsent(identity.call(lookups.standing, { body: JSON.parse(key) as Credential }))
     },
@@ -40,8 +40,9 @@ export function identityLookups({
   })
 
   return {
-    // One order of keys, so that one credential has one entry.
-    standing: ({ kind, id, session, application }) => standings.get(JSON.stringify({ kind, id, session, application })),
+    // A fixed order of keys gives each credential one cache entry.
+    standing: ({ kind, id, session, application }) =>
+      principals.get(JSON.stringify({ kind, id, session, application })),
     users: (uids) => users.getMany(uids),
     userGroups: (uids) => userGroups.getMany(uids),
     client: (uid) => clients.get(uid),
@@ -66,7 +67,7 @@ export function identityLookups({
 }
 
 /**
- * A super admin in person. PUT /session/client holds from the next request on, so a remembered client would send that
- * request to the organisation that was left.
+ * True for the session of a super admin. PUT /session/client takes effect with the next request, so a cached client would send that
+ * request to the previous organisation.
  */
 const canSwitchClient = ({ kind, roles }: Standing): boolean => kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')

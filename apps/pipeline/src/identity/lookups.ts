@@ -7,21 +7,21 @@ import type {
   UserSummary,
 } from '@sluice/contracts'
 
-/** What this service asks the identity service. Throws 503 problems where an answer is needed and cannot be had. */
+/** Queries to the identity service. They throw 503 problems while the identity service is unavailable. */
 export interface IdentityLookups {
   /**
-   * Who comes with a credential; undefined where no such session, application or token exists. At most ten seconds old, or
-   * older while identity is down. Of a super admin in person never old: 503 while identity is down.
+   * The principal of a credential; undefined if the session, application or token does not exist. At most ten seconds old, or older
+   * while the identity service is down. Never cached for the session of a super admin: 503 while the identity service is down.
    */
   standing(credential: Credential): Promise<Standing | undefined>
-  /** Those that exist, by uid. */
+  /** Existing ones by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
   userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>
   client(uid: string): Promise<ClientSummary | undefined>
-  /** Those that exist, by uid. */
+  /** Existing ones by uid. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
-  /** Those that were deleted. Never remembered: what is erased because of this answer does not come back. */
+  /** The deleted ones among these. Never cached, because the data of these clients is erased for good. */
   deletedClients(uids: readonly string[]): Promise<DeletedClientSummary[]>
-  /** Gives these clients the domain that publishing takes. Those that there are no more are left out. */
+  /** Grants these clients the domain that publishing requires. Ignores clients that no longer exist. */
   letPublish(uids: readonly string[]): Promise<void>
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { systems, type PipelineType } from '@sluice/contracts'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { openSources } from '../../src/engine/sources/sources.ts'
-import { openSourceSecrets } from '../../src/source-secrets.ts'
+import { openSourceSecrets } from '../../src/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Sample, samples, withSecrets } from './type-samples.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { identityOperations, serviceClient } from '@sluice/contracts'
-import { keptAnswers } from '../../src/api/public/kept-answers.ts'
-import { publicAdmission } from '../../src/api/public/admission.ts'
+import { responseCache } from '../../src/api/public/response-cache.ts'
+import { networkRateLimit } from '../../src/api/public/operations.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 
@@ -108,7 +108,7 @@ describe('open data', () => {
 
   it('is read once for all who ask at the same time, and again for whoever comes later', async () => {
     const asked: string[] = []
-    const kept = keptAnswers<string>({ lifetime: 0, most: 3 })
+    const kept = responseCache<string>({ lifetime: 0, most: 3 })
     const fetch = async () => `${asked.push('')}`
     expect(await Promise.all([kept('a', fetch), kept('a', fetch), kept('b', fetch)])).toEqual(['1', '1', '2'])
     expect(await kept('a', fetch)).toBe('3')
@@ -122,7 +122,7 @@ describe('open data', () => {
   it('keeps few answers, and none longer than it says', async () => {
     let now = 0
     let asked = 0
-    const kept = keptAnswers<number>({ lifetime: 30_000, most: 2 }, () => now)
+    const kept = responseCache<number>({ lifetime: 30_000, most: 2 }, () => now)
     const fetch = async () => (asked += 1)
     expect([await kept('a', fetch), await kept('a', fetch), await kept('b', fetch)]).toEqual([1, 1, 2])
     expect([await kept('c', fetch), await kept('a', fetch)]).toEqual([3, 4])
@@ -134,7 +134,7 @@ describe('open data', () => {
 
   it('is asked for by one network now and then', () => {
     let now = 0
-    const admit = publicAdmission(() => now)
+    const admit = networkRateLimit(() => now)
     for (let asked = 0; asked < 100; asked += 1) admit(`2001:db8:1:2::${asked}`)
     expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('wait a second')
     admit('2001:db8:1:3::1')
@@ -142,6 +142,6 @@ describe('open data', () => {
     now += 400
     admit('2001:db8:1:2::1')
     admit('2001:db8:1:2::1')
-    expect(() => admit('2001:db8:1:2::1')).toThrow('too often')
+    expect(() => admit('2001:db8:1:2::1')).toThrow('too many requests')
   })
 })

@@ -1,13 +1,13 @@
 import { access } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { createLogger, Redaction } from '@sluice/process'
+import { Redaction, createLogger } from '@sluice/process'
 import { sql } from 'kysely'
 import { heldClients } from '../../src/engine/erasure/erase-client.ts'
 import { eraseDeletedClients } from '../../src/engine/worker/maintenance/erase-deleted-clients.ts'
-import { uploadPath } from '../../src/files/upload-path.ts'
+import { uploadPath } from '../../src/files/files-directory.ts'
 import { columns, loadAll, never, numbered } from '../rows.ts'
 import { connected, superuserUrl } from '../scratch-warehouse.ts'
-import { startStack, type Stack } from './stack.ts'
+import { type Stack, startStack } from './stack.ts'
 
 let stack: Stack
 beforeAll(async () => {

@@ -15,7 +15,7 @@ import { removeFiles } from '../../src/engine/worker/maintenance/remove-unused-f
 import { sweepStaging } from '../../src/engine/worker/maintenance/maintain-warehouses.ts'
 import { withMaintenanceLock, startMaintenance } from '../../src/engine/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../../src/engine/worker/metrics.ts'
-import { uploadPath, uploadsDirectory } from '../../src/files/upload-path.ts'
+import { uploadPath, uploadsDirectory } from '../../src/files/files-directory.ts'
 import { columns, never } from '../rows.ts'
 import { stagingTables } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'

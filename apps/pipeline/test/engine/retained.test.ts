@@ -1,12 +1,12 @@
-import { utimes, readdir } from 'node:fs/promises'
+import { readdir, utimes } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { removeFiles } from '../../src/engine/worker/maintenance/remove-unused-files.ts'
 import { sweepStaging } from '../../src/engine/worker/maintenance/maintain-warehouses.ts'
-import { uploadPath, uploadsDirectory } from '../../src/files/upload-path.ts'
+import { uploadPath, uploadsDirectory } from '../../src/files/files-directory.ts'
 import { stagingTables } from '../leftovers.ts'
 import { never } from '../rows.ts'
-import { type Pipeline, startStack, type Stack } from './stack.ts'
+import { type Pipeline, type Stack, startStack } from './stack.ts'
 import { spawnWorker, until } from './worker-process.ts'
 
 let stack: Stack

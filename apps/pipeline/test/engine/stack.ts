@@ -14,7 +14,7 @@ import { migrateQueue, openQueue } from '../../src/engine/queue/pg-boss-queue.ts
 import type { JobQueue } from '../../src/engine/queue/job-queue.ts'
 import { createRun } from '../../src/engine/runs/queue-run.ts'
 import { type ClientWarehouses, clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
-import { uploadPath, uploadsDirectory } from '../../src/files/upload-path.ts'
+import { uploadPath, uploadsDirectory } from '../../src/files/files-directory.ts'
 import { connected, scratchServer, superuserUrl } from '../scratch-warehouse.ts'
 
 /** A pipeline database with its queue, a warehouse server and a folder for files, as the service finds them. */

@@ -3,17 +3,17 @@ import { Answer, problems, type Input } from '@sluice/http'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { operation, type PipelineContext } from '../operation.ts'
-import { saveSchemas } from '../schemas/save-all.ts'
+import { saveSchemas } from '../schemas/write.ts'
 import { presentTable } from './present-table.ts'
 import { catalogueSchemas, visibleTables } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations
 
-type Listing = Input<PipelineContext, '/tables', TableListQuery, undefined> & { params: { uid?: string } }
-type One = Input<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
+type ListTablesRequest = Input<PipelineContext, '/tables', TableListQuery, undefined> & { params: { uid?: string } }
+type ReadTableRequest = Input<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
 
-/** By schema, then by name. */
-async function listTables(input: Listing): Promise<Answer<Table[]>> {
+/** Sorts by schema, then by name. */
+async function listTables(input: ListTablesRequest): Promise<Answer<Table[]>> {
   const { query, params, request, warehouses, caller } = input
   const { page = 1, pageSize = 50, query: wanted = '' } = query
   const visible = await visibleTables(input, await catalogueSchemas(input, params.uid))
@@ -30,7 +30,7 @@ async function listTables(input: Listing): Promise<Answer<Table[]>> {
   return new Answer(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
 
-async function readTable(input: One): Promise<Table> {
+async function readTable(input: ReadTableRequest): Promise<Table> {
   const { params, warehouses, caller } = input
   const visible = await visibleTables(input, await catalogueSchemas(input, params.uid))
   const shown = visible.find(({ name }) => name === params.name)
@@ -40,12 +40,12 @@ async function readTable(input: One): Promise<Table> {
   return presentTable(table, shown)
 }
 
-const readColumns = async (input: One): Promise<Column[]> => (await readTable(input)).columns
+const readColumns = async (input: ReadTableRequest): Promise<Column[]> => (await readTable(input)).columns
 
 export const catalogueOperations = {
   saveSchemas: operation(signatures.saveSchemas, saveSchemas),
-  tables: operation(signatures.tables, (input) => listTables(input as Listing)),
-  allTables: operation(signatures.allTables, (input) => listTables(input as Listing)),
+  tables: operation(signatures.tables, (input) => listTables(input as ListTablesRequest)),
+  allTables: operation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
   table: operation(signatures.table, readTable),
   columns: operation(signatures.columns, readColumns),
   stagingTable: operation(signatures.stagingTable, readStagingTable),

@@ -1,15 +1,15 @@
-import type { Column, Table } from '@sluice/contracts'
+import type { Column, QueryResult, Table } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 
-/** What people call a table. */
-export interface Shown {
+/** The display name and the description of a table. */
+export interface TableLabels {
   displayName?: string | undefined
   description?: string | undefined
 }
 
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
-  { displayName, description }: Shown = {},
+  { displayName, description }: TableLabels = {},
 ): Table {
   return {
     schema,
@@ -34,7 +34,7 @@ export function presentTable(
   }
 }
 
-/** `"cases"."region"`, as every warehouse takes it; undefined where it is too long for the field. */
+/** `"cases"."region"`, which every warehouse accepts; undefined if it is too long for the field. */
 function expressionOf(table: string, column: string): string | undefined {
   const expression = [table, column].map((name) => `"${name.replaceAll('"', '""')}"`).join('.')
   return expression.length <= 255 ? expression : undefined
@@ -85,8 +85,8 @@ const numbers = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'D
 const times = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
 
 /**
- * Extremes are numbers on the wire. Of dates and times they are milliseconds since 1970-01-01T00:00:00Z; of anything else, and
- * where no number can say it (NaN, a year beyond 275,760), there are none. Whole numbers beyond 2^53 are rounded.
+ * Returns the minimum and maximum as numbers. Those of dates and times are milliseconds since 1970-01-01T00:00:00Z. Other types, and
+ * values that no number can represent (NaN, a year beyond 275,760), have none. Whole numbers beyond 2^53 are rounded.
  */
 function asNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
   if (text === undefined) return undefined
@@ -112,4 +112,38 @@ function pretty(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
   const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3))
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
+}
+
+/** The result of a query or a source. `startedAt` is ISO 8601; `rowCount` is set if there are more rows. */
+interface QueryAnswer {
+  columns: readonly WarehouseColumn[]
+  rows: QueryResult['rows']
+  rowCount?: number | undefined
+  startedAt: string
+  milliseconds: number
+}
+
+/** Presents rows as a table with a name only. */
+export function presentAnswer(
+  name: string,
+  { columns, rows, rowCount = rows.length, startedAt, milliseconds }: QueryAnswer,
+): QueryResult {
+  return {
+    schema: '',
+    name,
+    tableName: name,
+    qualifiedTableName: name,
+    size: 0,
+    sizeMb: 0,
+    sizePretty: '',
+    rowCount,
+    columnCount: columns.length,
+    columns: columns.map(presentColumn),
+    foreignKeys: [],
+    queryStartTime: startedAt,
+    queryDuration: milliseconds,
+    rows,
+    height: rows.length,
+    width: columns.length,
+  }
 }

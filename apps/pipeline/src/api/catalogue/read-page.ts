@@ -1,30 +1,30 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http'
 import type { Warehouse, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
-import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
-import { presentTable, type Shown } from './present-table.ts'
+import { presentTable, type TableLabels } from './present-table.ts'
 
-/** Milliseconds: the server's time for a page and a little more. */
+/** Milliseconds: a little more than the query timeout of the server. */
 const longest = 35_000
 
 /** A table or view of a warehouse, and the name it is shown under. */
-interface Found {
+interface ReadableTable {
   warehouse: Warehouse
   table: WarehouseTable
-  shown: Shown
+  shown: TableLabels
 }
 
 /**
- * A page of the rows of a table or view, in its own order: all of its rows, or a problem. Dropped when the caller leaves. `find` runs in
- * the caller's share, because it queries the warehouse.
+ * Reads a page of the rows of a table or view, in its own order. Throws a problem rather than returning fewer rows. Aborts when the
+ * caller disconnects. `find` runs in the slot of the page, because it queries the warehouse.
  */
 export function readPage(
   { query, request, caller }: { query: DataQuery; request: Pick<RequestFacts, 'stream'>; caller: { client: string } },
-  find: () => Promise<Found>,
+  find: () => Promise<ReadableTable>,
 ): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = query
-  return whileAsked(
+  return whileConnected(
     { socket: request.stream.socket, queue: shares.pages.queueOf(caller.client), longest, late: tooSlow },
     async (signal) => {
       const { warehouse, table, shown } = await find()
@@ -44,15 +44,14 @@ export function readPage(
   )
 }
 
-/** Said of a page that takes too long. */
 export const tooSlow = (): never => {
   throw new Problem(422, 'query-timeout', 'The warehouse refused.', {
     detail: 'Reading the page took too long and was stopped. Ask for fewer rows, or make the view materialised.',
   })
 }
 
-/** Fewer rows would make the next page skip some. */
-export const pageTooLarge = (asked: number, fits: number) =>
+/** The problem of a page that is too large. With fewer rows, the next page would skip some. */
+export const pageTooLarge = (pageSize: number, fits: number) =>
   new Problem(422, 'page-too-large', 'The page is too large.', {
-    detail: `${asked} rows of this table are more than 4 MB, the most that is answered at once. Ask for pageSize=${fits} or less.`,
+    detail: `${pageSize} rows of this table are more than 4 MB, the limit of one response. Use pageSize=${fits} or less.`,
   })

@@ -3,26 +3,26 @@ import { problems } from '@sluice/http'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
 import type { Place } from '../../engine/warehouses/views.ts'
-import type { Asked } from '../operation.ts'
-import type { Shown } from './present-table.ts'
+import type { RequestContext } from '../operation.ts'
+import type { TableLabels } from './present-table.ts'
 
-type Asking = Pick<Asked, 'db' | 'caller' | 'warehouses'>
+type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
-/** Where something is in the warehouse, and what people call it. */
-export type ShownPlace = Place & Shown
+/** The place of a table or view in the warehouse, and its labels. */
+export type VisibleTable = Place & TableLabels
 
-interface SchemaThere {
+interface CatalogueSchema {
   id: number
   schema_name: string
 }
 
-const seesAllData = ({ caller }: Asking) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+const seesAllData = ({ caller }: CatalogueContext) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
-/** The schemas whose tables the caller may look for, or the one with that uid. 404 where that is none of them. */
-export async function catalogueSchemas(asking: Asking, uid?: string): Promise<SchemaThere[]> {
-  const { db, caller } = asking
+/** The schemas whose tables the caller may list, or the one with that uid. Throws 404 if the caller may not list it. */
+export async function catalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
+  const { db, caller } = context
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
-  const scope = seesAllData(asking) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
+  const scope = seesAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
   let found = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
   if (uid !== undefined) found = found.where('uid', '=', uid)
   const rows = await found.execute()
@@ -31,19 +31,22 @@ export async function catalogueSchemas(asking: Asking, uid?: string): Promise<Sc
 }
 
 /**
- * Tables and views there that the caller may see, by schema and name: those of data pipelines and views that they may see. Whoever
- * may see all loaded data sees every pipeline's table, and those that nobody's pipeline or view made.
+ * The tables and views that the caller may see, sorted by schema and name: those of visible data pipelines and views. A caller who may
+ * see all loaded data sees the tables of every pipeline, and those that neither a pipeline nor a view created.
  */
-export async function visibleTables(asking: Asking, schemas: readonly SchemaThere[]): Promise<ShownPlace[]> {
-  const { warehouses, caller } = asking
+export async function visibleTables(
+  context: CatalogueContext,
+  schemas: readonly CatalogueSchema[],
+): Promise<VisibleTable[]> {
+  const { warehouses, caller } = context
   const warehouse = await warehouses.find(caller.client)
   if (!warehouse || schemas.length === 0) return []
   const [there, owned, leaving] = await Promise.all([
     warehouse.relations(schemas.map(({ schema_name }) => schema_name)),
-    ownedTables(asking, schemas),
-    leavingTables(asking),
+    findTableOwners(context, schemas),
+    tablesToDrop(context),
   ])
-  const all = seesAllData(asking)
+  const all = seesAllData(context)
   return there.flatMap((place) => {
     const key = keyOf(place)
     const owner = owned.get(key) ?? ownerBeside(place, owned)
@@ -54,8 +57,8 @@ export async function visibleTables(asking: Asking, schemas: readonly SchemaTher
 
 const keyOf = ({ schema, name }: Place) => JSON.stringify([schema, name])
 
-/** Tables that a pipeline fills besides its own are called like that, with `__` and more: whoever sees the one sees the others. */
-function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, Owner>): Owner | undefined {
+/** Further tables of a pipeline are named after its main table, with `__` and a suffix. They have the same visibility. */
+function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, TableOwner>): TableOwner | undefined {
   for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
     const owner = owned.get(keyOf({ schema, name: name.slice(0, at) }))
     if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }
@@ -63,7 +66,7 @@ function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, Owner>)
   return undefined
 }
 
-interface Owner {
+interface TableOwner {
   schema_id: number
   relation: string
   name: string
@@ -71,14 +74,17 @@ interface Owner {
   shown: boolean
 }
 
-async function ownedTables(asking: Asking, schemas: readonly SchemaThere[]): Promise<Map<string, Owner>> {
-  const { db, caller } = asking
+async function findTableOwners(
+  context: CatalogueContext,
+  schemas: readonly CatalogueSchema[],
+): Promise<Map<string, TableOwner>> {
+  const { db, caller } = context
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
   const seesPipelines = holds(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
-  const all = seesAllData(asking)
+  const all = seesAllData(context)
   const seesViews = holds(caller.roles, 'ROLE_SEE_VIEW')
-  const { rows } = await sql<Owner>`
+  const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
       ${all}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
     from data_pipelines r where r.schema_id = any(${ids}::bigint[])
@@ -89,8 +95,8 @@ async function ownedTables(asking: Asking, schemas: readonly SchemaThere[]): Pro
   return new Map(rows.map((row) => [keyOf({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
 }
 
-/** What deleted pipelines and views left, and the warehouse has not let go yet. */
-async function leavingTables({ db, caller }: Asking): Promise<Set<string>> {
+/** The tables of deleted pipelines and views that are still to be dropped. */
+async function tablesToDrop({ db, caller }: CatalogueContext): Promise<Set<string>> {
   const rows = await db
     .selectFrom('warehouse_drops')
     .select(['schema_name as schema', 'table_name as name'])

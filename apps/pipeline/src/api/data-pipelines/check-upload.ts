@@ -7,10 +7,10 @@ import type { FeedMemory } from '../../engine/warehouses/shape/feed-memory.ts'
 import type { TypeRules } from '../../engine/warehouses/shape/plan-shape.ts'
 import { sourceProblemCode, translate } from '../../problems.ts'
 import { definitionOf, memoryFor } from '../../source-definition.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 import { schemaOf } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
-import type { DataPipelineRow } from './row.ts'
+import type { DataPipelineRow } from './records.ts'
 
 /** Codes of files that no setting makes readable. Any other problem may come from the settings, which can be changed after the upload. */
 const unreadableCodes: ReadonlySet<string> = new Set([
@@ -30,7 +30,7 @@ const unreadableCodes: ReadonlySet<string> = new Set([
   'ARCHIVE_NESTED',
 ])
 
-type CheckContext = Pick<Asked, 'sources' | 'warehouses' | 'caller' | 'request' | 'db' | 'keyRing' | 'logger'>
+type CheckContext = Pick<RequestContext, 'sources' | 'warehouses' | 'caller' | 'request' | 'db' | 'keyRing' | 'logger'>
 
 interface ReceivedUpload {
   uid: string

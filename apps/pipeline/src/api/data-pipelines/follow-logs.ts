@@ -1,32 +1,70 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogStreamQuery } from '@sluice/contracts'
-import { EventStream, isStill, Problem, problems, type Input, type ServerSentEvent } from '@sluice/http'
+import { EventStream, type Input, Problem, type ServerSentEvent, isStill, problems } from '@sluice/http'
 import {
+  type Followed,
+  type LogLine,
   beforeRun,
   followedRun,
-  type Followed,
   linesAfter,
-  type LogLine,
   mostLines,
 } from '../../engine/runs/follow-run.ts'
 import type { PipelineContext } from '../operation.ts'
-import { countedStreams } from './counted-streams.ts'
-import { presentLogEntry, presentRun } from '../runs/present-run.ts'
-import { dataPipelines } from './records.ts'
-import type { DataPipelineRow } from './row.ts'
+import { presentLogEntry, presentRun } from '../runs/present.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
+/** The maximum numbers of open streams, of all clients together and of each one. More get a 503. */
+function countedStreams({ ofAll, ofClient }: { ofAll: number; ofClient: number }) {
+  const open = new Map<string, number>()
+  let all = 0
 
-/** Milliseconds between two looks at the database: for what is new, and whether whoever listens still may. */
+  return {
+    take(client: string) {
+      const theirs = open.get(client) ?? 0
+      if (all >= ofAll || theirs >= ofClient) throw tooMany()
+      all++
+      open.set(client, theirs + 1)
+      let left = false
+      const leave = () => {
+        if (left) return
+        left = true
+        all--
+        const now = open.get(client)! - 1
+        if (now > 0) open.set(client, now)
+        else open.delete(client)
+      }
+      return {
+        /** Yields the events of a stream, and releases its slot when it ends. */
+        async *during<T>(stream: AsyncIterable<T>): AsyncGenerator<T, void, void> {
+          try {
+            yield* stream
+          } finally {
+            leave()
+          }
+        },
+      }
+    },
+  }
+}
+
+const tooMany = () =>
+  new Problem(503, 'busy', 'Too many streams are open.', {
+    detail: 'Close unused ones, or try again in a few seconds.',
+    headers: { 'Retry-After': '5' },
+  })
+
+type FollowLogsRequest = Input<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
+
+/** Milliseconds between two queries for new lines and for the rights of the caller. */
 const looking = 1_000
 const checking = 5_000
-/** Milliseconds that a stream lasts. Whoever still wants it comes back, and is recognised anew. */
+/** The lifetime of a stream in milliseconds. Clients reconnect, and are authenticated again. */
 const longest = 60 * 60_000
 
 const streams = countedStreams({ ofAll: 500, ofClient: 50 })
 
-/** The log as it is written, and how far the run is. What was missed while the connection was broken comes first. */
-export async function followLogs(input: Asking): Promise<EventStream> {
+/** Streams the log and the progress of the run. After a reconnect, missed lines come first. */
+export async function followLogs(input: FollowLogsRequest): Promise<EventStream> {
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const { taskId: run, ...filter } = query
@@ -41,7 +79,7 @@ export async function followLogs(input: Asking): Promise<EventStream> {
 }
 
 async function* follow(
-  input: Asking,
+  input: FollowLogsRequest,
   pipeline: DataPipelineRow,
   followed: Followed,
   begin: number,
@@ -51,9 +89,9 @@ async function* follow(
   const until = Date.now() + longest
   let after = begin
   let checked = Date.now()
-  let told = ''
+  let lastSent = ''
   while (!signal.aborted && Date.now() < until) {
-    // The run before its lines: when it is over, they are all there.
+    // Reads the run before its lines, so that a finished run has all of them.
     const run = await followedRun(db, followed)
     let lines: LogLine[]
     do {
@@ -65,8 +103,8 @@ async function* follow(
     } while (lines.length === mostLines)
 
     const data = run && presentRun(run)
-    if (data && JSON.stringify(data) !== told) {
-      told = JSON.stringify(data)
+    if (data && JSON.stringify(data) !== lastSent) {
+      lastSent = JSON.stringify(data)
       yield { event: 'run', data }
     }
     if (followed.run && (!run || run.finished_at)) return
@@ -78,10 +116,10 @@ async function* follow(
   }
 }
 
-/** Somebody who was signed out, or shut out of the pipeline, hears no more of it. */
-async function maySee({ db, caller, identity, params }: Asking): Promise<boolean> {
-  const standing = caller.given && (await identity.standing(caller.given.credential))
-  if (!standing?.client.pipelinesEnabled || !isStill(caller, standing)) return false
+/** False once the caller is signed out or lost the right to read the pipeline. */
+async function maySee({ db, caller, identity, params }: FollowLogsRequest): Promise<boolean> {
+  const principal = caller.given && (await identity.standing(caller.given.credential))
+  if (!principal?.client.pipelinesEnabled || !isStill(caller, principal)) return false
   try {
     await dataPipelines.read(db, caller, params.uid)
     return true
@@ -91,7 +129,7 @@ async function maySee({ db, caller, identity, params }: Asking): Promise<boolean
   }
 }
 
-/** The key of the last line that a client has; undefined for none of ours. */
+/** Parses the key of the last line that a client has; undefined for an invalid key. */
 function lastSeen(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d{1,15}$/.test(header) ? Number(header) : undefined
 }

@@ -1,28 +1,27 @@
 import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
-import { presentTable, type Shown } from '../catalogue/present-table.ts'
+import { presentTable, type TableLabels } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 import type { PipelineContext } from '../operation.ts'
-import { loadedPipelines } from './records.ts'
-import type { DataPipelineRow } from './row.ts'
+import { type DataPipelineRow, loadedPipelines } from './records.ts'
 
-type Asking<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
+type LoadedTableRequest<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
 
-export async function readTable(input: Asking<undefined>): Promise<Table> {
+export async function readTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { pipeline, table } = await loadedTable(input)
   return presentTable(table, shownAs(pipeline))
 }
 
 /** A page of the loaded rows, in the order in which they were loaded. */
-export const readData = (input: Asking<DataQuery>): Promise<QueryResult> =>
+export const readData = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult> =>
   readPage(input, async () => {
     const { pipeline, ...found } = await loadedTable(input)
     return { ...found, shown: shownAs(pipeline) }
   })
 
-/** Rows that wait to be published, or that a failed run left for whoever looks into it. */
-export async function readStagingTable(input: Asking<undefined>): Promise<Table> {
+/** Reads the staging table: rows of the current run, or of a failed run for diagnosis. */
+export async function readStagingTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { db, caller, params } = input
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const staging = await findStaging(input, pipeline, { counted: true })
@@ -30,19 +29,19 @@ export async function readStagingTable(input: Asking<undefined>): Promise<Table>
   return presentTable(staging, shownAs(pipeline))
 }
 
-export const shownAs = ({ name, description }: DataPipelineRow): Shown => ({
+export const shownAs = ({ name, description }: DataPipelineRow): TableLabels => ({
   displayName: name,
   description: description ?? undefined,
 })
 
-async function loadedTable({ db, caller, params, warehouses }: Asking<unknown>) {
+async function loadedTable({ db, caller, params, warehouses }: LoadedTableRequest<unknown>) {
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const found = await findLoaded({ db, warehouses }, pipeline)
   if (!found) throw problems.notFound('table yet: run the pipeline first')
   return { pipeline, ...found }
 }
 
-/** What a pipeline has in the warehouse; undefined while it has loaded nothing. */
+/** The loaded table of a pipeline; undefined before its first load. */
 export async function findLoaded(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,
@@ -53,7 +52,7 @@ export async function findLoaded(
   return warehouse && table && { warehouse, table }
 }
 
-/** The newest staging table of a pipeline; undefined where the warehouse keeps none. */
+/** The newest staging table of a pipeline; undefined if the warehouse has none. */
 export async function findStaging(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,

@@ -1,31 +1,141 @@
-import { pipelineOperations } from '@sluice/contracts'
-import { recordOperations, sharingOperations } from '@sluice/records'
-import { qualityResultsOf } from '../data-quality/quality-results.ts'
-import { operation } from '../operation.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type CursorResetBody,
+  type DataPipeline,
+  type LogEntry,
+  type LogQuery,
+  type PageQuery,
+  type ResultEnvelope,
+  type RunBody,
+  pipelineOperations,
+} from '@sluice/contracts'
+import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
+import { Answer, type Input, problems } from '@sluice/http'
+import type { Transaction } from 'kysely'
+import { qualityResultsOf } from '../data-quality/results.ts'
+import { type PipelineContext, operation } from '../operation.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
-import { assertRunnable } from './assert-runnable.ts'
 import { followLogs } from './follow-logs.ts'
-import { readData, readTable } from './loaded-table.ts'
-import { lookUp, lookUpSaved } from './lookup.ts'
-import { previewFile } from './preview-file.ts'
+import { findLoaded, findStaging, readData, readTable, shownAs } from './loaded-table.ts'
+import { lookUp, lookUpSaved } from './source-lookup.ts'
+import { previewFile } from './preview.ts'
 import { previewSource } from './preview.ts'
-import { readPipeline } from './read-pipeline.ts'
-import { dataPipelines } from './records.ts'
-import { logs } from './run-history.ts'
-import { resetCursor } from './reset-cursor.ts'
-import { restorePrevious } from './restore.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import { assertUndo, placeOfPipeline, restorePrevious } from './restore.ts'
 import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
+import { listLogs } from '../../engine/runs/read-runs.ts'
+import { presentLogEntry } from '../runs/present.ts'
+import { presentTable } from '../catalogue/present-table.ts'
+import type { DB } from '../../database.ts'
+import { kindOf } from './types/registry.ts'
+import { resultEnvelope } from '../result-envelope.ts'
+
+type ResetCursorRequest = Input<PipelineContext, '/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody>
+
+/** Stores a cursor reset for the next run. A running run is not affected, and keeps the reset. */
+async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
+  const { caller, params, body, request, sources, write } = input
+  const { from } = body
+  await write(async (trx) => {
+    const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
+    const can = await sources.cursorOf(row.type)
+    if (can === 'NONE') throw problems.refused('/', 'This pipeline has no cursor: each of its runs reads everything.')
+    if (from !== undefined && can === 'OPAQUE')
+      throw problems.refused(
+        '/from',
+        'The cursor of this source is not a moment. Leave `from` out to read everything once.',
+      )
+    if (from !== undefined && Date.parse(from) > Date.now())
+      throw problems.refused('/from', 'This moment is in the future. Choose one in the past.')
+    const reset = from === undefined ? {} : { from: new Date(from).toISOString() }
+    await trx
+      .updateTable('data_pipelines')
+      .set({ cursor_reset: JSON.stringify(reset) })
+      .where('id', '=', row.id)
+      .execute()
+    request.audit(params.uid, { cursorReset: reset })
+  })
+  const then =
+    from === undefined
+      ? 'The next run reads everything and replaces the rows.'
+      : `The next increment reads what has changed since ${new Date(from).toISOString()}.`
+  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
+}
+
+/** Throws 422 for a pipeline without its upload, and for a dry run that the warehouse does not support. */
+async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryRun }: RunBody): Promise<void> {
+  await assertUploaded(trx, row)
+  if (dryRun) assertUndo((await placeOfPipeline(trx, row)).provider)
+}
+
+async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
+  if (!kindOf(type).upload) return
+  const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
+  if (!file)
+    throw problems.refused('/file', `There is no file to load yet: upload one to /api/v1/data-pipelines/${uid}/file.`)
+}
+
+/** Milliseconds after which the response leaves out the table. */
+const tableTimeoutMs = 2_000
+
+/**
+ * Reads a pipeline with its loaded table and the name of its staging table. Lists leave both out, because they would need a warehouse
+ * query for each pipeline.
+ */
+async function readPipeline(
+  input: Input<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
+): Promise<Answer<DataPipeline>> {
+  const { db, caller, params } = input
+  const row = await dataPipelines.read(db, caller, params.uid)
+  const [{ body, headers }, loaded, staging] = await Promise.all([
+    dataPipelines.answer(row, input),
+    withinTimeout(findLoaded(input, row).catch(() => undefined)),
+    withinTimeout(findStaging(input, row).catch(() => undefined)),
+  ])
+  const mainTableAsTable = loaded && presentTable(loaded.table, shownAs(row))
+  return new Answer(
+    {
+      ...body,
+      dataWarehouseTarget: { ...body.dataWarehouseTarget, stagingTableName: staging?.name },
+      status: { ...body.status, mainTableAsTable },
+    },
+    headers,
+  )
+}
+
+async function withinTimeout<T>(work: Promise<T>): Promise<T | undefined> {
+  const over = new AbortController()
+  const late = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    over.abort()
+  }
+}
+
+const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
+
+async function logs(
+  input: Input<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
+): Promise<Answer<LogEntry[]>> {
+  const { db, caller, params, query, request } = input
+  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const page = pageOf(query)
+  const { rows, total } = await listLogs(db, pipeline.id, query, page)
+  const answer = rows.map((row) => presentLogEntry(row, pipeline))
+  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+}
 
 const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }
 const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
-  // Before those of one pipeline, as whose uid their names could be taken.
+  // Must precede `/data-pipelines/:uid`, which would match these paths, too.
   saveMany: operation(signatures.saveMany, saveDataPipelines),
   preview: operation(signatures.preview, previewSource),
   previewFile: operation(signatures.previewFile, previewFile),
@@ -33,7 +143,7 @@ export const dataPipelineOperations = {
   testSource: operation(signatures.testSource, testSource),
   ...recordOperations(signatures, kind),
   read: operation(signatures.read, readPipeline),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   resetCursor: operation(signatures.resetCursor, resetCursor),
   restore: operation(signatures.restore, restorePrevious),
   upload: operation(signatures.upload, uploadFile),

@@ -1,22 +1,26 @@
-import type { SourceBody, SourcePreview } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import type { FilePreviewQuery, SourceBody, SourcePreview } from '@sluice/contracts'
+import { type Input, Problem, problems } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
-import { presentAnswer } from '../catalogue/present-answer.ts'
+import { presentAnswer } from '../catalogue/present-table.ts'
 import { shares } from '../shares.ts'
-import { type AskedReading, readingOf } from './source-asked.ts'
-import { withVariables } from './source-variables.ts'
+import { type RequestedSource, requestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '../../engine/sources/files/excel/choose-sheet.ts'
 import type { Cell } from '../../engine/warehouses/warehouse.ts'
 import { kindOf } from './types/registry.ts'
-import { whileAsked } from './while-asked.ts'
+import { whileConnected } from '../while-connected.ts'
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { sourceProblemCode } from '../../problems.ts'
+import { receiveFile } from '../../files/receive-file.ts'
+import { assertBinaryBody } from '../receive-upload.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+type PreviewRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /** Milliseconds that a preview may take. */
 const longest = 30_000
 
-/** The first rows of a source that may not be saved yet. */
-export async function previewSource(input: Asking): Promise<SourcePreview> {
+/** Previews the first rows of a source that may not be saved yet. */
+export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
   const { body } = input
   const kind = kindOf(body.type)
   kind.check(body)
@@ -25,18 +29,18 @@ export async function previewSource(input: Asking): Promise<SourcePreview> {
       '/id',
       'Name the pipeline whose file is meant, or send the file itself to /api/v1/data-pipelines/preview-file.',
     )
-  return preview(input, await readingOf(input), {
+  return preview(input, await requestedSource(input), {
     name: kind.sourceName(kind.settings(body)) ?? 'preview',
     rows: body.rows,
   })
 }
 
-type PreviewContext = Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
+type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
-/** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
+/** Presents the preview. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
   input: PreviewContext,
-  reading: AskedReading,
+  reading: RequestedSource,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
@@ -67,13 +71,13 @@ export async function preview(
  */
 export function readFirstRows(
   input: PreviewContext,
-  reading: AskedReading,
+  reading: RequestedSource,
   { rows, longest }: { rows: number; longest: number },
 ) {
   const { sources, caller, request } = input
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,
-    found: await whileAsked(
+    found: await whileConnected(
       {
         socket: request.stream.socket,
         queue: shares.previews.queueOf(caller.client),
@@ -99,3 +103,66 @@ const tooLittle = (longest: number): never => {
     `The source gave too little within ${longest / 1000} seconds: ask it for less, or simply run it.`,
   )
 }
+
+type PreviewFileRequest = Input<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
+
+/** The bytes that a preview reads, and the milliseconds that they may take to arrive. */
+const mostBytes = 4 * 1024 * 1024
+const receiveTimeoutMs = 30_000
+
+/** Previews the first rows of a file without storing it. */
+export async function previewFile(input: PreviewFileRequest): Promise<SourcePreview> {
+  const { query, files, request, caller } = input
+  const { type = 'CSV_UPLOAD', name = 'The file', rows, ...csvOptions } = query
+  const body = { type, csvOptions }
+  const kind = kindOf(type)
+  kind.check(body as never)
+  assertBinaryBody(request.stream.headers)
+
+  const { bytes, cut } = await shares.previewFiles.run(caller.client, () => beginningOf(request.stream))
+  if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
+  const uid = randomUUID()
+  const received = await receiveFile(Readable.from([cut ? wholeLines(bytes) : bytes]), files, uid)
+  try {
+    const reading = { type, settings: kind.settings(body as never), secrets: {}, input: { file: { uid, name } } }
+    const found = await preview(input, reading, { name, rows })
+    return { ...found, size: received.size, complete: found.complete && !cut }
+  } catch (error) {
+    if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE') throw tooLarge(error)
+    throw error
+  } finally {
+    await received.discard()
+  }
+}
+
+/** Reads the first bytes of a body. The response ends the request, so the rest is not read. */
+async function beginningOf(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const slow = setTimeout(() => stream.destroy(), receiveTimeoutMs)
+  try {
+    for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > mostBytes) return { bytes: Buffer.concat(chunks, mostBytes), cut: true }
+    }
+  } catch {
+    throw problems.unreadableBody('The file broke off before its end, or took too long.')
+  } finally {
+    clearTimeout(slow)
+  }
+  return { bytes: Buffer.concat(chunks), cut: false }
+}
+
+/** Removes the incomplete last line. */
+function wholeLines(bytes: Buffer): Buffer {
+  const end = bytes.lastIndexOf(10)
+  return end > 0 ? bytes.subarray(0, end + 1) : bytes
+}
+
+/** Only text can be previewed by its first bytes; other files are needed as a whole. */
+const tooLarge = (cause: unknown) =>
+  new Problem(422, 'preview-needs-whole-file', 'The beginning of this file is not enough.', {
+    detail: `A file of this kind is looked at whole, and it is larger than ${mostBytes / 1024 / 1024} MB: upload it to a pipeline, and preview that.`,
+    cause,
+  })

@@ -3,16 +3,19 @@ import { problems, type Caller } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { DataPipelineRow } from './row.ts'
+
+interface GatedRow {
+  quality_group_id: number | null
+}
 
 /**
- * The column of the group that loaded rows have to pass. Whoever may change the pipeline may leave it as it is; to choose one
- * takes the right to read it.
+ * Returns the column of the group that loaded rows must pass. Keeping the group takes no right to it; choosing one takes the right to
+ * read it.
  */
 export async function qualityGroupColumn(
   trx: Transaction<DB>,
   group: { id: string } | null | undefined,
-  current: Pick<DataPipelineRow, 'quality_group_id'> | undefined,
+  current: GatedRow | undefined,
   caller: Caller,
 ): Promise<{ quality_group_id: number | null }> {
   if (!group) return { quality_group_id: null }
@@ -32,10 +35,10 @@ export async function qualityGroupColumn(
   return { quality_group_id: found.id }
 }
 
-/** The groups that gate these pipelines, by their key. To see a pipeline is to see what its group is called, no more. */
+/** The quality groups of these pipelines by their key. Everyone who sees a pipeline sees the name of its group. */
 export async function qualityGroupsOf(
   db: Kysely<DB>,
-  rows: readonly Pick<DataPipelineRow, 'quality_group_id'>[],
+  rows: readonly GatedRow[],
 ): Promise<Map<number, { id: string; name: string }>> {
   const ids = rows.flatMap(({ quality_group_id }) => quality_group_id ?? [])
   if (ids.length === 0) return new Map()

@@ -1,16 +1,132 @@
-import { sql, type SqlBool } from 'kysely'
-import { holds, pipelineTypes, runTriggers, type DataPipeline } from '@sluice/contracts'
-import { matchesLineOf, records, visibleTo, type Level, type RecordKind } from '@sluice/records'
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import { type DataPipeline, type DataPipelineStatus, type PipelineType, type TableSummary, type UploadedFile, holds, pipelineTypes, runTriggers, systems } from '@sluice/contracts'
+import { type Level, type RecordKind, type Refined, type SharedColumns, accessOf, matchesLineOf, records, visibleTo } from '@sluice/records'
 import type { Caller } from '@sluice/http'
-import type { Asked } from '../operation.ts'
-import { recordedProperties, tagsColumn } from '../recorded.ts'
-import { presentDataPipelines } from './present.ts'
-import type { DataPipelineRow } from './row.ts'
+import type { RequestContext } from '../operation.ts'
+import { authorsOf, recordedFields, recordedProperties, tagsColumn, usernamesOf } from '../recorded.ts'
+import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
+import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { schemasOf } from '../schemas/records.ts'
+import { qualityGroupsOf } from './quality-group.ts'
+import { kindOf } from './types/registry.ts'
+import type { TableThere } from '../../engine/run-lifecycle/finish-run.ts'
+import { progressOf } from '../../engine/runs/read-runs.ts'
+import { megabytes } from '../catalogue/present-table.ts'
+import { runStatusesOf } from '../runs/present.ts'
 
-/** As it is indexed. */
+export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
+
+async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
+  const { identity, request } = context
+  const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
+    authorsOf(rows, identity),
+    schemasOf(rows, context),
+    filesOf(rows, context),
+    statusesOf(rows, context),
+    zoneOfClient(context),
+    qualityGroupsOf(context.db, rows),
+  ])
+
+  return rows.map((row) => {
+    const schema = schemas.get(row.schema_id)!
+    const file = files.get(row.id)
+    const kind = kindOf(row.type)
+    const pipeline = {
+      ...recordedFields(row, request.locales),
+      ...authors(row),
+      ...kind.fields(row.settings),
+      type: row.type,
+      typeName: systems[row.type as PipelineType],
+      typeKey: row.type.toLowerCase(),
+      owner: row.owner ?? undefined,
+      url: row.url ?? undefined,
+      reference: row.reference ?? undefined,
+      source: row.source ?? undefined,
+      termsOfUse: row.terms_of_use ?? undefined,
+      ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
+      scheduleable: true,
+      dataDownload: true,
+      transformation: row.transformation as DataPipeline['transformation'],
+      schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],
+      anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
+      access: accessOf(row),
+      dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },
+      dataWarehouseTargetSchemaName: schema.schemaName,
+      dataWarehouseTargetTableName: row.table_name,
+      dataPipelineSourceName: file?.name ?? kind.sourceName(row.settings),
+      ...(file && { file }),
+      ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
+      status: statuses(row, schema.schemaName),
+    }
+    // The type decides which variant it is.
+    return pipeline as DataPipeline
+  })
+}
+
+async function filesOf(rows: DataPipelineRow[], { db, identity }: RequestContext): Promise<Map<number, UploadedFile>> {
+  const found = await db
+    .selectFrom('uploaded_files')
+    .selectAll()
+    .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
+    .execute()
+  const usernames = await usernamesOf(
+    found.map((file) => file.uploaded_by),
+    identity,
+  )
+  return new Map(found.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
+}
+
+export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string | undefined): UploadedFile => ({
+  name: file.name,
+  size: file.size,
+  sha256: file.sha256,
+  uploaded: file.uploaded_at.toISOString(),
+  uploadedBy,
+})
+
+/** The status of each pipeline: its last run, and the table that its last successful run loaded. */
+async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
+  const statusOf = await runStatusesOf(db, rows)
+
+  return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
+    const { status, last, lastSuccess } = statusOf(row.id)
+    return {
+      ...status,
+      taskId: last?.uid,
+      ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
+      tables: lastSuccess ? tablesOf(lastSuccess, row, schema) : [],
+    }
+  }
+}
+
+/** The maximum number of tables in a response. */
+const mostTables = 1_000
+
+/** The result of a run, if the pipeline still loads into the same table. */
+function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
+  const { table_name: own, name: title } = row
+  const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
+  return ((run.tables as unknown as TableThere[] | null) ?? older)
+    .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
+    .slice(0, mostTables)
+    .map(({ name, rows, size }) => ({
+      schema,
+      id: `${schema}.${name}`,
+      name,
+      description: name === own ? (row.description ?? undefined) : undefined,
+      displayName: name === own ? title : `${title}: ${name.slice(own.length + 2)}`,
+      size,
+      sizeMb: megabytes(size),
+      rowCount: rows,
+      foreignKeys: [],
+    }))
+}
+
+/** Must equal the expression of the index. */
 const text = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
-const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
+const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
   noun: 'data pipeline',
   table: 'data_pipelines',
   path: '/data-pipelines',
@@ -33,7 +149,7 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
 
 export const dataPipelines = records(kind)
 
-/** The same for whoever may read all loaded data of the client, whoever the pipelines are shared with. */
+/** The same pipelines for callers who may read all loaded data of the client, regardless of sharing. */
 export const loadedPipelines = records({ ...kind, scope: mayReadData })
 
 function mayReadData(caller: Caller, level: Level) {

@@ -1,21 +1,23 @@
-import type { ResultEnvelope } from '@sluice/contracts'
-import { Problem, type Input } from '@sluice/http'
+import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
+import { type Input, Problem } from '@sluice/http'
+import type { Kysely } from 'kysely'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
 import { refusalTitle } from '../../problem-catalogue.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
-import { assertUndo } from './assert-undo.ts'
-import { placeOfPipeline } from './place-of-pipeline.ts'
-import { dataPipelines } from './records.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import type { DB } from '../../database.ts'
+import type { Kind } from '../../engine/warehouses/kinds.ts'
+import { undoUnsupportedIn, undoableWarehouses } from '../../warehouse-products.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
+type RestoreRequest = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
-/** Queues a run that publishes what the last publication replaced. Also for a pipeline that is disabled, so that no load comes between. */
-export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
+/** Queues a run that publishes the previous load again. Works for disabled pipelines, too, so that no load intervenes. */
+export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
-  // Before the transaction, which waits for no warehouse. The run finds out for good.
+  // Outside of the transaction, which must not wait for a warehouse. The run checks this again.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const { schema, provider } = await placeOfPipeline(db, row)
   assertUndo(provider)
@@ -26,7 +28,7 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   if (!previous)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:
-        'Nothing is kept that could be restored: only one load has published so far, the time for which old tables are kept is over, or their room was needed. Increments replace no table.',
+        'The warehouse has no previous table: the pipeline has published only one load, the retention time is over, or the space was needed. Increments do not replace a table.',
     })
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await dataPipelines.lock(trx, caller, params.uid, undefined)
@@ -43,4 +45,23 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   if (existing) return alreadyRunning(run.uid)
   const since = previous.publishedAt.toISOString()
   return acceptedRun('restore-queued', `The rows that were published at ${since} are about to be restored.`, run.uid)
+}
+
+/** The schema that the table of a pipeline is in, and the kind of warehouse that the schema is in. */
+export async function placeOfPipeline(
+  db: Kysely<DB>,
+  { schema_id }: DataPipelineRow,
+): Promise<{ schema: string; provider: Kind }> {
+  const row = await db
+    .selectFrom('schemas')
+    .select(['schema_name', 'provider_schema'])
+    .where('id', '=', schema_id)
+    .executeTakeFirstOrThrow()
+  return { schema: row.schema_name, provider: row.provider_schema as Kind }
+}
+
+/** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
+export function assertUndo(provider: (typeof providerSchemas)[number]): void {
+  if (undoableWarehouses.has(provider)) return
+  throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail: undoUnsupportedIn(provider) })
 }

@@ -5,35 +5,33 @@ import { visibleTo, withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
-import { rememberedLookups } from './lookups.ts'
-import { dataPipelines } from './records.ts'
-import type { DataPipelineRow } from './row.ts'
-import { typedBody } from './typed-body.ts'
+import { cachedLookups, typedBody } from './write-lookups.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
-type Asking = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
-type Saved = SavedDataPipelines['dataPipelines'][number]
+type SaveManyRequest = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
+type SavedPipeline = SavedDataPipelines['dataPipelines'][number]
 
-/** Violations that are answered; who has more of them has made one mistake many times. */
-const mostTold = 100
+/** The maximum number of violations in a response. */
+const maxViolations = 100
 
 /**
- * Saves all of them in one transaction, or none: each as if it had been sent alone, by the same checks and rights. What is wrong
- * is answered for all of them at once, as far as that can be told.
+ * Saves all pipelines in one transaction, or none. Each one is checked as in a single request. The response has the violations of all
+ * of them, as far as possible.
  */
-export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelines> {
+export async function saveDataPipelines(input: SaveManyRequest): Promise<SavedDataPipelines> {
   const bodies = await typedBodies(input)
-  const wrong = [...doubled(bodies)]
+  const wrong = [...duplicateNames(bodies)]
   for (const [index, one] of bodies.entries())
     wrong.push(...(await violations(index, async () => dataPipelineWriting.check(one, input))))
-  refuseAll(wrong)
+  throwViolations(wrong)
   return input.write(async (trx) => ({
-    dataPipelines: (await saveTogether(trx, bodies, input)) ?? (await saveEach(trx, bodies, input)),
+    dataPipelines: (await saveInBulk(trx, bodies, input)) ?? (await saveEach(trx, bodies, input)),
   }))
 }
 
-/** Each with its type, which is that of the pipeline of its name where it is sent without one. Throws what is wrong with any. */
-async function typedBodies({ body, db, caller }: Asking): Promise<DataPipelineBody[]> {
+/** Adds the types to the bodies, from the pipelines of the same names. Throws the violations of all. */
+async function typedBodies({ body, db, caller }: SaveManyRequest): Promise<DataPipelineBody[]> {
   const names = body.dataPipelines.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
   const stored =
     names.length === 0
@@ -51,19 +49,19 @@ async function typedBodies({ body, db, caller }: Asking): Promise<DataPipelineBo
     const work = async () => void typed.push(await typedBody(sent, async () => typeOf.get(sent.name)))
     wrong.push(...(await violations(index, work)))
   }
-  refuseAll(wrong)
+  throwViolations(wrong)
   return typed
 }
 
 /**
- * All of them together: one statement for each that is there already, and a few for all others. Undefined, with nothing done, where
- * anything is wrong, or one of them depends on what another one changes: then they are saved one after the other.
+ * Saves existing pipelines with one statement each, and all others with a few. Returns undefined and changes nothing if anything is
+ * invalid or a pipeline depends on a change of another one: then `saveEach` must save them.
  */
-async function saveTogether(
+async function saveInBulk(
   trx: Transaction<DB>,
   bodies: readonly DataPipelineBody[],
-  input: Asking,
-): Promise<Saved[] | undefined> {
+  input: SaveManyRequest,
+): Promise<SavedPipeline[] | undefined> {
   const { caller, request } = input
   const changes: { before?: DataPipelineRow; after: DataPipelineRow }[] = []
   let dependent = false
@@ -73,9 +71,9 @@ async function saveTogether(
     const uids = bodies.map((one) => named.get(one.name))
     const there = uids.filter((uid) => uid !== undefined)
     const locked = await dataPipelines.lockAll(trx, caller, there)
-    // One that is missing is not the caller's to write.
+    // The caller may not write the missing ones.
     if (locked.size < there.length) return void (dependent = true)
-    const known = rememberedLookups(trx, caller)
+    const known = cachedLookups(trx, caller)
     const fresh: { index: number; columns: object }[] = []
     for (const [index, one] of bodies.entries()) {
       const before = locked.get(uids[index] ?? '')
@@ -95,7 +93,7 @@ async function saveTogether(
     return undefined
   }
   await sql`release savepoint together`.execute(trx)
-  return changes.map((change) => told(change, request))
+  return changes.map((change) => presentSaved(change, request))
 }
 
 async function uidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], caller: Caller) {
@@ -112,41 +110,45 @@ async function uidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBod
   return new Map(rows.map(({ uid, name }) => [name, uid]))
 }
 
-/** What is answered of one, which is noted in the audit. */
-function told(
+/** Adds a saved pipeline to the audit, and returns its part of the response. */
+function presentSaved(
   { before, after }: { before?: DataPipelineRow | undefined; after: DataPipelineRow },
-  request: Asking['request'],
-): Saved {
+  request: SaveManyRequest['request'],
+): SavedPipeline {
   request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
   return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
 }
 
-/** One after the other, so that each can be told what is wrong with it. Throws that. */
-async function saveEach(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], input: Asking): Promise<Saved[]> {
-  const saved: Saved[] = []
+/** Saves one after the other, to find the violations of each. Throws them. */
+async function saveEach(
+  trx: Transaction<DB>,
+  bodies: readonly DataPipelineBody[],
+  input: SaveManyRequest,
+): Promise<SavedPipeline[]> {
+  const saved: SavedPipeline[] = []
   const refused: Violation[] = []
   for (const [index, one] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
     const found = await violations(index, async () => void saved.push(await save(trx, one, input)))
     await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)
     refused.push(...found)
-    if (refused.length >= mostTold) break
+    if (refused.length >= maxViolations) break
   }
-  refuseAll(refused)
+  throwViolations(refused)
   return saved
 }
 
-async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking): Promise<Saved> {
+async function save(trx: Transaction<DB>, body: DataPipelineBody, input: SaveManyRequest): Promise<SavedPipeline> {
   const { caller, request } = input
   const before = await lockMeant(trx, body, caller)
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
   const after: DataPipelineRow = before
     ? await dataPipelines.update(trx, caller, before, columns)
     : await dataPipelines.insert(trx, caller, columns)
-  return told({ before, after }, request)
+  return presentSaved({ before, after }, request)
 }
 
-/** The one of its name; undefined for a new one. */
+/** The stored pipeline with the name; undefined for a new one. */
 async function lockMeant(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -155,15 +157,15 @@ async function lockMeant(
   const named = (await uidsByName(trx, [body], caller)).get(body.name)
   if (named === undefined) return undefined
   return dataPipelines.lock(trx, caller, named, undefined).catch((error: unknown) => {
-    // One that may not even be seen: its name is taken all the same.
+    // The name may belong to a pipeline that the caller may not see.
     if (error instanceof Problem && error.status === 404)
       throw problems.conflict('/name', 'Another data pipeline has this name.')
     throw error
   })
 }
 
-/** Two of one name would undo each other. */
-function* doubled(bodies: readonly DataPipelineBody[]): Generator<Violation> {
+/** Violations for repeated names. */
+function* duplicateNames(bodies: readonly DataPipelineBody[]): Generator<Violation> {
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
     if (seen.has(name))
@@ -172,7 +174,7 @@ function* doubled(bodies: readonly DataPipelineBody[]): Generator<Violation> {
   }
 }
 
-/** What is wrong with one of them, if anything; what is no problem of it is thrown on. */
+/** Returns the violations that `work` throws for a pipeline. Rethrows other errors. */
 async function violations(index: number, work: () => Promise<void>): Promise<Violation[]> {
   try {
     await work()
@@ -188,10 +190,10 @@ async function violations(index: number, work: () => Promise<void>): Promise<Vio
   }
 }
 
-function refuseAll(errors: readonly Violation[]): void {
+function throwViolations(errors: readonly Violation[]): void {
   if (errors.length === 0) return
   throw new Problem(422, 'not-saved', 'None of the data pipelines was saved.', {
     detail: `${errors.length === 1 ? 'One thing is' : `${errors.length} things are`} wrong; the first: ${errors[0]!.detail}`,
-    errors: errors.slice(0, mostTold),
+    errors: errors.slice(0, maxViolations),
   })
 }

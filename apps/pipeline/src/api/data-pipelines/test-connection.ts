@@ -2,38 +2,37 @@ import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
-import { type AskedReading, readingOf, savedReading } from './source-asked.ts'
-import { withVariables } from './source-variables.ts'
+import { type RequestedSource, requestedSource, savedSource, withVariables } from './pipeline-source.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
 import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
-import { whileAsked } from './while-asked.ts'
+import { whileConnected } from '../while-connected.ts'
 
-type Unsaved = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
-type Saved = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
+type TestSourceRequest = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
+type TestConnectionRequest = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
 
 /** Milliseconds. */
 const longest = 30_000
 
-/** Tries a source that may not be saved yet. */
-export async function testSource(input: Unsaved): Promise<ResultEnvelope> {
+/** Tests a source that may not be saved yet. */
+export async function testSource(input: TestSourceRequest): Promise<ResultEnvelope> {
   const kind = kindOf(input.body.type)
   if (!kind.checkConnection) throw nothingToReach()
-  // What cannot be saved or previewed is not said to be well.
+  // A body that cannot be saved must not pass the test.
   kind.check(input.body)
-  return test(input, await readingOf(input))
+  return test(input, await requestedSource(input))
 }
 
-/** Tries a pipeline's source as it is saved. Whoever may not change the pipeline does not set its password to work. */
-export async function testConnection(input: Saved): Promise<ResultEnvelope> {
+/** Tests the saved source of a pipeline. Takes the right to change it, because the test uses its password. */
+export async function testConnection(input: TestConnectionRequest): Promise<ResultEnvelope> {
   const row = await dataPipelines.readToWrite(input.db, input.caller, input.params.uid, undefined)
   if (!kindOf(row.type).checkConnection) throw nothingToReach()
-  return test(input, await savedReading(input, row))
+  return test(input, await savedSource(input, row))
 }
 
 async function test(
-  input: Pick<Saved, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
-  reading: AskedReading,
+  input: Pick<TestConnectionRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
+  reading: RequestedSource,
 ): Promise<ResultEnvelope> {
   const { sources, caller, request } = input
   const system = whoAnswers(reading.type as KnownType)
@@ -42,7 +41,7 @@ async function test(
     message: `${system} did not answer in full within ${longest / 1000} seconds.`,
   })
   const wrong = await withVariables(input, reading, async (ready, hide) => {
-    const found = await whileAsked(
+    const found = await whileConnected(
       { socket: request.stream.socket, queue: shares.connectionTests.queueOf(caller.client), longest, late },
       (signal) => sources.test(ready, signal),
     )
@@ -53,7 +52,7 @@ async function test(
   return resultEnvelope({ area: 'source', status: 'ERROR', errorCode, message, cause })
 }
 
-/** A system by its name. Some types are of more than one: one of them is at the address. */
+/** The name of a system. For types of several systems, the address decides. */
 export const whoAnswers = (type: KnownType): string => systems[type].replace(' and ', ' or ')
 
 const nothingToReach = () =>

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
-import { systems, type PipelineType, type UploadedFile, type UploadQuery } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { type PipelineType, type UploadQuery, type UploadedFile, systems } from '@sluice/contracts'
+import { type Input, problems } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
-import { receiveInShare } from '../receive-in-share.ts'
+import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkUpload } from './check-upload.ts'
-import { presentFile } from './present.ts'
-import { dataPipelines } from './records.ts'
+import { dataPipelines, presentFile } from './records.ts'
 import { kindOf } from './types/registry.ts'
 
 /** Streams the body to disk, checks its beginning, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
@@ -15,7 +13,7 @@ export async function uploadFile(
   input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
-  // Refused now what would be refused once the body is here: it may be gigabytes.
+  // Check permissions before receiving the body; it may be gigabytes.
   const pipeline = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
   const { id, type } = pipeline
   const { upload } = kindOf(type)
@@ -24,10 +22,10 @@ export async function uploadFile(
       '/',
       `A pipeline of type ${type} reads from ${systems[type as PipelineType]}: it takes no file.`,
     )
-  demandFile(request.stream.headers, files.uploadLimit)
+  assertFileHeaders(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, release, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveUpload(input, uid)
   let replaced: string[] = []
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -53,22 +51,4 @@ export async function uploadFile(
     await discard(error)
     throw error
   }
-}
-
-/** Refuses what its headers say is too large, or no file itself. */
-export function demandFile(headers: IncomingHttpHeaders, limit: number): void {
-  if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
-  demandBytes(headers)
-}
-
-/** The file itself, neither wrapped nor packed for the way. */
-export function demandBytes(headers: IncomingHttpHeaders): void {
-  const type = headers['content-type'] ?? 'text/csv'
-  if (/^(application\/json|multipart\/)/i.test(type)) {
-    throw problems.unsupportedMediaType(
-      'application/octet-stream: the body is the file itself, for example with curl --data-binary @file.csv',
-    )
-  }
-  if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
-    throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
 }

@@ -12,19 +12,16 @@ import { assertSourceVariablesPlaced } from '../../engine/variables/source-value
 import { warehouseLanguage } from '../../engine/variables/sql-language.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import { dropNow } from '../drop-now.ts'
-import { demandIdle } from '../in-use.ts'
-import type { Asked, PipelineContext } from '../operation.ts'
-import { checkSchedule } from '../schedules/check-schedule.ts'
-import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { type Lookups, lookups } from './lookups.ts'
+import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import { assertIdle } from '../assert-not-in-use.ts'
+import type { RequestContext, PipelineContext } from '../operation.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { type PipelineLookups, lookups, typedBody } from './write-lookups.ts'
 import { qualityGroupColumn } from './quality-group.ts'
-import type { DataPipelineRow } from './row.ts'
-import { sourceColumns } from './source-columns.ts'
+import type { DataPipelineRow } from './records.ts'
+import { sourceColumns } from './pipeline-source.ts'
 import { kindOf } from './types/registry.ts'
-import { typedBody } from './typed-body.ts'
 
 /** Files of a deleted pipeline that are still on the disk. */
 export interface LinkedFiles {
@@ -46,13 +43,13 @@ export const dataPipelineWriting: Writing<
     checkSchedule(body)
     kind.check(body)
     assertSourceVariablesPlaced(body.type, kind.settings(body))
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, lookups(trx, input.caller)),
 
   async beforeDelete(trx, row) {
-    await demandIdle(trx, row, 'DATA_PIPELINE')
+    await assertIdle(trx, row, 'DATA_PIPELINE')
     const schema = await trx
       .selectFrom('schemas')
       .select('schema_name')
@@ -72,17 +69,17 @@ export const dataPipelineWriting: Writing<
   /** Removes the uploaded files and drops the table. If one of the two fails, a worker repeats it later. */
   async afterDelete(row, input, { files }) {
     await removeUnneededFiles({ db: input.db, directory: input.files.directory }, files)
-    await dropNow(input, row.client, { pipeline: row.uid })
+    await dropDeletedTables(input, row.client, { pipeline: row.uid })
   },
 }
 
-/** The columns of a pipeline. `known` answers what they depend on beside its body. */
+/** Returns the columns of a pipeline. `known` looks up the other objects that they depend on. */
 export async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  input: Asked,
-  known: Lookups,
+  input: RequestContext,
+  known: PipelineLookups,
 ): Promise<object> {
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
@@ -108,11 +105,11 @@ export async function pipelineColumns(
     schema_changes: body.schemaChanges ?? 'EVOLVE',
     ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-    ...(await seededAccess(trx, body.access, current, input.caller.client, known.defaultAccess)),
+    ...(await accessWithDefault(trx, body.access, current, input.caller.client, known.defaultAccess)),
   }
 }
 
-/** Throws `VariableProblem` where a statement of the transformation uses a variable in a place where none can be. */
+/** Throws `VariableProblem` if a statement of the transformation uses a variable in a place that allows none. */
 async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
   const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
   if (statements.length === 0) return
@@ -125,12 +122,12 @@ async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPi
     assertVariablesPlaced(statement, warehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
-/** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */
+/** Returns the columns of the target table. It is fixed after the first load, because queries and views name the table. */
 async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  known: Lookups,
+  known: PipelineLookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
   const table = tableName ?? current?.table_name ?? identifiers([body.name])[0]!
@@ -138,7 +135,7 @@ async function targetColumns(
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 
   const kept = current && (await known.schema(current.schema_id))
-  // Whoever may change the pipeline may leave it where it is; to bring one into a schema takes a right to that.
+  // Keeping the schema takes no right to it; choosing another one does.
   const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.writableSchema(schema.id)
   if (!found)
     throw problems.refused(
@@ -159,7 +156,7 @@ async function targetColumns(
       `The pipeline has loaded ${current.table_name} already: make another pipeline for another table.`,
     )
   }
-  // Views are tables to whoever reads them.
+  // Tables and views share their names in the warehouse.
   if (await known.hasView(found.id, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name in the schema.')
   return { schema_id: found.id, table_name: table }

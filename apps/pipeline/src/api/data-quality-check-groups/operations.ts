@@ -1,13 +1,12 @@
 import { pipelineOperations, runSignatures } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
-import { qualityResultsOf } from '../data-quality/quality-results.ts'
+import { qualityResultsOf } from '../data-quality/results.ts'
 import { operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
-import { createGroup, updateGroup } from './save-group.ts'
-import { groupWriting } from './write.ts'
+import { createGroup, groupWriting, updateGroup } from './write.ts'
 
 const kind = { operation, records: dataQualityCheckGroups, writing: groupWriting }
 const { dataQualityCheckGroups: signatures } = pipelineOperations
@@ -25,7 +24,7 @@ const { cancel, runs } = runOperations(
 
 export const dataQualityCheckGroupOperations = {
   ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   create: operation(signatures.create, createGroup),
   update: operation(signatures.update, updateGroup),
   run: operation(signatures.run, runGroup),

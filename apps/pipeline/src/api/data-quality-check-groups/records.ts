@@ -1,16 +1,15 @@
-import { sql, type Selectable } from 'kysely'
-import type { DataQualityCheckGroup } from '@sluice/contracts'
-import { records, visibleTo, type Refined } from '@sluice/records'
+import { type Selectable, sql } from 'kysely'
+import { type DataQualityCheckGroup, type ReferencedCheck, holds } from '@sluice/contracts'
+import { type Refined, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
-import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
-import type { Asked } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
-import { checksOfGroups } from './checks-of-groups.ts'
+import { authorsOf, recordedProperties } from '../recorded.ts'
+import { type LabelledColumns, labelledFields } from '../data-quality/labelled.ts'
+import type { RequestContext } from '../operation.ts'
+import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
 
 export type GroupRow = Refined<Selectable<DataQualityCheckGroups>, LabelledColumns>
 
-export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, Asked>({
+export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, RequestContext>({
   noun: 'data quality check group',
   table: 'data_quality_check_groups',
   path: '/data-quality-check-groups',
@@ -24,11 +23,45 @@ export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, A
   present: presentGroups,
 })
 
-async function presentGroups(rows: GroupRow[], context: Asked): Promise<DataQualityCheckGroup[]> {
+async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<DataQualityCheckGroup[]> {
   const [authors, checks] = await Promise.all([authorsOf(rows, context.identity), checksOfGroups(rows, context)])
   return rows.map((row) => ({
     ...labelledFields(row, context.request.locales),
     ...authors(row),
     dataQualityChecks: checks.get(row.id) ?? [],
   }))
+}
+
+/** The checks of groups in their order. Checks that the caller may not read have only their names. */
+async function checksOfGroups(
+  groups: readonly { id: number }[],
+  context: RequestContext,
+): Promise<Map<number, ReferencedCheck[]>> {
+  const { db, caller } = context
+  const members = await db
+    .selectFrom('data_quality_group_checks')
+    .select(['group_id', 'check_id'])
+    .where('group_id', 'in', [0, ...groups.map(({ id }) => id)])
+    .orderBy('group_id')
+    .orderBy('position')
+    .execute()
+  const found = await db
+    .selectFrom('data_quality_checks as r')
+    .selectAll()
+    .select(visibleTo(caller, 'READ').as('shown'))
+    .where('id', 'in', [0, ...new Set(members.map((member) => member.check_id))])
+    .$castTo<CheckRow & { shown: boolean }>()
+    .execute()
+  const maySee = holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
+  const whole = await presentChecks(found, context)
+  const checks = new Map(
+    found.map(({ id, shown }, index): [number, ReferencedCheck] => {
+      const { id: uid, name } = whole[index]!
+      return [id, maySee && shown ? whole[index]! : { id: uid, name }]
+    }),
+  )
+  const of = Map.groupBy(members, (member) => member.group_id)
+  return new Map(
+    Array.from(of, ([group, list]) => [group, list.flatMap((member) => checks.get(member.check_id) ?? [])]),
+  )
 }

@@ -1,35 +1,32 @@
 import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { type Input, problems } from '@sluice/http'
 import { ambiguousRefused } from '../../engine/quality/check-refusals.ts'
-import { checksOfGroup } from '../../engine/quality/check-inputs.ts'
-import { recordGroupRun } from '../../engine/quality/record-group-run.ts'
+import { checksOfGroup, sealInput, valuesFor } from '../../engine/quality/check-inputs.ts'
+import { recordGroupRun, verdictOn } from '../../engine/quality/record-group-run.ts'
 import { type CheckOutcome, runChecks, unfit } from '../../engine/quality/run-checks.ts'
-import { sealInput } from '../../engine/quality/check-inputs.ts'
-import { valuesFor } from '../../engine/quality/check-inputs.ts'
-import { verdictOn } from '../../engine/quality/record-group-run.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
-import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
-import { presentOutcome, readableChecks } from '../data-quality/present-results.ts'
-import { demandKnownVariables } from '../data-quality/run-variables.ts'
+import { presentOutcome, readableChecks } from '../data-quality/results.ts'
+import { assertKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning } from '../runs/operations.ts'
 import { dataQualityCheckGroups as groups } from './records.ts'
 
-type Asking = Input<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
+type RunGroupRequest = Input<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
 
 const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
-/** Seconds for all checks of a group while somebody waits. */
+/** Seconds for all checks of a group in one request. */
 const longest = 60
 
-/** Runs the checks of a group while somebody waits; history shows it like any other run. */
-export async function runGroup(input: Asking): Promise<GroupResult> {
+/** Runs the checks of a group within the request. The history shows it like any other run. */
+export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const { db, caller, params, body, warehouses, keyRing, request, write, queue } = input
   const group = await groups.readToWrite(db, caller, params.uid, undefined)
   const checks = await checksOfGroup(db, group.id)
-  await demandKnownVariables(db, group.client, checks, body.variables)
+  await assertKnownVariables(db, group.client, checks, body.variables)
   const [variables, warehouse] = await Promise.all([
     valuesFor(db, group.client, keyRing, body.variables),
     warehouses.find(group.client),
@@ -39,14 +36,14 @@ export async function runGroup(input: Asking): Promise<GroupResult> {
   const run = async (signal: AbortSignal): Promise<void> => {
     const schemas = (await warehouse?.schemas()) ?? []
     const refusal = ambiguousRefused(warehouse)
-    const surroundings = { warehouse, variables, schemas, limits, seconds: longest, refusal, signal }
-    for await (const outcome of runChecks(checks, surroundings)) outcomes.push(outcome)
+    const checkContext = { warehouse, variables, schemas, limits, seconds: longest, refusal, signal }
+    for await (const outcome of runChecks(checks, checkContext)) outcomes.push(outcome)
   }
-  await whileAsked(
+  await whileConnected(
     {
       socket: request.stream.socket,
       queue: shares.checks.queueOf(group.client),
-      // The last check may just have begun, and its rows are counted.
+      // The last check may start at the end of the time, and its rows are counted.
       longest: (longest + 15) * 1_000,
       late: () => {},
     },
@@ -80,13 +77,13 @@ export async function runGroup(input: Asking): Promise<GroupResult> {
   }
 }
 
-/** Queues a run of a group, with its own values of variables. */
-export async function startGroup(input: Asking): Promise<ResultEnvelope> {
+/** Queues a run of a group with its own values of variables. */
+export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, queue, write, keyRing } = input
   const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
-    await demandKnownVariables(trx, client, await checksOfGroup(trx, id), given)
+    await assertKnownVariables(trx, client, await checksOfGroup(trx, id), given)
     const runnable = { id, client, kind: 'DATA_QUALITY_CHECK_GROUP' as const }
     const started = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
     if (!started.existing) await sealInput(trx, started.run, given, keyRing)

@@ -1,41 +1,119 @@
-import type { DataQualityCheckGroupBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import type { Writing } from '@sluice/records'
+import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, holds } from '@sluice/contracts'
+import { type Answer, type Caller, type Input, problems } from '@sluice/http'
+import { type Writing, visibleTo, withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { demandIdle, firstNames, refuseWhileUsed } from '../in-use.ts'
+import { assertIdle, firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import type { GroupRow } from './records.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 
-/** The group's own row; its checks have a table of their own. */
+/** Writes the row of the group. Its checks are in another table. */
 export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
     const twice = ids.findIndex((id, index) => ids.indexOf(id) < index)
     if (twice >= 0) throw problems.refused(`/dataQualityChecks/${twice}/id`, 'The group has this check already.')
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
   async beforeDelete(trx: Transaction<DB>, row) {
     const gated = trx.selectFrom('data_pipelines').select('name').where('quality_group_id', '=', row.id)
-    refuseWhileUsed(
+    assertNotUsed(
       await firstNames(gated),
       'Data pipelines have to pass this check group',
       'Give them another one first, or none.',
     )
-    await demandIdle(trx, row, 'DATA_QUALITY_CHECK_GROUP')
+    await assertIdle(trx, row, 'DATA_QUALITY_CHECK_GROUP')
   },
 
   async afterDelete() {},
+}
+
+type SaveGroupRequest = Input<PipelineContext, '/data-quality-check-groups/:uid', undefined, DataQualityCheckGroupBody>
+type GroupAnswer = Promise<Answer<DataQualityCheckGroup>>
+
+const checksIn = ({ dataQualityChecks = [] }: DataQualityCheckGroupBody) => dataQualityChecks.map(({ id }) => ({ id }))
+
+export async function createGroup(input: Omit<SaveGroupRequest, 'params'>): GroupAnswer {
+  const { caller, body, request, write } = input
+  await groupWriting.check(body, input)
+  const row = await write(async (trx) => {
+    const made = await groups.insert(trx, caller, await groupWriting.columns(trx, body, undefined, input))
+    await writeChecks(trx, caller, made.id, checksIn(body))
+    request.audit(made.uid, { after: withoutSecrets({ ...made, checks: checksIn(body) }) })
+    return made
+  })
+  return groups.created(row, input)
+}
+
+/** Replaces a group, the list of its checks included. */
+export async function updateGroup(input: SaveGroupRequest): GroupAnswer {
+  const { caller, params, body, request, write } = input
+  await groupWriting.check(body, input)
+  const row = await write(async (trx) => {
+    const before = await groups.lock(trx, caller, params.uid, request.ifMatch)
+    const after = await groups.update(trx, caller, before, await groupWriting.columns(trx, body, before, input))
+    await writeChecks(trx, caller, after.id, checksIn(body))
+    request.audit(after.uid, {
+      before: withoutSecrets(before),
+      after: withoutSecrets({ ...after, checks: checksIn(body) }),
+    })
+    return after
+  })
+  return groups.answer(row, input)
+}
+
+/**
+ * Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay.
+ */
+async function writeChecks(
+  trx: Transaction<DB>,
+  caller: Caller,
+  group: number,
+  references: readonly { id: string }[],
+): Promise<void> {
+  const uids = references.map(({ id }) => id.toLowerCase())
+  const [kept, readable] = await Promise.all([findGroupChecks(trx, group), findReadableChecks(trx, caller, uids)])
+  const checks = uids.map((uid, index) => {
+    const id = kept.get(uid) ?? readable.get(uid)
+    if (id === undefined)
+      throw problems.refused(
+        `/dataQualityChecks/${index}/id`,
+        `There is no data quality check with the id ${uid} that you may read.`,
+      )
+    return { group_id: group, check_id: id, position: index + 1 }
+  })
+  await trx.deleteFrom('data_quality_group_checks').where('group_id', '=', group).execute()
+  if (checks.length > 0) await trx.insertInto('data_quality_group_checks').values(checks).execute()
+}
+
+async function findGroupChecks(trx: Transaction<DB>, group: number): Promise<Map<string, number>> {
+  const rows = await trx
+    .selectFrom('data_quality_group_checks as g')
+    .innerJoin('data_quality_checks as c', 'c.id', 'g.check_id')
+    .select(['c.uid', 'c.id'])
+    .where('g.group_id', '=', group)
+    .execute()
+  return new Map(rows.map(({ uid, id }) => [uid, id]))
+}
+
+async function findReadableChecks(trx: Transaction<DB>, caller: Caller, uids: readonly string[]) {
+  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Map<string, number>()
+  const rows = await trx
+    .selectFrom('data_quality_checks as r')
+    .select(['r.uid', 'r.id'])
+    .where('r.uid', 'in', [...uids])
+    .where(visibleTo(caller, 'READ'))
+    .execute()
+  return new Map(rows.map(({ uid, id }) => [uid, id]))
 }

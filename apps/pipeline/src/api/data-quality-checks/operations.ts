@@ -1,16 +1,53 @@
-import { pipelineOperations } from '@sluice/contracts'
+import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
-import { operation } from '../operation.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import type { Input } from '@sluice/http'
+import { type PipelineContext, operation } from '../operation.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
-import { runOneCheck } from './run-check.ts'
 import { checkWriting } from './write.ts'
+import { ambiguousRefused } from '../../engine/quality/check-refusals.ts'
+import { type CheckOutcome, runCheck, unfit } from '../../engine/quality/run-checks.ts'
+import { valuesFor } from '../../engine/quality/check-inputs.ts'
+import { whileConnected } from '../while-connected.ts'
+import { shares } from '../shares.ts'
+import { presentOutcome } from '../data-quality/results.ts'
+import { assertKnownVariables } from '../data-quality/run-variables.ts'
+
+const limits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
+
+/** Milliseconds, including the wait for the warehouse and the count. */
+const longest = 60_000
+
+/** Runs a check within the request. */
+async function runOneCheck(
+  input: Input<PipelineContext, '/data-quality-checks/:uid/run', undefined, RunInput>,
+): Promise<CheckResult> {
+  const { db, caller, params, body, warehouses, keyRing, request } = input
+  const { uid, name, query, client } = await dataQualityChecks.read(db, caller, params.uid)
+  const check = { uid, name, query }
+  await assertKnownVariables(db, client, [check], body.variables)
+  const [variables, warehouse] = await Promise.all([
+    valuesFor(db, client, keyRing, body.variables),
+    warehouses.find(client),
+  ])
+  const late = (): CheckOutcome =>
+    unfit(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
+  const outcome = await whileConnected(
+    { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
+    async (signal) => {
+      const schemas = (await warehouse?.schemas()) ?? []
+      const refusal = ambiguousRefused(warehouse)
+      return runCheck(check, { warehouse, variables, schemas, limits, refusal, signal })
+    },
+  )
+  return presentOutcome(outcome, true)
+}
 
 const kind = { operation, records: dataQualityChecks, writing: checkWriting }
 const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   run: operation(signatures.run, runOneCheck),
 }

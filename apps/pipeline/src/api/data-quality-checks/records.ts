@@ -2,14 +2,13 @@ import { sql, type Selectable } from 'kysely'
 import type { DataQualityCheck } from '@sluice/contracts'
 import { records, visibleTo, type Refined } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
+import { authorsOf, recordedProperties } from '../recorded.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
-import type { Asked } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
+import type { RequestContext } from '../operation.ts'
 
 export type CheckRow = Refined<Selectable<DataQualityChecks>, LabelledColumns>
 
-export const dataQualityChecks = records<CheckRow, DataQualityCheck, Asked>({
+export const dataQualityChecks = records<CheckRow, DataQualityCheck, RequestContext>({
   noun: 'data quality check',
   table: 'data_quality_checks',
   path: '/data-quality-checks',
@@ -25,7 +24,10 @@ export const dataQualityChecks = records<CheckRow, DataQualityCheck, Asked>({
   present: presentChecks,
 })
 
-export async function presentChecks(rows: CheckRow[], { identity, request }: Asked): Promise<DataQualityCheck[]> {
+export async function presentChecks(
+  rows: CheckRow[],
+  { identity, request }: RequestContext,
+): Promise<DataQualityCheck[]> {
   const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     ...labelledFields(row, request.locales),

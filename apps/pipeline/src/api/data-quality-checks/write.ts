@@ -2,23 +2,22 @@ import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { firstNames, refuseWhileUsed } from '../in-use.ts'
+import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { CheckRow } from './records.ts'
 
 export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {
     if (body.query.includes('\0')) throw problems.refused('/query', 'The query contains a NUL character.')
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
       code: body.code,
       query: body.query,
     }
@@ -30,7 +29,7 @@ export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBo
       .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
       .select('g.name')
       .where('c.check_id', '=', row.id)
-    refuseWhileUsed(await firstNames(groups), 'Groups have this check', 'Take it out of them first.')
+    assertNotUsed(await firstNames(groups), 'Groups have this check', 'Take it out of them first.')
   },
 
   async afterDelete() {},

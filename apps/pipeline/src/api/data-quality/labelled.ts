@@ -2,10 +2,10 @@ import type { Label } from '@sluice/contracts'
 import { accessOf, inLanguageOf, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../recorded.ts'
 
-/** What the tables of checks and groups have alike, beside what all shared objects have. */
+/** The columns that checks and groups add to those of shared objects. */
 export type LabelledColumns = SharedColumns & { labels: Label[] }
 
-interface Row extends LabelledColumns {
+interface LabelledRow extends LabelledColumns {
   uid: string
   client: string
   name: string
@@ -15,8 +15,8 @@ interface Row extends LabelledColumns {
   short_name: string
 }
 
-/** The fields that checks and groups answer alike. */
-export function labelledFields(row: Row, locales: readonly string[]) {
+/** The common response fields of checks and groups. */
+export function labelledFields(row: LabelledRow, locales: readonly string[]) {
   const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
   return {
     ...recorded,
@@ -31,7 +31,7 @@ export function labelledFields(row: Row, locales: readonly string[]) {
   }
 }
 
-interface Body {
+interface LabelledBody {
   name: string
   translations?: object[] | undefined
   shortName: string
@@ -39,8 +39,8 @@ interface Body {
   description?: string | undefined
 }
 
-/** The columns that they have alike, those of access excepted. */
-export const labelledColumns = (body: Body) => ({
+/** The common columns of checks and groups, without those of access. */
+export const labelledColumns = (body: LabelledBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),
   short_name: body.shortName,

@@ -4,17 +4,16 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { variablesIn } from '../../engine/variables/place-variables.ts'
 
-type Given = NonNullable<RunInput['variables']>
+type GivenVariables = NonNullable<RunInput['variables']>
 
 /**
- * Refuses values for names that nothing knows, which are mistyped ones: none of the queries uses them and none is stored. Also
- * two values for one name.
+ * Throws 422 for values of unknown names, which no query uses and no stored variable has, and for two values of one name.
  */
-export async function demandKnownVariables(
+export async function assertKnownVariables(
   db: Kysely<DB>,
   client: string,
   checks: readonly { query: string }[],
-  given: Given = [],
+  given: GivenVariables = [],
 ): Promise<void> {
   if (given.length === 0) return
   const names = given.map(({ name }) => name)

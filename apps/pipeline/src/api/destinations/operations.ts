@@ -3,8 +3,8 @@ import { recordOperations, sharingOperations } from '@sluice/records'
 import { operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { lookUpSaved, testConnection, testTarget } from './ask-target.ts'
+import { assertSharingTargets } from '../object-access.ts'
+import { lookUpSaved, testConnection, testTarget } from './test-target.ts'
 import { destinations } from './records.ts'
 import { destinationWriting } from './write.ts'
 
@@ -12,10 +12,10 @@ const kind = { operation, records: destinations, writing: destinationWriting }
 const { destinations: signatures } = pipelineOperations
 
 export const destinationOperations = {
-  // Before those of one destination, as whose uid its name could be taken.
+  // Must precede `/destinations/:uid`, which would match this path, too.
   testTarget: operation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
   ...runOperations(signatures, { kind: 'DESTINATION', records: destinations }),
   ...rejectedRowsOperation(signatures, destinations),
   testConnection: operation(signatures.testConnection, testConnection),

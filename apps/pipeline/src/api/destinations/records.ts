@@ -1,12 +1,66 @@
-import { sql } from 'kysely'
-import { type Destination, destinationTypes, runTriggers } from '@sluice/contracts'
-import { records, visibleTo } from '@sluice/records'
-import type { Asked } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
-import { presentDestinations } from './present.ts'
-import type { DestinationRow } from './row.ts'
+import { type Selectable, sql } from 'kysely'
+import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
+import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import type { RequestContext } from '../operation.ts'
+import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
+import type { Destinations } from '../../database.ts'
+import type { ImportOptions, TargetSettings } from '../../engine/destinations/target.ts'
+import { runStatusesOf } from '../runs/present.ts'
+import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { type ViewRow, presentViews } from '../views/records.ts'
 
-export const destinations = records<DestinationRow, Destination, Asked>({
+export type DestinationRow = Refined<
+  Selectable<Destinations>,
+  SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
+>
+
+async function presentDestinations(rows: DestinationRow[], context: RequestContext): Promise<Destination[]> {
+  const { db, identity, request } = context
+  const [authors, views, statusOf, zone] = await Promise.all([
+    authorsOf(rows, identity),
+    viewsOf(rows, context),
+    runStatusesOf(db, rows),
+    zoneOfClient(context),
+  ])
+
+  return rows.map((row) => {
+    const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, request.locales)
+    return {
+      ...recorded,
+      ...authors(row),
+      ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
+      scheduleable: true,
+      type: row.type as Destination['type'],
+      viewSource: views.get(row.view_id)!,
+      importOptions: row.import_options,
+      ...row.settings,
+      status: statusOf(row.id).status,
+      access: accessOf(row),
+    }
+  })
+}
+
+/** The views of these destinations. A view that the caller may not see has only its name. */
+async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
+  const { db, caller } = context
+  const found = await db
+    .selectFrom('views as r')
+    .selectAll()
+    .select(visibleTo(caller, 'READ').as('shown'))
+    .where('id', 'in', [0, ...rows.map((row) => row.view_id)])
+    .$castTo<ViewRow & { shown: boolean }>()
+    .execute()
+  const maySee = holds(caller.roles, 'ROLE_SEE_VIEW')
+  const whole = found.filter(({ shown }) => maySee && shown)
+  const presented = await presentViews(whole, context)
+  return new Map([
+    ...found.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),
+    ...whole.map(({ id }, index): [number, ReferencedView] => [id, presented[index]!]),
+  ])
+}
+
+export const destinations = records<DestinationRow, Destination, RequestContext>({
   noun: 'destination',
   table: 'destinations',
   path: '/destinations',

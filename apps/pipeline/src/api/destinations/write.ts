@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
-import { visibleTo, type Writing } from '@sluice/records'
+import { type Caller, problems } from '@sluice/http'
+import { type Writing, visibleTo } from '@sluice/records'
+import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { demandIdle } from '../in-use.ts'
+import { assertIdle } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { checkSchedule } from '../schedules/check-schedule.ts'
-import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import type { DestinationRow } from './row.ts'
-import { isElsewhere, targetColumns, targetGiven, urlOf } from './target-columns.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import type { DestinationRow } from './records.ts'
+import {
+  type TargetSettings,
+  openTargetSecrets,
+  sameAddress,
+  sealTargetSecrets,
+} from '../../engine/destinations/target.ts'
+import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
@@ -23,7 +28,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
         'apiTarget' in settings ? '/apiTarget/url' : '/apiTokenTarget/url',
         'This is not the address of a DHIS2 server. Write it like https://dhis2.example.org/dhis, without username, ? and #.',
       )
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller, keyRing }) {
@@ -38,18 +43,18 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
       ...scheduleColumns(body),
       import_options: JSON.stringify(body.importOptions ?? {}),
       ...targetColumns(body, uid, current, keyRing),
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
   async beforeDelete(trx, row) {
-    await demandIdle(trx, row, 'DESTINATION')
+    await assertIdle(trx, row, 'DESTINATION')
   },
 
   async afterDelete() {},
 }
 
-/** The view whose rows go out: one that the caller may read, or the one that it was before. */
+/** Returns the id of the view whose rows are pushed: the previous one, or one that the caller may read. */
 async function viewOf(
   trx: Transaction<DB>,
   body: DestinationBody,
@@ -64,9 +69,55 @@ async function viewOf(
     .where('r.client', '=', caller.client)
     .forKeyShare()
     .executeTakeFirst()
-  // Whoever may not read the view may leave it where it is, and going where it went.
+  // A caller who may not read the view can keep it, as long as the target stays the same.
   const stays = found?.id === current?.view_id && current !== undefined && !isElsewhere(body, current)
   const may = found && (stays || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
   if (!may) throw problems.refused('/viewSource/id', `There is no view with the id ${uid} that you may read.`)
   return found.id
 }
+
+/** Returns the columns of a target: its address in plain text, its secrets sealed. */
+function targetColumns(
+  body: DestinationBody,
+  uid: string,
+  current: DestinationRow | undefined,
+  ring: KeyRing,
+): { settings: string; target_secrets: string | null } {
+  const { settings, given, pointer } = targetGiven(body)
+  const kept = current && Object.values(given).includes(undefined)
+  const secrets = kept
+    ? mergeSecrets({
+        stored: openTargetSecrets(current, ring),
+        given,
+        moved: sameAddress(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
+      })
+    : definedSecrets(given)
+  return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
+}
+
+/** True if the body sends the rows to another system than before. */
+function isElsewhere(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
+  return !sameAddress(urlOf(settings), urlOf(targetGiven(body).settings))
+}
+
+/** Returns the target of a body. Throws 422 for a body without a target or with two. */
+function targetGiven({ apiTarget, apiTokenTarget }: DestinationBody) {
+  if (apiTarget && apiTokenTarget)
+    throw problems.refused('/apiTokenTarget', 'Either apiTarget or apiTokenTarget: leave one of them out.')
+  if (apiTokenTarget) {
+    const { url, authToken } = apiTokenTarget
+    const settings: TargetSettings = { apiTokenTarget: { url } }
+    return { settings, given: { authToken }, pointer: '/apiTokenTarget/authToken' }
+  }
+  if (!apiTarget)
+    throw problems.refused(
+      '/apiTarget',
+      'Say where to push to: apiTarget with a username and a password, or apiTokenTarget with a token.',
+    )
+  const { url, username, password } = apiTarget
+  const settings: TargetSettings = { apiTarget: { url, ...(username !== undefined && { username }) } }
+  return { settings, given: { password }, pointer: '/apiTarget/password' }
+}
+
+export const urlOf = (settings: TargetSettings): string =>
+  'apiTarget' in settings ? settings.apiTarget.url : settings.apiTokenTarget.url

@@ -1,12 +1,12 @@
-import { sql, type Transaction } from 'kysely'
+import { type Transaction, sql } from 'kysely'
 import { problems } from '@sluice/http'
 import type { ReceivedFile } from '../../files/receive-file.ts'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
-import type { Asked } from '../operation.ts'
+import type { RequestContext } from '../operation.ts'
 
-/** What loads a public dataset: a CSV_UPLOAD pipeline of the catalogue's own client, which nobody can see. Answers its key. */
+/** Inserts the pipeline that loads a public dataset: a CSV_UPLOAD of the catalogue client, which no user can see. Returns its key. */
 export async function insertPipeline(
   trx: Transaction<DB>,
   { key, headerRow }: { key: string; headerRow: boolean },
@@ -52,7 +52,7 @@ async function ensureSchema(trx: Transaction<DB>): Promise<number> {
   return id
 }
 
-/** Has the pipeline read its first row otherwise from now on. */
+/** Sets whether the first row of the file is the header. */
 export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, headerRow: boolean): Promise<void> {
   await trx
     .updateTable('data_pipelines')
@@ -61,7 +61,7 @@ export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, heade
     .execute()
 }
 
-/** Makes a received file the pipeline's, in place of the one it had; answers the uids of what it replaces. */
+/** Replaces the file of the pipeline by a received one. Returns the uids of the replaced files. */
 export async function replaceFile(
   trx: Transaction<DB>,
   pipeline: number,
@@ -75,11 +75,11 @@ export async function replaceFile(
   return old.map((one) => one.uid)
 }
 
-/** Begins to load the pipeline's file; answers the run. Refuses while an earlier one is being loaded. */
-export async function load(
+/** Queues a run that loads the file of the pipeline, and returns its uid. Throws 409 during another load. */
+export async function startLoad(
   trx: Transaction<DB>,
   pipeline: number,
-  { queue, caller }: Pick<Asked, 'queue' | 'caller'>,
+  { queue, caller }: Pick<RequestContext, 'queue' | 'caller'>,
   { rebuild = false } = {},
 ): Promise<string> {
   const runnable = { id: pipeline, client: catalogueClient, kind: 'DATA_PIPELINE' } as const
@@ -89,11 +89,11 @@ export async function load(
     createdBy: caller.uid,
     rebuild,
   })
-  // That one reads the file that it was started with.
+  // The existing run reads the previous file.
   if (existing) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')
   return run.uid
 }
 
-/** Whoever makes, replaces or deletes the dataset of this key waits for the others who do. */
+/** Serializes the transactions that create, replace or delete the dataset of this key. */
 export const lockKey = (trx: Transaction<DB>, key: string) =>
   sql`select pg_advisory_xact_lock(hashtext(${`public dataset ${key}`}))`.execute(trx)

@@ -1,14 +1,9 @@
-import { pipelineOperations, searchOf } from '@sluice/contracts'
+import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { readPage } from '../catalogue/read-page.ts'
-import { operation } from '../operation.ts'
-import { assertMayPublish } from './assert-may-publish.ts'
-import { createDataset } from './create.ts'
-import { removeDataset } from './delete.ts'
-import { answerDataset, findTable, shownAs } from './answer.ts'
-import { publicDatasets, uidOfKey } from './records.ts'
-import { updateDataset } from './update.ts'
-import { replaceRows } from './upload.ts'
+import { type RequestContext, operation } from '../operation.ts'
+import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
+import { answerDataset, findTable, publicDatasets, shownAs, uidOfKey } from './records.ts'
 
 const { publicDatasets: signatures } = pipelineOperations
 
@@ -30,7 +25,7 @@ export const publicDatasetOperations = {
   }),
   delete: operation(signatures.delete, async (input) => {
     await assertMayPublish(input)
-    await removeDataset(input, input.params.key)
+    await deleteDataset(input, input.params.key)
     return undefined
   }),
   upload: operation(signatures.upload, async (input) => {
@@ -46,4 +41,26 @@ export const publicDatasetOperations = {
       return { ...found, shown: shownAs(row) }
     }),
   ),
+}
+
+/**
+ * Throws 403 unless the organisation has the domain PUBLIC_DATASET_CATALOG or the caller is a super admin. A role is not enough, because
+ * publishing reaches every organisation.
+ */
+async function assertMayPublish({
+  db,
+  caller,
+  identity,
+}: Pick<RequestContext, 'db' | 'caller' | 'identity'>): Promise<void> {
+  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return
+  if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return
+  const before = await db
+    .selectFrom('dataset_publishers')
+    .select('client')
+    .where('client', '=', caller.client)
+    .executeTakeFirst()
+  if (!before)
+    throw problems.forbidden(
+      'Only organisations of the domain PUBLIC_DATASET_CATALOG publish public datasets: a super admin can set the domain of yours.',
+    )
 }

@@ -1,15 +1,50 @@
-import { sql, type Kysely } from 'kysely'
-import type { PublicDataset } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import { records, type RecordKind } from '@sluice/records'
-import type { DB } from '../../database.ts'
-import type { Asked } from '../operation.ts'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
+import { Answer, problems } from '@sluice/http'
+import { type RecordKind, type Refined, records } from '@sluice/records'
+import type { DB, PublicDatasets } from '../../database.ts'
+import type { PipelineContext, RequestContext } from '../operation.ts'
 import { recordedProperties, tagsColumn } from '../recorded.ts'
-import { presentPublicDatasets } from './present.ts'
-import type { PublicDatasetRow } from './row.ts'
+import { type LastRuns, runStatusesOf } from '../runs/present.ts'
+import { listRejectedRows } from '../../engine/runs/read-runs.ts'
+import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
+import { presentTable } from '../catalogue/present-table.ts'
+import { presentRejectedRow } from '../runs/rejected-rows.ts'
 
-/** Everybody here reads all of them; who made one, and their organisation, changes it. */
-const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {
+export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>
+
+/** Presents datasets without their tables, because each would need a query of the warehouse. */
+async function presentPublicDatasets(
+  rows: PublicDatasetRow[],
+  { db, caller }: RequestContext,
+): Promise<PublicDataset[]> {
+  const statusOf = await runStatusesOf(
+    db,
+    rows.map(({ pipeline_id: id }) => ({ id })),
+  )
+  return rows.map((row) => ({
+    key: row.key,
+    name: row.name,
+    description: row.description ?? undefined,
+    owner: row.owner ?? undefined,
+    reference: row.reference ?? undefined,
+    source: row.source ?? undefined,
+    termsOfUse: row.terms_of_use ?? undefined,
+    tags: row.tags,
+    tagString: row.tags.join(', '),
+    headerRow: row.header_row,
+    lastUpdated: row.updated_at.toISOString(),
+    status: presentStatus(statusOf(row.pipeline_id), row.client === caller.client),
+  }))
+}
+
+function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatasetStatus {
+  if (!isOwn || !last) return status
+  return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
+}
+
+/** All users can read all datasets. Only the organisation of the publisher can change one. */
+const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
   path: '/public-datasets',
@@ -27,11 +62,45 @@ const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {
 
 export const publicDatasets = records(kind)
 
-/** The id of the one with this key; 404 where there is none. */
+/** Returns the uid of the dataset with this key. Throws 404 if there is none. */
 export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
-  // No text of PostgreSQL has a NUL in it, nor may it be asked for.
+  // PostgreSQL rejects texts with a NUL.
   if (key.includes('\0')) throw problems.notFound('public dataset')
   const row = await db.selectFrom('public_datasets').select('uid').where('key', '=', key).executeTakeFirst()
   if (!row) throw problems.notFound('public dataset')
   return row.uid
 }
+
+/** Answers a dataset with its table, its rejected rows and its version. */
+export async function answerDataset(row: PublicDatasetRow, context: RequestContext): Promise<Answer<PublicDataset>> {
+  const { body, headers } = await publicDatasets.answer(row, context)
+  const found = await findTable(context, row)
+  const table = found && presentTable(found.table, shownAs(row))
+  const status = await withRejectedRows(body.status, row, context)
+  return new Answer({ ...body, status, ...(table && { table }) }, headers)
+}
+
+const mostRejectedRows = 20
+
+/** Adds the first rejected rows of the last load if the caller may see their number. */
+async function withRejectedRows(
+  status: PublicDataset['status'],
+  row: PublicDatasetRow,
+  { db }: RequestContext,
+): Promise<PublicDataset['status']> {
+  if (!status.rowsRejected || !status.jobId) return status
+  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: mostRejectedRows })
+  return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
+}
+
+/** The loaded table of a dataset; undefined before its first load. */
+export async function findTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
+  const warehouse = await warehouses.find(catalogueClient)
+  const table = await warehouse?.findTable(catalogueSchema, key)
+  return warehouse && table && { warehouse, table }
+}
+
+export const shownAs = ({ name, description }: PublicDatasetRow) => ({
+  displayName: name,
+  description: description ?? undefined,
+})

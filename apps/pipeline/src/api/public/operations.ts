@@ -1,5 +1,6 @@
-import { pipelineOperations, type PublicData, type PublicDataQuery, type PublicMetadata } from '@sluice/contracts'
-import { Answer, problems, type Input } from '@sluice/http'
+import { isIPv6 } from 'node:net'
+import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
+import { Answer, type Input, problems } from '@sluice/http'
 import { inLanguageOf, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -8,72 +9,121 @@ import type { Warehouse, WarehouseColumn, WarehouseTable } from '../../engine/wa
 import { pageTooLarge } from '../catalogue/read-page.ts'
 import { findLoaded } from '../data-pipelines/loaded-table.ts'
 import { shares } from '../shares.ts'
-import type { DataPipelineRow } from '../data-pipelines/row.ts'
-import { operation, type PipelineContext } from '../operation.ts'
-import { findMade } from '../views/loaded-view.ts'
-import type { ViewRow } from '../views/row.ts'
-import { publicAdmission } from './admission.ts'
-import { keptAnswers } from './kept-answers.ts'
+import type { DataPipelineRow } from '../data-pipelines/records.ts'
+import { type PipelineContext, operation } from '../operation.ts'
+import { findBuiltView } from '../views/operations.ts'
+import type { ViewRow } from '../views/records.ts'
+import { responseCache } from './response-cache.ts'
+
+/** Requests of one network per minute, and in one burst. */
+const perMinute = 300
+const burst = 100
+/** The number of networks that are tracked. The least recently seen ones are removed first. */
+const most = 20_000
+
+interface TokenBucket {
+  left: number
+  at: number
+}
+
+/**
+ * Token bucket per network: bursts of 100 requests, 300 requests per minute. Each process counts on its own. IPv6 addresses count by
+ * their /64 network, because a subscriber usually has all of its addresses.
+ */
+export function networkRateLimit(now: () => number = Date.now) {
+  const buckets = new Map<string, TokenBucket>()
+
+  /** Throws 429 with the seconds to wait. */
+  return (address: string): void => {
+    const key = networkOf(address)
+    const { left, at } = buckets.get(key) ?? { left: burst, at: now() }
+    const filled = Math.min(burst, left + ((now() - at) / 60_000) * perMinute)
+    buckets.delete(key)
+    buckets.set(key, { left: Math.max(0, filled - 1), at: now() })
+    if (buckets.size > most) buckets.delete(buckets.keys().next().value!)
+    if (filled >= 1) return
+    const seconds = Math.ceil(((1 - filled) / perMinute) * 60)
+    throw problems.tooManyRequests(
+      seconds,
+      `Your network has sent too many requests: wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
+    )
+  }
+}
+
+function networkOf(address: string): string {
+  const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+  if (!isIPv6(plain)) return plain
+  const [head = '', tail] = plain.toLowerCase().split('%')[0]!.split('::')
+  const groups = head.split(':').filter(Boolean)
+  if (tail === undefined) return groups.slice(0, 4).join(':')
+  const after = tail.split(':').filter(Boolean)
+  const gap = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0')
+  return [...groups, ...gap, ...after].slice(0, 4).join(':')
+}
 
 const { public: signatures } = pipelineOperations
 
-type Table = 'data_pipelines' | 'views'
-type Row = DataPipelineRow | ViewRow
-type Asking<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Query, undefined>
-type Found = { warehouse: Warehouse; table: WarehouseTable }
+type PublicTable = 'data_pipelines' | 'views'
+type PublicRow = DataPipelineRow | ViewRow
+type PublicRequest<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Query, undefined>
+type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
-const admit = publicAdmission()
-const metadataKept = keptAnswers<PublicMetadata>({ lifetime: 30_000, most: 50 })
+const assertWithinRate = networkRateLimit()
+const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 50 })
 // Megabytes each: a proxy that honours Cache-Control is the place to keep them.
-const dataKept = keptAnswers<PublicData>({ lifetime: 0, most: 200 })
+const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
 
-/** Proxies and browsers may keep it as briefly as we do. */
+/** Proxies and browsers may cache the response as long as this service. */
 const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
-/** Nobody learns from an answer whether there is something that is not for everybody. */
-const nothing = () => problems.notFound('thing that is open to everybody')
+/** The same problem for missing and for private objects, so that a response does not reveal which exist. */
+const notPublic = () => problems.notFound('public object with this id')
 
-/** The row, if its owner opened this much of it and its organisation still works here. */
-async function openRow({ db, params, request, identity }: Asking<unknown>, table: Table, what: 'metadata' | 'data') {
-  admit(request.address)
+/** Returns the row if this part of it is public and its organisation is active. */
+async function openRow(
+  { db, params, request, identity }: PublicRequest<unknown>,
+  table: PublicTable,
+  what: 'metadata' | 'data',
+) {
+  assertWithinRate(request.address)
   const row = isUid(params.uid) ? await findOpen(db, table, params.uid, what) : undefined
   const client = row && (await identity.client(row.client))
-  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw nothing()
+  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
 }
 
 async function findOpen(
   db: Kysely<DB>,
-  table: Table,
+  table: PublicTable,
   uid: string,
   what: 'metadata' | 'data',
-): Promise<Row | undefined> {
+): Promise<PublicRow | undefined> {
   const row = await db
     .selectFrom(table)
     .selectAll()
     .where('uid', '=', uid)
     .where(`anonymous_${what}`, '=', true)
     .executeTakeFirst()
-  return row as Row | undefined
+  return row as PublicRow | undefined
 }
 
-async function inWarehouse(context: Asking<unknown>, row: Row): Promise<Found> {
+async function inWarehouse(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
   if (!('query' in row)) {
     const found = await findLoaded(context, row)
     if (found) return found
   } else {
-    const found = await findMade(context, row)
+    const found = await findBuiltView(context, row)
     if (found?.view.populated) return { warehouse: found.warehouse, table: found.view }
   }
-  throw nothing()
+  throw notPublic()
 }
 
 const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
 
-const readMetadata = (table: Table) => async (input: Asking) => {
+const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await openRow(input, table, 'metadata')
   const { locales } = input.request
-  const answer = await metadataKept(JSON.stringify([row.uid, row.version, locales]), async () => {
+  const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
     const { table: there } = await inWarehouse(input, row)
     const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
     return {
@@ -92,7 +142,7 @@ const readMetadata = (table: Table) => async (input: Asking) => {
   return new Answer(answer, headers)
 }
 
-/** Who owns the data may be a person, and is left out. */
+/** Leaves out the owner, who may be a person. */
 const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
   url: url ?? undefined,
   reference: reference ?? undefined,
@@ -100,21 +150,21 @@ const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => 
   termsOfUse: terms_of_use ?? undefined,
 })
 
-/** Seconds that a page may take at the server, and slots that such pages leave to those who signed in. */
+/** Seconds for the query of a page, and slots that are reserved for users who signed in. */
 const anonymousSeconds = 5
 const left = 2
 
-/** Runs a read in the share of readers without sign-in: one of an organisation at a time. */
+/** Runs a read of a reader without sign-in: one of each organisation at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const pages = shares.pages.queueOf(`anonymous ${client}`, { leave: left })
   return shares.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
-const readRows = (table: Table) => async (input: Asking<PublicDataQuery>) => {
+const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
   const row = await openRow(input, table, 'data')
   const { page = 1, pageSize = 100 } = input.query
   const { socket } = input.request.stream
-  const answer = await dataKept(
+  const answer = await cachedData(
     JSON.stringify([row.uid, row.version, page, pageSize]),
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }

@@ -1,52 +1,52 @@
 import type { PageQuery, ResultEnvelope, Run, RunBody, runSignatures } from '@sluice/contracts'
-import { Answer, problems, type Input } from '@sluice/http'
-import { pageHeaders, type Records } from '@sluice/records'
+import { Answer, type Input, problems } from '@sluice/http'
+import { type Records, pageHeaders } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { cancelRun } from '../../engine/run-lifecycle/cancel-run.ts'
 import { listRuns } from '../../engine/runs/read-runs.ts'
 import type { Created } from '../../engine/runs/queue-run.ts'
-import { nounOf, type RunAction, type RunnableKind } from '../../engine/runs/runnable.ts'
+import { type RunAction, type RunnableKind, nounOf } from '../../engine/runs/runnable.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
-import { usernamesOf } from '../authors.ts'
-import { type Asked, operation, type PipelineContext } from '../operation.ts'
+import { type PipelineContext, type RequestContext, operation } from '../operation.ts'
+import { usernamesOf } from '../recorded.ts'
 import { acceptedRun } from '../result-envelope.ts'
-import { presentRun } from './present-run.ts'
+import { presentRun } from './present.ts'
 
-/** A row of something that can be run. */
+/** The row of an object that can be run. */
 interface RunnableRow {
   id: number
   uid: string
   version: number
   client: string
-  /** Absent for what cannot be switched off. */
+  /** Absent for objects that cannot be disabled. */
   disabled?: boolean
 }
 
-interface Kind<Row extends RunnableRow> {
+interface RunnableResource<Row extends RunnableRow> {
   kind: RunnableKind
-  records: Records<Row, any, Asked>
-  /** Refuses, by a problem, to run what is not ready for it. */
+  records: Records<Row, any, RequestContext>
+  /** Throws 422 for an object that is not ready to run. */
   checkReady?(trx: Transaction<DB>, row: Row, body: RunBody): Promise<void>
 }
 
-type Asking<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
+type RunRequest<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
 
-/** What else is to be said of it, where that is not that nothing has changed. */
+/** The end of the message about a cancelled run. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
   WORKFLOW: 'so are its jobs that were under way.',
   DESTINATION: 'what was sent before stays sent.',
 }
 
-/** Run, cancel, and the runs so far. */
+/** The operations to run, to cancel, and to list runs. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
-  { kind, records, checkReady }: Kind<Row>,
+  { kind, records, checkReady }: RunnableResource<Row>,
 ) {
   const noun = nounOf[kind]
   return {
     run: operation(signatures.run, async (input): Promise<ResultEnvelope> => {
-      const { caller, params, body, request, queue, write } = input as Asking<undefined, RunBody>
+      const { caller, params, body, request, queue, write } = input as RunRequest<undefined, RunBody>
       const { run, existing } = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
         if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled: enable it first.`)
@@ -77,7 +77,7 @@ export function runOperations<Row extends RunnableRow>(
     }),
 
     cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
-      const { caller, params, request, queue, write } = input as Asking<undefined, undefined>
+      const { caller, params, request, queue, write } = input as RunRequest<undefined, undefined>
       const cancelled = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
         const run = await cancelRun(trx, queue, row.id)
@@ -93,7 +93,7 @@ export function runOperations<Row extends RunnableRow>(
     }),
 
     runs: operation(signatures.runs, async (input): Promise<Answer<Run[]>> => {
-      const { db, caller, params, query, request, identity } = input as Asking<PageQuery, undefined>
+      const { db, caller, params, query, request, identity } = input as RunRequest<PageQuery, undefined>
       const row = await records.read(db, caller, params.uid)
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
       const { rows, total } = await listRuns(db, row.id, page)
@@ -117,7 +117,7 @@ const underWayWith: Readonly<Record<RunAction, string>> = {
   RESTORE: 'The restoring of the previous table',
 }
 
-/** Refuses to answer a run that is under way where it does something else than what was asked for. */
+/** Throws 409 if the existing run has another action than the requested one. */
 export function assertSameAction({ run, existing }: Created, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)

@@ -4,7 +4,7 @@ import { isUid, pageHeaders, type Records } from '@sluice/records'
 import type { Selectable } from 'kysely'
 import type { RejectedRows } from '../../database.ts'
 import { listRejectedRows } from '../../engine/runs/read-runs.ts'
-import { type Asked, operation, type PipelineContext } from '../operation.ts'
+import { type RequestContext, operation, type PipelineContext } from '../operation.ts'
 
 export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<RejectedRows>): RejectedRow => ({
   line,
@@ -13,15 +13,15 @@ export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<Rej
   raw,
 })
 
-type Asking = Input<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
+type RejectedRowsRequest = Input<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
 
-/** What a run of such a record set aside. */
+/** The operation that lists the rejected rows of a run. */
 export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
   signatures: ReturnType<typeof rejectedRowsSignature<string>>,
-  records: Records<Row, any, Asked>,
+  records: Records<Row, any, RequestContext>,
 ) => ({
   rejectedRows: operation(signatures.rejectedRows, async (input): Promise<Answer<RejectedRow[]>> => {
-    const { db, caller, params, query, request } = input as Asking
+    const { db, caller, params, query, request } = input as RejectedRowsRequest
     const row = await records.read(db, caller, params.uid)
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
     const found = isUid(params.taskId) && (await listRejectedRows(db, row.id, params.taskId, page))

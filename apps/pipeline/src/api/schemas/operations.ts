@@ -1,7 +1,7 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import { operation } from '../operation.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { schemas } from './records.ts'
 import { schemaWriting } from './write.ts'
 
@@ -9,5 +9,5 @@ const kind = { operation, records: schemas, writing: schemaWriting }
 
 export const schemaOperations = {
   ...recordOperations(pipelineOperations.schemas, kind),
-  ...sharingOperations(pipelineOperations.schemas, kind, checkSharingTargets),
+  ...sharingOperations(pipelineOperations.schemas, kind, assertSharingTargets),
 }

@@ -1,14 +1,14 @@
-import { sql, type Selectable } from 'kysely'
-import { providerSchemas, type Schema } from '@sluice/contracts'
-import { accessOf, records, visibleTo, type Refined, type SharedColumns } from '@sluice/records'
-import type { Schemas } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
-import type { Asked } from '../operation.ts'
-import { recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import { type Selectable, type Transaction, sql } from 'kysely'
+import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@sluice/contracts'
+import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type Caller, Problem } from '@sluice/http'
+import type { DB, Schemas } from '../../database.ts'
+import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import type { RequestContext } from '../operation.ts'
 
 export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
-export const schemas = records<SchemaRow, Schema, Asked>({
+export const schemas = records<SchemaRow, Schema, RequestContext>({
   noun: 'schema',
   table: 'schemas',
   path: '/schemas',
@@ -25,13 +25,13 @@ export const schemas = records<SchemaRow, Schema, Asked>({
   present: presentSchemas,
 })
 
-/** Whole, with how much there is in each. */
-export async function presentSchemas(rows: SchemaRow[], asked: Asked): Promise<Schema[]> {
+/** Presents schemas with their numbers of pipelines and views. */
+export async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promise<Schema[]> {
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
-    presentUncounted(rows, asked),
-    countIn(asked.db, 'data_pipelines', ids),
-    countIn(asked.db, 'views', ids),
+    presentUncounted(rows, context),
+    countIn(context.db, 'data_pipelines', ids),
+    countIn(context.db, 'views', ids),
   ])
   return rows.map((row, index) => ({
     ...schemas[index]!,
@@ -39,9 +39,9 @@ export async function presentSchemas(rows: SchemaRow[], asked: Asked): Promise<S
   }))
 }
 
-/** How many there are in each schema; none where there is no entry. */
+/** Counts the rows of a table in each schema. Schemas without rows have no entry. */
 async function countIn(
-  db: Asked['db'],
+  db: RequestContext['db'],
   table: 'data_pipelines' | 'views',
   schemas: readonly number[],
 ): Promise<Map<number, number>> {
@@ -55,7 +55,7 @@ async function countIn(
 }
 
 /** The schemas without their statistics. */
-async function presentUncounted(rows: SchemaRow[], { identity, request }: Asked) {
+async function presentUncounted(rows: SchemaRow[], { identity, request }: RequestContext) {
   const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     ...recordedFields(row, request.locales),
@@ -65,4 +65,39 @@ async function presentUncounted(rows: SchemaRow[], { identity, request }: Asked)
     providerSchema: row.provider_schema as Schema['providerSchema'],
     access: accessOf(row),
   }))
+}
+
+/** Returns the schemas of these rows. A schema that the caller may not see has only its names. */
+export async function schemasOf(
+  rows: readonly { schema_id: number }[],
+  context: RequestContext,
+): Promise<Map<number, ReferencedSchema>> {
+  const { db, caller } = context
+  const found = await db
+    .selectFrom('schemas as r')
+    .selectAll()
+    .select(visibleTo(caller, 'READ').as('shown'))
+    .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
+    .$castTo<SchemaRow & { shown: boolean }>()
+    .execute()
+  const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
+  const visible = found.filter(({ shown }) => maySee && shown)
+  const whole = new Map((await presentSchemas(visible, context)).map((schema) => [schema.id, schema]))
+  return new Map(
+    found.map(({ id, uid, name, schema_name }) => [id, whole.get(uid) ?? { id: uid, name, schemaName: schema_name }]),
+  )
+}
+
+/** Locks the schema; undefined if the caller may not write to it. */
+export async function writableSchema(
+  trx: Transaction<DB>,
+  caller: Caller,
+  uid: string,
+): Promise<SchemaRow | undefined> {
+  try {
+    return await schemas.lock(trx, caller, uid, undefined)
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
+  }
 }

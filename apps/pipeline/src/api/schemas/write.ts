@@ -1,26 +1,26 @@
-import type { SchemaBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import type { Writing } from '@sluice/records'
-import { sql, type Transaction } from 'kysely'
+import type { Schema, SchemaBody } from '@sluice/contracts'
+import { type Input, Problem, problems } from '@sluice/http'
+import { type Writing, withoutSecrets } from '@sluice/records'
+import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import { describedWarehouse } from '../../warehouse-products.ts'
-import { dropNow } from '../drop-now.ts'
-import { firstNames, refuseWhileUsed } from '../in-use.ts'
+import { describeWarehouse } from '../../warehouse-products.ts'
+import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import type { SchemaRow } from './records.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { type SchemaRow, schemas } from './records.ts'
+import { translate } from '../../problems.ts'
 
-/** Said of those that can be had here. */
-const whatItIs: Partial<Record<SchemaBody['providerSchema'], string>> = {
+/** Names of the available warehouses in messages. */
+const warehouseLabels: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_D: 'SQL_DATABASE_D, the PostgreSQL warehouse',
   WAREHOUSE_B: 'WAREHOUSE_B, the ClickHouse warehouse',
   SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
 }
 
-/** Tables cannot be moved out of their warehouse. A schema with provider NA has no tables. */
+/** True if the schema would leave its tables behind. A schema with provider NA has no tables. */
 const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
@@ -35,10 +35,10 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${describedWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
+        `${describeWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => warehouseLabels[kind] ?? kind).join(' or ')}.`,
       )
     }
-    await checkSharingTargets(body.access, input)
+    await assertSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, { caller }) {
@@ -64,7 +64,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       tags: JSON.stringify(body.tags ?? []),
       permanent: body.permanent,
       provider_schema: body.providerSchema,
-      ...(await seededAccess(trx, body.access, current, caller.client)),
+      ...(await accessWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
@@ -73,14 +73,76 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       throw problems.refused('/permanent', 'A permanent schema is not removed: make it an ordinary one first.')
     const before = 'Delete them or move them first.'
     const pipelines = trx.selectFrom('data_pipelines').select('name').where('schema_id', '=', row.id)
-    refuseWhileUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
+    assertNotUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
     const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
-    refuseWhileUsed(await firstNames(views), 'Views are in this schema', before)
+    assertNotUsed(await firstNames(views), 'Views are in this schema', before)
     await noteDrop(trx, { client: row.client, schema: row.schema_name })
   },
 
-  /** At once if the warehouse lets it go; else a worker drops the schema later. */
+  /** Drops the schema now if the warehouse allows it; otherwise a worker drops it later. */
   async afterDelete(row, input) {
-    await dropNow(input, row.client, { schema: row.uid })
+    await dropDeletedTables(input, row.client, { schema: row.uid })
   },
+}
+
+type SaveSchemasRequest = Input<PipelineContext, '/schemas', undefined, SchemaBody[]>
+
+/** Creates or replaces schemas by name, all or none. */
+export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
+  const { body: bodies, caller, write, request } = input
+  assertUniqueNames(bodies)
+  for (const [index, body] of bodies.entries()) await withIndex(index, () => schemaWriting.check(body, input))
+  const rows = await write(async (trx) => {
+    const saved: SchemaRow[] = []
+    for (const [index, body] of bodies.entries()) saved.push(await withIndex(index, () => save(trx, body)))
+    return saved
+  })
+  return schemas.kind.present(rows, input)
+
+  async function save(trx: Transaction<DB>, body: SchemaBody): Promise<SchemaRow> {
+    const known = trx.selectFrom('schemas').select('uid').where('client', '=', caller.client)
+    const there = await known.where('name', '=', body.name).executeTakeFirst()
+    const before = there && (await lockKnown(trx, there.uid))
+    const columns = await schemaWriting.columns(trx, body, before, input)
+    const after = before
+      ? await schemas.update(trx, caller, before, columns)
+      : await schemas.insert(trx, caller, columns)
+    request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+    return after
+  }
+
+  /** Locks a schema. Throws 409 for one that the caller may not see, as for the creation of a single schema. */
+  async function lockKnown(trx: Transaction<DB>, uid: string): Promise<SchemaRow> {
+    try {
+      return await schemas.lock(trx, caller, uid, undefined)
+    } catch (error) {
+      if (!(error instanceof Problem && error.status === 404)) throw error
+      throw problems.conflict('/name', 'Another schema has this name.')
+    }
+  }
+}
+
+function assertUniqueNames(bodies: readonly SchemaBody[]): void {
+  const seen = new Set<string>()
+  for (const [index, { name }] of bodies.entries()) {
+    if (seen.has(name))
+      throw problems.refused(`/${index}/name`, `"${name}" is in the list twice: leave one of them out.`)
+    seen.add(name)
+  }
+}
+
+/** Adds the index of the schema to the pointers of a problem. */
+async function withIndex<T>(index: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const problem = error instanceof Problem ? error : translate(error)
+    if (!problem) throw error
+    const { status, code, title, message: detail, headers } = problem
+    const errors = (problem.errors ?? [{ pointer: '/', detail }]).map((violation) => ({
+      ...violation,
+      pointer: `/${index}${violation.pointer === '/' ? '' : violation.pointer}`,
+    }))
+    throw new Problem(status, code, title, { detail, errors, headers, cause: error })
+  }
 }

@@ -1,9 +1,8 @@
-import type { KeyRing } from '@sluice/database'
-import { SealProblem } from '@sluice/database'
+import { type KeyRing, SealProblem } from '@sluice/database'
 import { holds } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
-import { sql, type Transaction } from 'kysely'
+import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { variablesInSql } from '../../engine/variables/bind.ts'
 import { namesVariables, variablesInSettings } from '../../engine/variables/replace.ts'
@@ -11,49 +10,59 @@ import { openTargetSecrets } from '../../engine/destinations/target.ts'
 import { variablesIn } from '../../engine/variables/place-variables.ts'
 import { languageOf } from '../../engine/variables/source-values.ts'
 import { warehouseLanguage } from '../../engine/variables/sql-language.ts'
-import { openSourceSecrets } from '../../source-secrets.ts'
-import { mostNamed } from '../in-use.ts'
+import { openSourceSecrets } from '../../sealed-secrets.ts'
+import { maxNamedUsers } from '../assert-not-in-use.ts'
 import type { VariableRow } from './records.ts'
 
-type Meant = Pick<VariableRow, 'client' | 'name'>
+type VariableReference = Pick<VariableRow, 'client' | 'name'>
 
-/** Something that uses the variable; only who may read it is told its name. */
-interface User {
+/** An object that uses the variable. Its name is shown only to callers who may read it. */
+interface VariableUse {
   name: string
   shown: boolean
 }
 
-/** Pipelines that are looked at together: their secrets have to be opened for it. */
+/** The batch size of pipelines, whose secrets must be unsealed for the search. */
 const batch = 500
 
 /**
- * Refuses what would leave a `${name}` without a value, naming the first of those that use it and that the caller may read: the queries of checks, the
- * settings, secrets and transformations of data pipelines, and the secrets of destinations. `before` says what is to be done first.
+ * Throws 409 if the variable is used: in queries of checks, in settings, secrets and transformations of data pipelines, or in secrets of
+ * destinations. The message names the first users that the caller may read. `before` says what to do first.
  */
 export async function assertUnused(
   trx: Transaction<DB>,
-  variable: Meant,
+  variable: VariableReference,
   { pointer, before, keyRing, caller }: { pointer: string; before: string; keyRing: KeyRing; caller: Caller },
 ): Promise<void> {
   const checks = await checksUsing(trx, variable, caller)
-  const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, mostNamed - checks.length)
-  const pushed = await destinationsUsing(trx, variable, keyRing, caller, mostNamed - checks.length - pipelines.length)
+  const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, maxNamedUsers - checks.length)
+  const pushed = await destinationsUsing(
+    trx,
+    variable,
+    keyRing,
+    caller,
+    maxNamedUsers - checks.length - pipelines.length,
+  )
   const users = [
-    ...told('data quality checks', checks),
-    ...told('data pipelines', pipelines),
-    ...told('destinations', pushed),
+    ...describeUses('data quality checks', checks),
+    ...describeUses('data pipelines', pipelines),
+    ...describeUses('destinations', pushed),
   ]
   if (users.length === 0) return
   throw problems.conflict(pointer, `\${${variable.name}} is used by ${users.join(' and ')}. ${before}`)
 }
 
-function told(noun: string, users: readonly User[]): string[] {
+function describeUses(noun: string, users: readonly VariableUse[]): string[] {
   const names = users.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
   if (names.length > 0) return [`the ${noun} ${names.join(', ')}`]
   return users.length > 0 ? [`${noun} that are not shared with you`] : []
 }
 
-async function checksUsing(trx: Transaction<DB>, { client, name }: Meant, caller: Caller): Promise<User[]> {
+async function checksUsing(
+  trx: Transaction<DB>,
+  { client, name }: VariableReference,
+  caller: Caller,
+): Promise<VariableUse[]> {
   const rows = await trx
     .selectFrom('data_quality_checks as r')
     .select(['r.name', 'r.query', shownTo(caller, 'ROLE_SEE_DATA_QUALITY_CHECK')])
@@ -62,21 +71,21 @@ async function checksUsing(trx: Transaction<DB>, { client, name }: Meant, caller
     .orderBy('shown', 'desc')
     .orderBy('r.name')
     .execute()
-  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, mostNamed)
+  return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, maxNamedUsers)
 }
 
 const shownTo = (caller: Caller, role: Parameters<typeof holds>[1]) =>
   sql<boolean>`${holds(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
-/** `most` of them at the most, in the order in which they were made. */
+/** Returns at most `most`, oldest first. */
 async function pipelinesUsing(
   trx: Transaction<DB>,
-  { client, name }: Meant,
+  { client, name }: VariableReference,
   keyRing: KeyRing,
   caller: Caller,
   most: number,
-): Promise<User[]> {
-  const found: User[] = []
+): Promise<VariableUse[]> {
+  const found: VariableUse[] = []
   for (let last = 0; found.length < most; ) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
@@ -119,14 +128,14 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
   return namesVariables(...parts) && variablesInSettings(...parts).has(name)
 }
 
-/** `most` of them at the most, in the order in which they were made. */
+/** Returns at most `most`, oldest first. */
 async function destinationsUsing(
   trx: Transaction<DB>,
-  { client, name }: Meant,
+  { client, name }: VariableReference,
   keyRing: KeyRing,
   caller: Caller,
   most: number,
-): Promise<User[]> {
+): Promise<VariableUse[]> {
   const rows = await trx
     .selectFrom('destinations as r')
     .select(['r.uid', 'r.name', 'r.target_secrets', shownTo(caller, 'ROLE_SEE_DESTINATION')])
@@ -138,7 +147,7 @@ async function destinationsUsing(
   return found.slice(0, Math.max(0, most))
 }
 
-/** What no key opens, no run can read either. */
+/** Secrets without their key count as unused, because a run cannot read them either. */
 function opened(open: () => object): object {
   try {
     return open()

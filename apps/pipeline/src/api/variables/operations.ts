@@ -2,8 +2,7 @@ import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations } from '@sluice/records'
 import { operation } from '../operation.ts'
 import { variables } from './records.ts'
-import { saveVariables } from './save.ts'
-import { variableWriting } from './write.ts'
+import { saveVariables, variableWriting } from './write.ts'
 
 const { variables: signatures } = pipelineOperations
 

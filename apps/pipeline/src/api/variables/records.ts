@@ -2,14 +2,13 @@ import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
 import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
-import type { Asked } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
+import { authorsOf, recordedProperties } from '../recorded.ts'
+import type { RequestContext } from '../operation.ts'
 
 export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 
-/** Everybody of the client who may see any variable sees all. What is secured is not among the properties. */
-export const variables = records<VariableRow, Variable, Asked>({
+/** A caller who may see variables sees all of the client. Secured values cannot be searched. */
+export const variables = records<VariableRow, Variable, RequestContext>({
   noun: 'variable',
   table: 'variables',
   path: '/variables',
@@ -23,7 +22,7 @@ export const variables = records<VariableRow, Variable, Asked>({
   present: presentVariables,
 })
 
-async function presentVariables(rows: VariableRow[], { identity, request }: Asked): Promise<Variable[]> {
+async function presentVariables(rows: VariableRow[], { identity, request }: RequestContext): Promise<Variable[]> {
   const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     id: row.uid,

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { VariableBody } from '@sluice/contracts'
+import type { Variable, VariableBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
-import { problems } from '@sluice/http'
-import type { Writing } from '@sluice/records'
-import { sealVariableValue } from '../../sealed-variables.ts'
+import { type Input, problems } from '@sluice/http'
+import { type Writing, withoutSecrets } from '@sluice/records'
+import { sealVariableValue } from '../../sealed-secrets.ts'
 import type { PipelineContext } from '../operation.ts'
 import { assertUnused } from './in-use.ts'
-import type { VariableRow } from './records.ts'
+import { type VariableRow, variables } from './records.ts'
 
 export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
@@ -28,7 +28,7 @@ export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody
   async afterDelete() {},
 }
 
-/** Throws the problem of a value that is missing, `at` where the body is. */
+/** Returns the columns of a variable. Throws a problem for a missing value; `at` is the JSON pointer of the body. */
 export function variableColumns(
   body: VariableBody,
   current: VariableRow | undefined,
@@ -37,7 +37,7 @@ export function variableColumns(
   at = '',
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const kept = body.value === undefined ? keptValue(current, body.secured, at) : undefined
+  const kept = body.value === undefined ? storedValue(current, body.secured, at) : undefined
   const value = body.value ?? kept?.value
   return {
     ...(current ? {} : { uid, client }),
@@ -49,7 +49,7 @@ export function variableColumns(
   }
 }
 
-function keptValue(current: VariableRow | undefined, secured: boolean, at: string) {
+function storedValue(current: VariableRow | undefined, secured: boolean, at: string) {
   if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'must be there: the variable is new' }])
   if (current.secured && !secured)
     throw problems.refused(
@@ -57,4 +57,50 @@ function keptValue(current: VariableRow | undefined, secured: boolean, at: strin
       'A secured value is never shown again: send the value along if it is to be a plain one.',
     )
   return current.secured ? { sealed: current.sealed_value! } : { value: current.value! }
+}
+
+/** Creates or replaces by name, all or nothing, and answers in the order that was sent. */
+export async function saveVariables(
+  input: Input<PipelineContext, '/variables', undefined, VariableBody[]>,
+): Promise<Variable[]> {
+  const { body, caller, keyRing, request, write } = input
+  assertUniqueNames(body)
+  const rows = await write(async (trx) => {
+    const found = await trx
+      .selectFrom('variables')
+      .selectAll()
+      .where('client', '=', caller.client)
+      .where(
+        'name',
+        'in',
+        body.map(({ name }) => name),
+      )
+      // A fixed order prevents deadlocks between requests that save the same variables.
+      .orderBy('id')
+      .forUpdate()
+      .$castTo<VariableRow>()
+      .execute()
+    const byName = new Map(found.map((row) => [row.name, row]))
+    const saved: VariableRow[] = []
+    for (const [index, one] of body.entries()) {
+      const before = byName.get(one.name)
+      const columns = variableColumns(one, before, caller.client, keyRing, `/${index}`)
+      const after = before
+        ? await variables.update(trx, caller, before, columns)
+        : await variables.insert(trx, caller, columns)
+      request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+      saved.push(after)
+    }
+    return saved
+  })
+  return variables.kind.present(rows, input)
+}
+
+function assertUniqueNames(body: VariableBody[]): void {
+  const first = new Map<string, number>()
+  for (const [index, { name }] of body.entries()) {
+    if (first.has(name))
+      throw problems.conflict(`/${index}/name`, `Variable ${first.get(name)! + 1} of the list has this name too.`)
+    first.set(name, index)
+  }
 }

@@ -4,21 +4,22 @@ import { problems } from '@sluice/http'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import type { Asked } from '../operation.ts'
-import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { writableSchema } from '../schemas/referenced.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import type { ViewRow } from './row.ts'
+import type { RequestContext } from '../operation.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { writableSchema } from '../schemas/records.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import type { ViewRow } from './records.ts'
+import { sqlPieces } from '../../engine/variables/sql-pieces.ts'
 
-/** Columns of a view's row, those by name that the warehouse is made from. */
+/** The columns of a view. The named ones define it in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
 
-/** A body as the columns of its row; `schema` is where the view is in the warehouse. */
+/** Returns the columns of a body, and the name of its schema in the warehouse. */
 export async function viewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
   current: ViewRow | undefined,
-  { caller }: Asked,
+  { caller }: RequestContext,
 ): Promise<{ columns: ViewColumns; schema: string }> {
   const { name, field } = viewNameOf(body, current?.view_name)
   const wrong = identifierProblem(name)
@@ -41,14 +42,14 @@ export async function viewColumns(
     visualization_href: body.status?.visualizationHref ?? null,
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
-    ...(await seededAccess(trx, body.access, current, caller.client)),
+    ...(await accessWithDefault(trx, body.access, current, caller.client)),
   }
   return { columns, schema: schema.schema_name }
 }
 
 /**
- * The name that the view gets in the warehouse, and the field of the body that it comes from. Each of the two fields counts only
- * where it differs from the stored name, so that a view can be read, changed in one of them and sent back.
+ * Returns the name of the view in the warehouse, and the field of the body that it comes from. Each of the two fields counts only if it
+ * differs from the stored name, so that a client can read a view, change one of them and send it back.
  */
 function viewNameOf(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
@@ -66,12 +67,12 @@ function viewNameOf(
   return { name: dataWarehouseViewName ?? stored ?? identifiers([name])[0]!, field }
 }
 
-/** Whoever may change the view may leave it where it is; to bring one into a schema takes a right to that. */
+/** Keeping the schema takes no right to it; choosing another one does. */
 async function schemaFor(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
   current: ViewRow | undefined,
-  caller: Asked['caller'],
+  caller: RequestContext['caller'],
 ) {
   const kept =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
@@ -82,7 +83,7 @@ async function schemaFor(
   return found
 }
 
-/** The warehouse is asked before the row is written, so what the row's constraints would refuse is refused here. */
+/** Checks the constraints of the row now, because the warehouse creates the view before the row is written. */
 async function assertNameFree(
   trx: Transaction<DB>,
   client: string,
@@ -112,4 +113,24 @@ async function assertFree(
     .executeTakeFirst()
   if (pipeline)
     throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads into a table of this name in the schema.')
+}
+
+/** Validates a body without the database. */
+export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
+  checkQuery(body.query)
+  checkSchedule(body)
+  await assertSharingTargets(body.access, input)
+}
+
+/** Throws 422 for a query with variables. The warehouse would store their values, readable for every user. */
+export function checkQuery(query: string): void {
+  if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
+  for (const { kind, text: piece } of sqlPieces(query)) {
+    const text = kind === 'comment' ? undefined : /\$\{[^{}\n]*\}/.exec(piece)?.[0]
+    if (text !== undefined)
+      throw problems.refused(
+        '/query',
+        `A view cannot use variables, and here is ${text.slice(0, 100)}: its query is kept in the warehouse. Write the value, or filter when you read the view.`,
+      )
+  }
 }

@@ -1,18 +1,59 @@
-import { pipelineOperations, searchOf } from '@sluice/contracts'
+import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
-import { operation } from '../operation.ts'
+import { type Input, problems } from '@sluice/http'
+import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { deleteView } from './delete.ts'
-import { readViewData, readViewTable } from './loaded-view.ts'
+import { assertSharingTargets } from '../object-access.ts'
+import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
-import { views } from './records.ts'
-import { createView, updateView } from './save.ts'
+import { type ViewRow, views } from './records.ts'
+import { type TableLabels, presentTable } from '../catalogue/present-table.ts'
+import { readPage } from '../catalogue/read-page.ts'
+
+type ViewTableRequest<Query> = Input<PipelineContext, '/views/:uid/table', Query, undefined>
+
+async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table> {
+  const { row, view } = await readBuiltView(input)
+  return presentTable(view, shownAs(row))
+}
+
+/** Reads a page of rows, in the order of the query. */
+const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult> =>
+  readPage(input, async () => {
+    const { row, view, warehouse } = await readBuiltView(input)
+    if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
+    return { warehouse, table: view, shown: shownAs(row) }
+  })
+
+const shownAs = ({ name, description }: ViewRow): TableLabels => ({
+  displayName: name,
+  description: description ?? undefined,
+})
+
+async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
+  const row = await views.read(db, caller, params.uid)
+  const found = await findBuiltView({ db, warehouses }, row)
+  if (!found && row.pending !== null) throw problems.notFound(`view in the warehouse yet. ${row.pending}`)
+  if (!found) throw problems.notFound('view in the warehouse now: run the view to create it again')
+  return { row, ...found }
+}
+
+/** Finds a view in the warehouse; undefined if it is missing or another object has its name. */
+export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>, row: ViewRow) {
+  const { schema_name } = await db
+    .selectFrom('schemas')
+    .select('schema_name')
+    .where('id', '=', row.schema_id)
+    .executeTakeFirstOrThrow()
+  const warehouse = await warehouses.find(row.client)
+  const view = await warehouse?.findView(schema_name, row.view_name)
+  return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
+}
 
 const { views: signatures } = pipelineOperations
 
 export const viewOperations = {
-  // Before those of one view, as whose uid its name could be taken.
+  // Must precede `/views/:uid`, which would match this path, too.
   preview: operation(signatures.preview, previewView),
   list: operation(signatures.list, (input) => views.search(input.db, input, searchOf(input.query), input.request.url)),
   search: operation(signatures.search, (input) => views.search(input.db, input, input.body)),
@@ -22,7 +63,7 @@ export const viewOperations = {
   ),
   update: operation(signatures.update, updateView),
   delete: operation(signatures.delete, deleteView),
-  ...sharingOperations(signatures, { operation, records: views }, checkSharingTargets),
+  ...sharingOperations(signatures, { operation, records: views }, assertSharingTargets),
   ...runOperations(signatures, { kind: 'VIEW', records: views }),
   table: operation(signatures.table, readViewTable),
   data: operation(signatures.data, readViewData),

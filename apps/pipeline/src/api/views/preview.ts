@@ -2,31 +2,31 @@ import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
-import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
 import { withoutEnd } from '../../sql-text.ts'
 import type { PipelineContext } from '../operation.ts'
-import { checkQuery } from './check.ts'
+import { checkQuery } from './columns.ts'
 
-type Asking = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
+type ViewPreviewRequest = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 
-/** Milliseconds, from the preview's turn on; and seconds at the server, a little less. */
-const longest = 31_000
+/** Milliseconds in the slot of the preview, and a little less in seconds for the query. */
+const previewTimeoutMs = 31_000
 const seconds = 28
 
-/** The first rows that a query gives, as role `read`. Names without a schema mean what they will mean in the view. */
-export async function previewView(input: Asking): Promise<QueryResult> {
+/** Previews the first rows of a query with the role `read`. Names without a schema resolve as in the view. */
+export async function previewView(input: ViewPreviewRequest): Promise<QueryResult> {
   const { body, caller, request, warehouses } = input
   checkQuery(body.query)
   const schema = await schemaName(input)
   const warehouse = await warehouses.open(caller.client)
   const text = withoutEnd(body.query)
   const start = new Date()
-  const { columns, rows } = await whileAsked(
+  const { columns, rows } = await whileConnected(
     {
       socket: request.stream.socket,
       queue: shares.previews.queueOf(caller.client),
-      longest,
+      longest: previewTimeoutMs,
       late: (): never => {
         throw problems.refused('/query', `The query took longer than ${seconds} seconds. Narrow it, or simply save it.`)
       },
@@ -44,7 +44,7 @@ export async function previewView(input: Asking): Promise<QueryResult> {
   }
 }
 
-async function schemaName({ db, body, caller }: Asking): Promise<string> {
+async function schemaName({ db, body, caller }: ViewPreviewRequest): Promise<string> {
   const found = await db
     .selectFrom('schemas as r')
     .select('schema_name')

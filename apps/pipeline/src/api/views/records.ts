@@ -1,12 +1,63 @@
-import { runTriggers, type View } from '@sluice/contracts'
-import { records, visibleTo } from '@sluice/records'
-import { sql } from 'kysely'
-import type { Asked } from '../operation.ts'
-import { recordedProperties, tagsColumn } from '../recorded.ts'
-import { presentViews } from './present.ts'
-import type { ViewRow } from './row.ts'
+import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
+import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type Selectable, sql } from 'kysely'
+import type { RequestContext } from '../operation.ts'
+import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import type { Views } from '../../database.ts'
+import { runStatusesOf } from '../runs/present.ts'
+import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { schemasOf } from '../schemas/records.ts'
 
-export const views = records<ViewRow, View, Asked>({
+export type ViewRow = Refined<Selectable<Views>, SharedColumns & { tags: string[] }>
+
+export async function presentViews(rows: ViewRow[], context: RequestContext): Promise<View[]> {
+  const { db, identity, request } = context
+  const [authors, schemas, statusOf, zone] = await Promise.all([
+    authorsOf(rows, identity),
+    schemasOf(rows, context),
+    runStatusesOf(db, rows),
+    zoneOfClient(context),
+  ])
+
+  return rows.map((row) => {
+    const schema = schemas.get(row.schema_id)!
+    return {
+      ...recordedFields(row, request.locales),
+      ...authors(row),
+      ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
+      scheduleable: true,
+      schema,
+      query: row.query,
+      materialized: row.materialized,
+      dataWarehouseViewName: row.view_name,
+      qualifiedDataWarehouseViewName: `${schema.schemaName}.${row.view_name}`,
+      warehouseAViewName: row.view_name,
+      status: {
+        ...statusOf(row.id).status,
+        ...pendingStatus(row, statusOf(row.id).status),
+        visualizationId: row.visualization_id ?? undefined,
+        visualizationHref: row.visualization_href ?? undefined,
+      },
+      anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
+      access: accessOf(row),
+    }
+  })
+}
+
+/** The status of a pending view. A running run is shown, because it may build the view. */
+function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
+  if (pending === null) return {}
+  const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
+  return {
+    ...(!isUnderWay && { lastRunStatus: 'PENDING' as const }),
+    // Runs of a pending view end as WARNING without building it.
+    lastRunSuccess: undefined,
+    pendingReason: pending.slice(0, 10_000),
+  }
+}
+
+export const views = records<ViewRow, View, RequestContext>({
   noun: 'view',
   table: 'views',
   path: '/views',

@@ -1,16 +1,20 @@
-import type { JobType, Role } from '@sluice/contracts'
+import { type JobType, type Role, holds } from '@sluice/contracts'
+import { type Kysely, sql } from 'kysely'
+import type { Caller } from '@sluice/http'
+import { type SharedColumns, visibleTo } from '@sluice/records'
 import type { RunnableKind } from '../../engine/runs/runnable.ts'
+import type { DB } from '../../database.ts'
 
 interface JobKind {
   jobType?: JobType
-  /** Where its objects are, all of which are shared in the same way. */
+  /** The table of its objects. All of them are shared in the same way. */
   table: string
   noun: string
   see: Role
   manage: Role
 }
 
-/** What can be named in a workflow, and what a job does with it. Workflows are known, and refused. */
+/** The kinds of objects that a job can run, and its action. Workflows are known only to refuse them. */
 export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   DATA_PIPELINE: {
     jobType: 'DATA_PIPELINE_LOAD',
@@ -48,7 +52,42 @@ export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   },
 }
 
-export const kindOfJob = (jobType: JobType): JobKind =>
+export const jobKindOf = (jobType: JobType): JobKind =>
   Object.values(jobKinds).find((kind) => kind.jobType === jobType)!
 
 export const jobTypeOf = (kind: string): JobType => jobKinds[kind as RunnableKind].jobType!
+
+/** The part of an object that a caller of its workflow may see. */
+export interface VisibleObject {
+  id: number
+  translations: SharedColumns['translations']
+  created_at: Date
+  /** Only for data pipelines. */
+  type?: string
+  /** Whether the caller could run it, too. */
+  usable: boolean
+}
+
+/** Finds the objects that the caller may see, by their keys. Each kind has its own rules. */
+export async function findVisibleObjects(
+  db: Kysely<DB>,
+  caller: Caller,
+  objects: readonly { id: number; kind: string }[],
+): Promise<Map<number, VisibleObject>> {
+  const kinds = new Set(objects.map(({ kind }) => kind as RunnableKind))
+  const found = await Promise.all(
+    [...kinds].map(async (kind) => {
+      const { table, see, manage } = jobKinds[kind]
+      if (!holds(caller.roles, see)) return []
+      const ids = objects.filter((one) => one.kind === kind).map(({ id }) => id)
+      const usable = holds(caller.roles, manage) ? visibleTo(caller, 'READ_WRITE') : sql`false`
+      const type = kind === 'DATA_PIPELINE' ? sql`r.type` : sql`null`
+      const { rows } = await sql<VisibleObject>`
+        select r.id, r.translations, r.created_at, ${type} as type, ${usable} as usable
+        from ${sql.table(table)} as r
+        where r.id = any(${ids}::bigint[]) and ${visibleTo(caller, 'READ')}`.execute(db)
+      return rows
+    }),
+  )
+  return new Map(found.flat().map((one) => [one.id, one]))
+}

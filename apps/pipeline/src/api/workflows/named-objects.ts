@@ -3,18 +3,17 @@ import type { JobType, Violation, WorkflowBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../engine/runs/runnable.ts'
-import { jobKinds, kindOfJob } from './job-kinds.ts'
-import { seenObjects } from './seen-objects.ts'
+import { findVisibleObjects, jobKindOf, jobKinds } from './job-kinds.ts'
 import type { StoredJob } from './stored-steps.ts'
 
-/** A job of a body, with where it stands there. */
+/** A job of a body, with its JSON pointer. */
 interface NamedJob {
   pointer: string
-  /** Undefined where the object alone says it. */
+  /** Undefined if only the object tells the kind. */
   jobType: JobType | undefined
   /** The uid or the number of what it runs; undefined where the body names nothing. */
   object: string | number | undefined
-  /** Of the job itself, where it is one that the workflow has. */
+  /** The uid of an existing job of the workflow. */
   uid: string | undefined
 }
 
@@ -45,8 +44,8 @@ const uidOf = (id: string | undefined): string | undefined =>
   id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
 
 /**
- * What the jobs of a body run. A workflow runs it with nobody asking any more, so whoever puts it in must be allowed to run it;
- * what is in already may stay. Refuses whatever is unknown, of another kind or not theirs to run, all at once.
+ * Resolves the objects that the jobs of a body run. A workflow runs them without further checks, so the caller must be allowed to run
+ * each new one; existing ones may stay. Throws 422 with all objects that are unknown, of another kind or not allowed.
  */
 export async function resolveJobs(
   trx: Transaction<DB>,
@@ -58,14 +57,14 @@ export async function resolveJobs(
   const keys = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
   const uids = keys.filter((key) => typeof key === 'string')
   const ids = keys.filter((key) => Number.isSafeInteger(key))
-  // Held until the rows are written, so that nobody deletes them meanwhile.
+  // Locks the objects until the rows are written, so that they are not deleted.
   const { rows } = await sql<{ id: number; uid: string; kind: RunnableKind; name: string }>`
     select id, uid, kind, name from runnables where (uid = any(${uids}::uuid[]) or id = any(${ids}::bigint[])) and client = ${caller.client}
     order by id for key share`.execute(trx)
   const objects = new Map<string | number, (typeof rows)[number]>(
     rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
   )
-  const seen = await seenObjects(trx, caller, rows)
+  const seen = await findVisibleObjects(trx, caller, rows)
   const kept = new Set(current.map(({ object }) => object.id))
 
   const violations: Violation[] = []
@@ -96,7 +95,7 @@ export async function resolveJobs(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
   ): Violation | undefined {
-    const noun = jobType ? kindOfJob(jobType).noun : 'object'
+    const noun = jobType ? jobKindOf(jobType).noun : 'object'
     const at = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: at, detail: `Say which ${noun} the job runs: object.uid.` }
     const known = object && (kept.has(object.id) || seen.has(object.id))

@@ -1,12 +1,72 @@
-import { pipelineOperations, searchOf } from '@sluice/contracts'
-import { sharingOperations, withoutSecrets } from '@sluice/records'
-import { operation } from '../operation.ts'
+import {
+  type PageQuery,
+  type Run,
+  type SearchRequest,
+  type Workflow,
+  type WorkflowRunJob,
+  type WorkflowSearchResult,
+  pipelineOperations,
+  searchOf,
+} from '@sluice/contracts'
+import { pageHeaders, sharingOperations, withoutSecrets } from '@sluice/records'
+import { Answer, type Input } from '@sluice/http'
+import type { Kysely } from 'kysely'
+import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
-import { asSearchResult } from './pages.ts'
+import { assertSharingTargets } from '../object-access.ts'
 import { workflows } from './records.ts'
-import { runs } from './run-history.ts'
-import { beforeDelete, checkWorkflow, demandJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
+import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
+import type { DB } from '../../database.ts'
+import { listRuns } from '../../engine/runs/read-runs.ts'
+import { usernamesOf } from '../recorded.ts'
+import { presentRun } from '../runs/present.ts'
+import { jobTypeOf } from './job-kinds.ts'
+
+/** The runs of a workflow, newest first, each with where its jobs are. */
+async function runs(
+  input: Input<PipelineContext, '/workflows/:uid/runs', PageQuery, undefined>,
+): Promise<Answer<Run[]>> {
+  const { db, caller, params, query, request, identity } = input
+  const row = await workflows.read(db, caller, params.uid)
+  const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
+  const { rows, total } = await listRuns(db, row.id, page)
+  const authors = rows.map((run) => run.created_by)
+  const [usernames, jobs] = await Promise.all([usernamesOf(authors, identity), jobsOf(db, rows)])
+  const answer = rows.map((run) => ({ ...presentRun(run, usernames(run.created_by)), jobs: jobs.get(run.id) ?? [] }))
+  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+}
+
+async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<Map<number, WorkflowRunJob[]>> {
+  const rows = await db
+    .selectFrom('workflow_run_jobs as j')
+    .leftJoin('runnables as o', 'o.id', 'j.runnable_id')
+    .leftJoin('runs as c', 'c.id', 'j.child_run_id')
+    .select(['j.run_id', 'j.step', 'j.job', 'j.kind', 'j.name', 'j.state', 'j.started_at', 'j.finished_at'])
+    .select(['o.uid as object_uid', 'c.uid as child_uid', 'c.state as child_state', 'c.started_at as child_started'])
+    .where('j.run_id', 'in', [0, ...runs.map(({ id }) => id)])
+    .orderBy('j.run_id')
+    .orderBy('j.step')
+    .orderBy('j.job')
+    .execute()
+  const grouped = Map.groupBy(rows, ({ run_id }) => run_id)
+  return new Map([...grouped].map(([run, jobs]) => [run, jobs.map(presentJob)]))
+
+  function presentJob(row: (typeof rows)[number]): WorkflowRunJob {
+    // The run waits for a slot: no worker has claimed it.
+    const waits = row.state === 'RUNNING' && row.child_state === 'QUEUED'
+    return {
+      step: row.step,
+      job: row.job,
+      jobType: jobTypeOf(row.kind),
+      name: row.name,
+      uid: row.object_uid ?? undefined,
+      status: waits ? 'QUEUED' : (row.state as WorkflowRunJob['status']),
+      taskId: row.child_uid ?? undefined,
+      started: waits ? undefined : (row.child_started ?? row.started_at)?.toISOString(),
+      finished: row.finished_at?.toISOString(),
+    }
+  }
+}
 
 const { workflows: signatures } = pipelineOperations
 const kind = { operation, records: workflows }
@@ -66,7 +126,24 @@ export const workflowOperations = {
     return undefined
   }),
 
-  ...sharingOperations(signatures, kind, checkSharingTargets),
-  ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: demandJobs }),
+  ...sharingOperations(signatures, kind, assertSharingTargets),
+  ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: assertHasJobs }),
   runs: operation(signatures.runs, runs),
+}
+
+/** A page of workflows as an object, with the totals both in the body and in the headers. */
+function asSearchResult(
+  { body, headers }: Answer<Workflow[]>,
+  { paging }: SearchRequest,
+): Answer<WorkflowSearchResult> {
+  const page = Number(headers['X-Page'])
+  const pageSize = Number(headers['X-Page-Size'])
+  const total = headers['X-Total-Count']
+  const pager = {
+    page,
+    pageSize,
+    offset: paging.after === undefined ? (page - 1) * pageSize : 0,
+    ...(total !== undefined && { totalCount: Number(total), pageCount: Number(headers['X-Page-Count']) }),
+  }
+  return new Answer({ results: body, pager }, headers)
 }

@@ -1,12 +1,76 @@
-import { sql } from 'kysely'
-import { runTriggers, type Workflow } from '@sluice/contracts'
-import { records, visibleTo } from '@sluice/records'
-import type { Asked } from '../operation.ts'
-import { recordedProperties } from '../recorded.ts'
-import { presentWorkflows } from './present.ts'
-import type { WorkflowRow } from './row.ts'
+import { type Selectable, sql } from 'kysely'
+import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
+import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import type { RequestContext } from '../operation.ts'
+import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
+import type { Workflows } from '../../database.ts'
+import { runStatusesOf } from '../runs/present.ts'
+import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { type VisibleObject, findVisibleObjects, jobTypeOf } from './job-kinds.ts'
+import { type StoredJob, storedSteps } from './stored-steps.ts'
 
-export const workflows = records<WorkflowRow, Workflow, Asked>({
+export type WorkflowRow = Refined<Selectable<Workflows>, SharedColumns>
+
+type WorkflowStep = Workflow['steps']['steps'][number]
+type WorkflowJob = WorkflowStep['jobs'][number]
+
+async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): Promise<Workflow[]> {
+  const { db, caller, identity, request } = context
+  const ids = rows.map(({ id }) => id)
+  const [authors, statusOf, zone, { steps, jobs }] = await Promise.all([
+    authorsOf(rows, identity),
+    runStatusesOf(db, rows),
+    zoneOfClient(context),
+    storedSteps(db, ids),
+  ])
+  const seen = await findVisibleObjects(
+    db,
+    caller,
+    jobs.map(({ object }) => object),
+  )
+  const stepsOf = Map.groupBy(steps, ({ workflow_id }) => workflow_id)
+  const jobsOf = Map.groupBy(jobs, ({ workflow_id, step }) => `${workflow_id} ${step}`)
+
+  return rows.map((row) => {
+    const { tags: _tags, tagString: _tagString, ...fields } = recordedFields({ ...row, tags: [] }, request.locales)
+    return {
+      ...fields,
+      ...authors(row),
+      ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
+      scheduleable: true,
+      steps: {
+        errorStrategy: row.error_strategy as Workflow['steps']['errorStrategy'],
+        steps: (stepsOf.get(row.id) ?? []).map(
+          (step): WorkflowStep => ({
+            executionMode: step.execution_mode as WorkflowStep['executionMode'],
+            delayAfter: step.delay_after,
+            disabled: step.disabled,
+            jobs: (jobsOf.get(`${row.id} ${step.step}`) ?? []).map((job) => presentJob(job, seen.get(job.object.id))),
+          }),
+        ),
+      },
+      status: statusOf(row.id).status,
+      access: accessOf(row),
+    }
+  })
+}
+
+/** Shows only the names of objects that the caller may not see. */
+function presentJob({ uid, object }: StoredJob, seen: VisibleObject | undefined): WorkflowJob {
+  return {
+    jobType: jobTypeOf(object.kind),
+    object: {
+      uid: object.uid,
+      name: object.name,
+      ...(seen && { id: object.id, translations: seen.translations, created: seen.created_at.toISOString() }),
+    },
+    id: uid,
+    ...(seen?.type && { dataPipelineType: seen.type as PipelineType }),
+  }
+}
+
+export const workflows = records<WorkflowRow, Workflow, RequestContext>({
   noun: 'workflow',
   table: 'workflows',
   path: '/workflows',

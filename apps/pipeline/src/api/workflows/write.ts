@@ -2,23 +2,21 @@ import type { Transaction } from 'kysely'
 import { mostJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { demandIdle } from '../in-use.ts'
-import type { Asked } from '../operation.ts'
-import { checkSchedule } from '../schedules/check-schedule.ts'
-import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { seededAccess } from '../settings/default-access.ts'
-import { checkSharingTargets } from '../sharing-targets.ts'
+import { assertIdle } from '../assert-not-in-use.ts'
+import type { RequestContext } from '../operation.ts'
+import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type ResolvedJob, resolveJobs } from './named-objects.ts'
-import type { WorkflowRow } from './row.ts'
+import type { WorkflowRow } from './records.ts'
 import { storedSteps } from './stored-steps.ts'
 
-/** Looks that are taken before the transaction. */
-export async function checkWorkflow(body: WorkflowBody, input: Asked): Promise<void> {
+/** Validates a body before the transaction. */
+export async function checkWorkflow(body: WorkflowBody, input: RequestContext): Promise<void> {
   const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
   if (jobs > mostJobs)
     throw problems.refused('/steps/steps', `A workflow has ${mostJobs} jobs at most, not ${jobs}: make two of it.`)
   checkSchedule(body)
-  await checkSharingTargets(body.access, input)
+  await assertSharingTargets(body.access, input)
 }
 
 /** The columns of a body. `current` is the workflow that is replaced. */
@@ -26,7 +24,7 @@ export const workflowColumns = async (
   trx: Transaction<DB>,
   body: WorkflowBody,
   current: WorkflowRow | undefined,
-  { caller }: Asked,
+  { caller }: RequestContext,
 ) => ({
   ...(current ? {} : { client: caller.client }),
   name: body.name,
@@ -34,21 +32,21 @@ export const workflowColumns = async (
   description: body.description ?? null,
   ...scheduleColumns(body),
   error_strategy: body.steps.errorStrategy ?? 'STOP',
-  ...(await seededAccess(trx, body.access, current, caller.client)),
+  ...(await accessWithDefault(trx, body.access, current, caller.client)),
 })
 
-/** The jobs that the body means. */
+/** Resolves the jobs of a body. */
 export async function jobsFor(
   trx: Transaction<DB>,
   body: WorkflowBody,
   current: WorkflowRow | undefined,
-  { caller }: Asked,
+  { caller }: RequestContext,
 ): Promise<ResolvedJob[][]> {
   const { jobs } = current ? await storedSteps(trx, [current.id]) : { jobs: [] }
   return resolveJobs(trx, body, jobs, caller)
 }
 
-/** Replaces the steps of a workflow. A run that is under way keeps those that it began with. */
+/** Replaces the steps of a workflow. A running run keeps its steps. */
 export async function writeSteps(
   trx: Transaction<DB>,
   { id }: { id: number },
@@ -78,11 +76,11 @@ export async function writeSteps(
 }
 
 export function beforeDelete(trx: Transaction<DB>, row: WorkflowRow): Promise<void> {
-  return demandIdle(trx, row, 'WORKFLOW')
+  return assertIdle(trx, row, 'WORKFLOW')
 }
 
-/** A manual run of a workflow that has nothing to do is a mistake. */
-export async function demandJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
+/** Throws 422 for a manual run of a workflow without jobs. */
+export async function assertHasJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
   const { steps, jobs } = await storedSteps(trx, [id])
   const enabled = new Set(steps.filter(({ disabled }) => !disabled).map(({ step }) => step))
   if (!jobs.some(({ step }) => enabled.has(step)))

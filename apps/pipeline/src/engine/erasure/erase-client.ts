@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { uploadPath } from '../../files/upload-path.ts'
+import { uploadPath } from '../../files/files-directory.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
 /** Days from the deletion of a client until maintenance erases its data. */

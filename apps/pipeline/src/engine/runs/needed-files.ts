@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
 import { rm } from 'node:fs/promises'
-import { uploadPath } from '../../files/upload-path.ts'
+import { uploadPath } from '../../files/files-directory.ts'
 
 /**
  * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also

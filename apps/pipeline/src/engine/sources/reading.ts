@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { SourceSecrets } from '../../source-secrets.ts'
+import type { SourceSecrets } from '../../sealed-secrets.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { Feed, Report } from './source.ts'
 

@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { uploadPath } from '../../files/upload-path.ts'
+import { uploadPath } from '../../files/files-directory.ts'
 import { columnsBefore } from './empty-feed.ts'
 import { previewUpload } from './preview/preview-upload.ts'
 import { readParquetUpload } from './read-parquet-upload.ts'

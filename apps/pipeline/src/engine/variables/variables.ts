@@ -3,7 +3,7 @@ import { literalsOf } from './sql-language.ts'
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { openVariableValue } from '../../sealed-variables.ts'
+import { openVariableValue } from '../../sealed-secrets.ts'
 
 /** A variable with its unsealed value. */
 export interface OpenVariable {

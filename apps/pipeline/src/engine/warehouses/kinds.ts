@@ -1,5 +1,5 @@
 import type { providerSchemas } from '@sluice/contracts'
-import { cannotUndoIn, undoable, warehouseNames, warehouseSettings } from '../../warehouse-products.ts'
+import { undoUnsupportedIn, undoableWarehouses, warehouseNames, warehouseSettings } from '../../warehouse-products.ts'
 import { WarehouseProblem } from './warehouse.ts'
 
 /** Which warehouse a schema is in, as the wire has it. */
@@ -28,7 +28,7 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
 
 /** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that has neither dry runs nor a previous publication. */
 export function assertUndo(kind: Kind): void {
-  if (!undoable.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', cannotUndoIn(kind))
+  if (!undoableWarehouses.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', undoUnsupportedIn(kind))
 }
 
 /** The problem of a warehouse without dry runs and restoring. */

@@ -1,19 +1,19 @@
 import { problems } from '@sluice/http'
 
-/** Bounds of what `sourceName` may answer. */
+/** Limits of the field `sourceName`. */
 const longest = 255
 
-/** A variable stands for what is known at the run only: here it passes for a part of a name. */
+/** Variables get their values in the run. For the validation, a placeholder stands for each. */
 const withoutVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
 
 /**
- * Refuses an address that says more than where a system is. Whether its host may be reached is decided when it is, as with
- * databases: a name can lead elsewhere by then.
+ * Parses the address of a system. Throws 422 for one with credentials or other extra parts. The host is checked when a run connects to
+ * it, because a name can resolve to another address by then.
  */
-export function demandAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
+export function parseAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
   const plain = withoutVariables(text)
   const url = URL.canParse(plain) ? new URL(plain) : undefined
-  if (!url?.hostname) throw problems.refused(pointer, 'This is no address: write it like https://data.example.org.')
+  if (!url?.hostname) throw problems.refused(pointer, 'Invalid address. Use the form https://data.example.org.')
   if (url.username || url.password)
     throw problems.refused(pointer, 'A name and a password go into fields of their own, not into the address.')
   if (url.search && !query)
@@ -22,9 +22,9 @@ export function demandAddress(pointer: string, text: string, { query = false, fr
   return url
 }
 
-/** Two addresses of one system are written alike by this: what secrets are meant for. */
-export function sameAddress(text: string): string {
-  // Names of variables are not the same in capitals.
+/** Normalizes an address, so that addresses of one system are equal. */
+export function normalizeAddress(text: string): string {
+  // Names of variables are case-sensitive.
   if (!URL.canParse(text) || text.includes('${')) return text
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname.replace(/\/+$/, '')}${search}`
@@ -35,8 +35,14 @@ export const nameAt = (what: string, url: string): string => `${what} at ${hostO
 
 export const hostOf = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 
-/** Refuses a day that is before the other. */
-export function demandOrder({ startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined }) {
+/** Throws 422 if the last day is before the first. */
+export function assertDateOrder({
+  startDate,
+  endDate,
+}: {
+  startDate?: string | undefined
+  endDate?: string | undefined
+}) {
   if (startDate !== undefined && endDate !== undefined && endDate < startDate)
     throw problems.refused('/endDate', `The last day is before the first, ${startDate}.`)
 }

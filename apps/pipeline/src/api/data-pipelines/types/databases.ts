@@ -5,13 +5,13 @@ import { connected, type SettingsOf } from './connected.ts'
 import type { PipelineKind, SourceOf } from './pipeline-type.ts'
 
 type DatabaseType = keyof typeof defaultPorts
-type Body = SourceOf<DatabaseType>
-type Server = Omit<Body['jdbcSource'], 'password'>
+type DatabaseBody = SourceOf<DatabaseType>
+type DatabaseServer = Omit<DatabaseBody['jdbcSource'], 'password'>
 
-/** What is particular about one system: its address, without credentials. `host` is in brackets where it has to be. */
-type ConnectionUrl = (server: Server & { host: string; port: number }) => string
+/** Returns the connection URL of one system, without credentials. `host` is in brackets if it is an IPv6 address. */
+type ConnectionUrl = (server: DatabaseServer & { host: string; port: number }) => string
 
-/** A pipeline that asks a database. */
+/** A pipeline that queries a database. */
 function databaseQuery<Type extends DatabaseType>(
   type: Type,
   connectionUrl: ConnectionUrl,
@@ -21,9 +21,9 @@ function databaseQuery<Type extends DatabaseType>(
     type,
     source: 'jdbcSource',
     secrets: databaseAccess.secrets,
-    checkConnection: demandPlainHost,
-    check: demandOneQuestion,
-    // A password goes to whoever answers at the address, and by TLS or not as was meant when it was given.
+    checkConnection: assertPlainHost,
+    check: assertQueryOrTables,
+    // The password is sent to the server at the address, with or without TLS.
     meantFor({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
       return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
     },
@@ -39,14 +39,14 @@ function databaseQuery<Type extends DatabaseType>(
   } as PipelineKind<Type, any>
 }
 
-function demandPlainHost({ jdbcSource: { hostname } }: Pick<Body, 'jdbcSource'>): void {
+function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
-    throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not behind the name.')
+    throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not into the name.')
 }
 
-function demandOneQuestion({ sqlQuery, tables = [] }: Pick<Body, 'sqlQuery' | 'tables'>): void {
+function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
   if (sqlQuery === undefined && tables.length === 0)
-    throw problems.refused('/sqlQuery', 'Say what to load: a query in sqlQuery, or tables.')
+    throw problems.refused('/sqlQuery', 'Select what to load: a query in sqlQuery, or tables.')
   if (sqlQuery !== undefined && tables.length > 0)
     throw problems.refused('/tables', 'Either sqlQuery or tables: leave one of them out.')
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
@@ -55,11 +55,11 @@ function demandOneQuestion({ sqlQuery, tables = [] }: Pick<Body, 'sqlQuery' | 't
     throw problems.refused('/tables/1', 'This version loads one table: make another pipeline for each of the others.')
 }
 
-/** A value with signs that mean something in a connection string goes into braces. */
+/** Puts a value with special characters of connection strings into braces. */
 const braced = (value: string): string => (/[;{}=]/.test(value) ? `{${value.replaceAll('}', '}}')}}` : value)
 
-/** How PostgreSQL and what descends from it say whether a connection is encrypted. */
-const sslMode = ({ ssl, trustServerCertificate }: Server) =>
+/** The SSL mode of PostgreSQL and its descendants. */
+const sslMode = ({ ssl, trustServerCertificate }: DatabaseServer) =>
   !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'
 
 export const sqlDatabaseA = databaseQuery(
@@ -73,7 +73,7 @@ export const sqlDatabaseB = databaseQuery('SQL_DATABASE_B', ({ host, port, datab
   return `jdbc:mysql://${host}:${port}/${encodeURIComponent(database)}?sslMode=${mode}`
 })
 
-/** `database` is the service. */
+/** `database` is the service name. */
 export const sqlDatabaseC = databaseQuery(
   'SQL_DATABASE_C',
   ({ host, port, database, ssl }) =>

@@ -1,13 +1,12 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { Transaction } from 'kysely'
+import { problems } from '@sluice/http'
 import type { DB } from '../../../database.ts'
-import type { SourceSecrets } from '../../../source-secrets.ts'
-import { csvUpload } from './csv-upload.ts'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
+import { csvUpload, parquetUpload } from './uploads.ts'
 import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './databases.ts'
 import { cloudBlobStorage, objectStorageBucket } from './object-stores.ts'
-import { parquetUpload } from './parquet-upload.ts'
 import type { GivenSecrets, KnownType, PipelineKind } from './pipeline-type.ts'
-import { publicDataset } from './public-dataset.ts'
 import { fhir, functionCall, onlineSpreadsheet } from './web-apis.ts'
 import {
   sourceSystemA,
@@ -21,7 +20,27 @@ import {
   sourceSystemI,
 } from './systems.ts'
 
-/** Each type of pipeline; the compiler misses none that has a contract. */
+/** A public dataset, which every organisation may load. Its key is checked when the pipeline is written. */
+const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {
+  checkConnection: () => {},
+  check: () => {},
+  async checkStored({ key }, trx) {
+    // The lock makes a deletion of the dataset wait for this transaction, so that it finds this pipeline.
+    const found = await trx
+      .selectFrom('public_datasets')
+      .select('id')
+      .where('key', '=', key)
+      .forKeyShare()
+      .executeTakeFirst()
+    if (!found) throw problems.refused('/key', `There is no public dataset with the key "${key}".`)
+  },
+  settings: ({ key }) => ({ key }),
+  secrets: () => ({}),
+  fields: ({ key }) => ({ key }),
+  sourceName: ({ key }) => key,
+}
+
+/** The kind of each pipeline type. The compiler requires one for every contract. */
 const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {
   CLOUD_BLOB_STORAGE: cloudBlobStorage,
   SOURCE_SYSTEM_A: sourceSystemA,
@@ -49,7 +68,7 @@ const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {
 
 type AnyBody = DataPipelineBody | SourceBody
 
-/** A kind as whoever knows no type in particular may use it. */
+/** A kind for code that does not depend on the type. */
 export type AnyKind = Omit<
   PipelineKind<KnownType, any>,
   'checkConnection' | 'check' | 'checkStored' | 'settings' | 'secrets' | 'checkSecrets' | 'meantFor' | 'fields'
@@ -66,12 +85,12 @@ export type AnyKind = Omit<
 
 export type { KnownType }
 
-/** Undefined for a type that this version has not. */
+/** Returns the kind; undefined for a type that only a later version has. */
 export function findKind(type: string): AnyKind | undefined {
   return Object.hasOwn(kinds, type) ? (kinds[type as KnownType] as unknown as AnyKind) : undefined
 }
 
-/** Throws for a type that only a later version has. */
+/** Returns the kind. Throws for a type that only a later version has. */
 export function kindOf(type: string): AnyKind {
   const kind = findKind(type)
   if (!kind) throw new Error(`This version has no data pipelines of type ${type}.`)

@@ -1,15 +1,13 @@
 import { anyAccess, loginAccess, tokenAccess, userTokenAccess } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { demandAddress, demandOrder, nameAt } from './addresses.ts'
-import { connected } from './connected.ts'
-import { demandOneWay, demandUsername } from './credentials.ts'
+import { parseAddress, assertDateOrder, nameAt } from './addresses.ts'
+import { assertOneCredential, assertUsername, connected } from './connected.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
-/** A system that is asked at the address of its API. */
+/** A system with an HTTP API. */
 const api = {
   source: 'apiSource',
-  checkConnection: ({ apiSource: { url } }: { apiSource: { url: string } }) =>
-    void demandAddress('/apiSource/url', url),
+  checkConnection: ({ apiSource: { url } }: { apiSource: { url: string } }) => void parseAddress('/apiSource/url', url),
 } as const
 const login = { ...api, secrets: loginAccess.secrets }
 const token = { ...api, secrets: tokenAccess.secrets }
@@ -18,7 +16,7 @@ const token = { ...api, secrets: tokenAccess.secrets }
 export const sourceSystemA = connected({
   ...login,
   type: 'SOURCE_SYSTEM_A',
-  check: demandOrder,
+  check: assertDateOrder,
   name: ({ project, apiSource }) => nameAt(`project ${project}`, apiSource.url),
 })
 
@@ -29,7 +27,7 @@ export const sourceSystemB = connected({
   secrets: userTokenAccess.secrets,
   check({ forms = [], caseTypes = [] }) {
     if (forms.length + caseTypes.length === 0)
-      throw problems.refused('/forms', 'Say what to load: forms, case types, or both.')
+      throw problems.refused('/forms', 'Select what to load: forms, case types, or both.')
   },
   name: ({ domain, apiSource }) => nameAt(domain, apiSource.url),
 })
@@ -41,8 +39,8 @@ export const sourceSystemC = connected({
   secrets: anyAccess.secrets,
   check: checkContent,
   checkSecrets({ apiSource }, secrets) {
-    demandOneWay(secrets, 'apiSource', { password: 'a password', authToken: 'a token' })
-    demandUsername(apiSource.username, secrets, 'apiSource')
+    assertOneCredential(secrets, 'apiSource', { password: 'a password', authToken: 'a token' })
+    assertUsername(apiSource.username, secrets, 'apiSource')
   },
   name: ({ content, apiSource }) => nameAt(content.toLowerCase().replaceAll('_', ' '), apiSource.url),
 })
@@ -53,7 +51,7 @@ export const sourceSystemD = connected({
   type: 'SOURCE_SYSTEM_D',
   check({ report, resourceTypes = [] }) {
     if (report === undefined && resourceTypes.length === 0)
-      throw problems.refused('/report', 'Say what to load: a report, or resource types.')
+      throw problems.refused('/report', 'Select what to load: a report, or resource types.')
     if (report !== undefined && resourceTypes.length > 0)
       throw problems.refused('/resourceTypes', 'Either a report or resource types: leave one of them out.')
   },
@@ -73,7 +71,7 @@ export const sourceSystemF = connected({
   type: 'SOURCE_SYSTEM_F',
   check({ forms, contacts = true }) {
     if (forms?.length === 0 && !contacts)
-      throw problems.refused('/forms', 'Say what to load: forms, contacts, or both.')
+      throw problems.refused('/forms', 'Select what to load: forms, contacts, or both.')
   },
   name: ({ forms, apiSource }) => nameAt(forms?.join(', ') || 'contacts and reports', apiSource.url),
 })
@@ -89,7 +87,7 @@ export const sourceSystemG = connected({
 export const sourceSystemH = connected({
   ...token,
   type: 'SOURCE_SYSTEM_H',
-  check: demandOrder,
+  check: assertDateOrder,
   name: ({ facilities: { length }, apiSource }) =>
     nameAt(length === 1 ? 'one facility' : `${length} facilities`, apiSource.url),
 })
@@ -102,22 +100,23 @@ export const sourceSystemI = connected({
     nameAt(entities.map((one) => one.toLowerCase().replaceAll('_', ' ')).join(', '), apiSource.url),
 })
 
-/** What each content of DHIS2 cannot be loaded without. */
+/** Validates the fields that each content of DHIS2 requires. */
 function checkContent(body: SourceOf<'SOURCE_SYSTEM_C'>): void {
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body
-  demandOrder(body)
+  assertDateOrder(body)
   const refuse = (pointer: string, detail: string) => problems.refused(pointer, detail)
   if (periods.length > 0 && (startDate ?? endDate) !== undefined)
     throw refuse('/periods', 'Either periods or days: leave one of them out.')
   if (content === 'DATA_VALUES' && dataSets.length + dataElements.length === 0)
-    throw refuse('/dataSets', 'Say what to load: data sets, or data elements.')
+    throw refuse('/dataSets', 'Select what to load: data sets, or data elements.')
   if (content === 'ANALYTICS' && dataElements.length === 0)
-    throw refuse('/dataElements', 'Say what to load: data elements, indicators, or whatever else dx takes.')
-  if (content === 'EVENTS' && programs.length === 0) throw refuse('/programs', 'Say what to load: one program or more.')
+    throw refuse('/dataElements', 'Select what to load: data elements, indicators, or whatever else dx takes.')
+  if (content === 'EVENTS' && programs.length === 0)
+    throw refuse('/programs', 'Select what to load: one program or more.')
   if (content === 'METADATA' && metadata.length === 0)
-    throw refuse('/metadata', 'Say what to load: one kind of metadata or more.')
+    throw refuse('/metadata', 'Select what to load: one kind of metadata or more.')
   const needsTime = content === 'DATA_VALUES' || content === 'ANALYTICS'
   if (needsTime && periods.length === 0 && (startDate === undefined || endDate === undefined))
-    throw refuse('/periods', 'Say of when: periods, or a first and a last day.')
+    throw refuse('/periods', 'Select the period: periods, or a first and a last day.')
 }

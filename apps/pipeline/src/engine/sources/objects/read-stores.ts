@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import type { SourceSecrets } from '../../../source-secrets.ts'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
 import type { WholeKind } from '../by-need.ts'
 import { columnsBefore } from '../empty-feed.ts'
 import { rememberedFile } from '../files/csv/remembered.ts'

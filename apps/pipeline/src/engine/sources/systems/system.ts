@@ -1,5 +1,5 @@
 import type { PipelineType, SourceBody } from '@sluice/contracts'
-import type { SourceSecrets } from '../../../source-secrets.ts'
+import type { SourceSecrets } from '../../../sealed-secrets.ts'
 import type { Choice } from '../reading.ts'
 import { SourceProblem } from '../source.ts'
 import type { Connection, Http } from './http/connection.ts'

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { neededFiles } from '../../runs/needed-files.ts'
-import { uploadsDirectory } from '../../../files/upload-path.ts'
 import type { MaintenanceJob } from './maintenance.ts'
+import { uploadsDirectory } from '../../../files/files-directory.ts'
 
 /** Minimum age in milliseconds. An upload of this age has its row, or has failed. */
 const minAge = 3_600_000

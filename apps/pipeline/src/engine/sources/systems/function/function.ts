@@ -2,7 +2,7 @@ import { SourceProblem } from '../../source.ts'
 import { textOf } from '../http/answers.ts'
 import type { Connection, Http } from '../http/connection.ts'
 import type { Asking, SettingsOf, System } from '../system.ts'
-import type { SourceSecrets } from '../../../../source-secrets.ts'
+import type { SourceSecrets } from '../../../../sealed-secrets.ts'
 import { functionsOf, invocationPath, keyTold, lambda } from './lambda.ts'
 import { type Rows, rowsIn } from './rows-in.ts'
 

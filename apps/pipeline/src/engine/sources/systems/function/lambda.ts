@@ -1,4 +1,4 @@
-import type { SourceSecrets } from '../../../../source-secrets.ts'
+import type { SourceSecrets } from '../../../../sealed-secrets.ts'
 import type { Choice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'

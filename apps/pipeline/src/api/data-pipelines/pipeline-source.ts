@@ -1,0 +1,141 @@
+import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
+import type { KeyRing } from '@sluice/database'
+import { type Caller, type Input, Problem, problems } from '@sluice/http'
+import { type GivenFor, givenForNow, isSameAddress } from '../../engine/variables/given-for.ts'
+import { type SentSecrets, openSource, sealSourceSecrets } from '../../sealed-secrets.ts'
+import { type GivenSecrets, definedSecrets, mergeSecrets } from '../merge-secrets.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import { type AnyKind, kindOf } from './types/registry.ts'
+import type { Reading } from '../../engine/sources/reading.ts'
+import type { PipelineContext } from '../operation.ts'
+import { namesVariables } from '../../engine/variables/replace.ts'
+import { withValuesOf } from '../../engine/variables/source-values.ts'
+import { variablesOf } from '../../engine/variables/variables.ts'
+import { hider } from '../../engine/quality/redact-variables.ts'
+import { throwIfSourceProblem, translate } from '../../problems.ts'
+
+/**
+ * Returns the columns of a source: its settings in plain text, and its secrets sealed with the address that they are given for.
+ * `variables` is called only for a source with secrets whose address has variables.
+ */
+export async function sourceColumns(
+  body: DataPipelineBody,
+  uid: string,
+  current: DataPipelineRow | undefined,
+  ring: KeyRing,
+  variables: () => Promise<ReadonlyMap<string, string>>,
+): Promise<{ settings: string; source_secrets: string | null }> {
+  const kind = kindOf(body.type)
+  const settings = kind.settings(body)
+  const given = kind.secrets(body)
+  const stored = current && Object.values(given).includes(undefined) ? current : undefined
+  const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const now = some ? await givenForNow(kind.meantFor?.of(settings), variables) : undefined
+  const { secrets } = stored
+    ? mergeSourceSecrets(kind, stored, settings, given, ring, { now })
+    : { secrets: definedSecrets(given) }
+  kind.checkSecrets?.(settings, secrets)
+  return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring, now) }
+}
+
+interface AddressChange {
+  /** The field that changes the address, for bodies that are not those of pipelines. */
+  pointer?: string | undefined
+  /** The new address, if it is stored: from now on the secrets are given for it. */
+  now?: GivenFor | undefined
+}
+
+/**
+ * Returns the given secrets, and the stored ones for those that are absent. Throws 422 for absent ones if the address changes. `givenFor` is
+ * the address of the stored secrets, if it has variables.
+ */
+export function mergeSourceSecrets(
+  kind: AnyKind,
+  stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
+  settings: object,
+  given: GivenSecrets,
+  ring: KeyRing,
+  { pointer, now }: AddressChange = {},
+): SentSecrets {
+  const open = openSource(stored, ring)
+  const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
+  const moves =
+    movesTo(kind, stored.settings as object, settings) ||
+    (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
+  const moved = moves ? (pointer ?? `${kind.meantFor!.pointer}/${first}`) : undefined
+  const secrets = mergeSecrets({ stored: open.secrets, given, moved })
+  return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
+}
+
+/** True if the unresolved address differs from the one that the secrets were given for. */
+const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean =>
+  meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
+
+/** A source to read, and the address that its stored secrets may be sent to. */
+export type RequestedSource = Reading & SentSecrets
+
+type SourceRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+
+/**
+ * Returns the source of a body. With the id of a pipeline, its file and its stored secrets are used, too; the secrets only for the
+ * address that they were given for. That takes the right to change the pipeline.
+ */
+export async function requestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
+  const kind = kindOf(body.type)
+  const stored = body.id === undefined ? undefined : await dataPipelines.readToWrite(db, caller, body.id, undefined)
+  if (stored && stored.type !== body.type) throw problems.refused('/type', `That pipeline is of type ${stored.type}.`)
+  const settings = kind.settings(body)
+  const given = kind.secrets(body)
+  const sent = stored ? mergeSourceSecrets(kind, stored, settings, given, keyRing) : { secrets: definedSecrets(given) }
+  kind.checkSecrets?.(settings, sent.secrets)
+  return { type: body.type, settings, ...sent, input: await inputOf(db, stored) }
+}
+
+/** Returns the saved source of a pipeline. */
+export async function savedSource(
+  { db, keyRing }: Pick<PipelineContext, 'db' | 'keyRing'>,
+  row: DataPipelineRow,
+): Promise<RequestedSource> {
+  const { type, settings } = row
+  return { type, settings, ...openSource(row, keyRing), input: await inputOf(db, row) }
+}
+
+async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefined): Promise<object> {
+  if (!row || !kindOf(row.type).upload) return {}
+  const file = await db
+    .selectFrom('uploaded_files')
+    .select(['uid', 'name', 'size'])
+    .where('pipeline_id', '=', row.id)
+    .executeTakeFirst()
+  return { file }
+}
+
+type CellHider = ReturnType<typeof hider>
+
+type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
+
+/**
+ * Runs `work` with the values of variables in the settings and secrets of a source. Texts of a source may repeat the values: `hide`
+ * removes secured ones from a sentence, and errors are redacted already. Throws `VariableProblem` without running `work` if stored
+ * secrets would be sent to another address than they were given for.
+ */
+export async function withVariables<T>(
+  { db, keyRing, caller }: VariableContext,
+  { givenFor, ...reading }: RequestedSource,
+  work: (reading: Reading, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
+): Promise<T> {
+  const { settings, secrets } = reading
+  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))
+  const variables = await variablesOf(db, caller.client, keyRing)
+  const ready = { ...reading, ...withValuesOf({ type: reading.type, settings, secrets, givenFor }, variables) }
+  try {
+    return await work(ready, (sentence) => variables.hideIn(sentence), hider(variables.secured))
+  } catch (error) {
+    // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
+    throwIfSourceProblem(error, (text) => variables.hideIn(text))
+    const problem = translate(error)
+    if (!problem) throw error
+    const { status, code, title, headers } = problem
+    throw new Problem(status, code, title, { detail: variables.hideIn(problem.message), headers })
+  }
+}

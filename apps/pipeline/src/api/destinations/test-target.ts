@@ -1,0 +1,142 @@
+import type { LookedUp, ResultEnvelope, TargetBody, TargetLookupBody } from '@sluice/contracts'
+import { type Input, problems } from '@sluice/http'
+import type { KeyRing } from '@sluice/database'
+import { DestinationProblem } from '../../engine/destinations/destination-problem.ts'
+import type { Tested } from '../../engine/destinations/destinations.ts'
+import { type Target, baseUrl, openTargetSecrets, sameAddress, targetOf } from '../../engine/destinations/target.ts'
+import { withTargetValues } from '../../engine/destinations/destination-to-push.ts'
+import type { PipelineContext } from '../operation.ts'
+import { whileConnected } from '../while-connected.ts'
+import { resultEnvelope } from '../result-envelope.ts'
+import { shares } from '../shares.ts'
+import { type DestinationRow, destinations } from './records.ts'
+import { mergeSecrets } from '../merge-secrets.ts'
+import { urlOf } from './write.ts'
+
+type TestTargetRequest = Input<PipelineContext, '/destinations/test-connection', undefined, TargetBody>
+type TestDestinationRequest = Input<PipelineContext, '/destinations/:uid/test-connection', undefined, TargetBody>
+type TargetLookupRequest = Input<PipelineContext, '/destinations/:uid/lookups/:kind', undefined, TargetLookupBody>
+type TargetContext = Pick<TargetLookupRequest, 'destinations' | 'caller' | 'request' | 'db' | 'keyRing'>
+
+/** The time limit of DHIS2 in milliseconds, and the maximum number of look-up results. */
+const targetTimeoutMs = 30_000
+const maxLookupResults = 1_000
+
+/** Tests a target that may not be saved yet. */
+export const testTarget = (input: TestTargetRequest): Promise<ResultEnvelope> => test(input, parseTarget(input.body))
+
+/** Tests the target of a destination. Takes the right to change it, because the test uses its password. */
+export async function testConnection(input: TestDestinationRequest): Promise<ResultEnvelope> {
+  const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  return test(input, mergeSavedTarget(input.body, row, input.keyRing))
+}
+
+/** Lists the choices that the target of a destination offers. */
+export async function lookUpSaved(input: TargetLookupRequest): Promise<LookedUp[]> {
+  const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  return lookUpAt(input, input.params.kind, mergeSavedTarget(input.body, row, input.keyRing), input.body.query)
+}
+
+/** Replaces variables in the secrets of a target, but not in its address and username. */
+async function secretsOf(
+  { db, caller, keyRing }: TargetContext,
+  { password, authToken, ...target }: Target,
+): Promise<Target> {
+  return { ...target, ...(await withTargetValues(db, caller.client, keyRing, { password, authToken })) }
+}
+
+/** Lists the choices that a DHIS2 server offers. Errors of the server are reported as 422. */
+async function lookUpAt(input: TargetContext, kind: string, given: Target, query = ''): Promise<LookedUp[]> {
+  const target = await secretsOf(input, given)
+  const late = () => {
+    throw problems.refused('/', `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds.`)
+  }
+  try {
+    const found = await whileConnected(turn(input, late), (signal) =>
+      input.destinations.lookup(kind, target, { query: query.trim(), most: maxLookupResults }, signal),
+    )
+    if (!found) throw problems.notFound('look-up')
+    return found
+  } catch (error) {
+    throw error instanceof DestinationProblem ? problems.refused('/', error.message) : error
+  }
+}
+
+async function test(input: TargetContext, given: Target): Promise<ResultEnvelope> {
+  const target = await secretsOf(input, given)
+  const late = (): Tested => ({
+    status: 'ERROR',
+    code: 'CONNECTION_TIMEOUT',
+    message: `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds.`,
+  })
+  const {
+    status,
+    code: errorCode,
+    message,
+    cause,
+    ...data
+  } = await whileConnected(turn(input, late), (signal) => input.destinations.test(target, signal))
+  return resultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
+}
+
+const turn = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, late: () => T) => ({
+  socket: request.stream.socket,
+  queue: shares.targets.queueOf(caller.client),
+  longest: targetTimeoutMs,
+  late,
+})
+
+type GivenTarget = Pick<TargetLookupBody, 'url' | 'username' | 'password' | 'authToken'>
+
+/** Parses the target of a body. Throws 422 for two ways of signing in. */
+function parseTarget({ url, username, password, authToken }: GivenTarget & { url: string }): Target {
+  assertAddress(url)
+  assertOneSignIn({ username, password, authToken })
+  return { url, username, password, authToken }
+}
+
+/**
+ * Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for.
+ */
+function mergeSavedTarget(given: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
+  assertOneSignIn(given)
+  const { settings } = row
+  const url = given.url ?? urlOf(settings)
+  assertAddress(url)
+  const byToken = given.authToken !== undefined || (given.username === undefined && given.password === undefined)
+  if (byToken && (given.authToken !== undefined || 'apiTokenTarget' in settings)) {
+    const secrets = mergeTargetSecrets(url, { authToken: given.authToken }, row, ring)
+    return targetOf({ apiTokenTarget: { url } }, secrets)
+  }
+  const stored = 'apiTarget' in settings ? settings.apiTarget.username : undefined
+  const secrets = mergeTargetSecrets(url, { password: given.password }, row, ring)
+  return targetOf({ apiTarget: { url, username: given.username ?? stored } }, secrets)
+}
+
+function mergeTargetSecrets(
+  url: string,
+  given: Record<string, string | undefined>,
+  row: DestinationRow,
+  ring: KeyRing,
+) {
+  const [name] = Object.keys(given)
+  return mergeSecrets({
+    stored: openTargetSecrets(row, ring),
+    given,
+    moved: sameAddress(urlOf(row.settings), url) ? undefined : `/${name}`,
+  })
+}
+
+function assertAddress(url: string): void {
+  if (!URL.canParse(baseUrl(url)))
+    throw problems.refused(
+      '/url',
+      'This is not the address of a DHIS2 server. Write it like https://dhis2.example.org/dhis.',
+    )
+}
+
+/** Throws 422 for a token with a username or a password. */
+function assertOneSignIn({ username, password, authToken }: GivenTarget): void {
+  if (authToken !== undefined && (username !== undefined || password !== undefined))
+    throw problems.refused('/authToken', 'Either a token or a username and a password: leave one of them out.')
+}

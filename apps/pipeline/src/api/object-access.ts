@@ -1,0 +1,56 @@
+import type { AccessPart } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { accessColumns } from '@sluice/records'
+import type { Transaction } from 'kysely'
+import type { RequestContext } from './operation.ts'
+import type { DB } from '../database.ts'
+import { settingOf } from '../settings.ts'
+
+/**
+ * Throws 422 for users or groups that the caller's client does not have. Queries the identity service. `pointer` is the JSON pointer of
+ * the access in the body.
+ */
+export async function assertSharingTargets(
+  access: AccessPart | undefined,
+  { identity, caller }: RequestContext,
+  pointer = '/access',
+): Promise<void> {
+  await Promise.all([
+    assertAll('userAccess', access?.userAccess, (ids) => identity.users(ids)),
+    assertAll('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
+  ])
+
+  async function assertAll(
+    list: 'userAccess' | 'userGroupAccess',
+    grants: { id: string }[] = [],
+    find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,
+  ): Promise<void> {
+    if (grants.length === 0) return
+    const found = await find(grants.map(({ id }) => id.toLowerCase()))
+    const missing = grants.findIndex(({ id }) => found.get(id.toLowerCase())?.client !== caller.client)
+    if (missing >= 0) {
+      const what = list === 'userAccess' ? 'user' : 'user group'
+      throw problems.refused(
+        `${pointer}/${list}/${missing}/id`,
+        `Your organisation has no ${what} with the id ${grants[missing]!.id}.`,
+      )
+    }
+  }
+}
+
+/** The public access to new objects of a client if their body has no access. */
+export async function defaultAccess(trx: Transaction<DB>, client: string): Promise<'NONE' | 'READ'> {
+  return (await settingOf(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
+}
+
+/** The access columns of a body. A new object without public access in its body gets the default. */
+export async function accessWithDefault(
+  trx: Transaction<DB>,
+  access: AccessPart | undefined,
+  current: object | undefined,
+  client: string,
+  otherwise = () => defaultAccess(trx, client),
+): Promise<Record<string, unknown>> {
+  if (current || access?.publicAccess) return accessColumns(access)
+  return accessColumns({ ...access, publicAccess: await otherwise() })
+}

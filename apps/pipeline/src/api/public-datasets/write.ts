@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type PublicDataset, type PublicDatasetBody, type PublicDatasetFileQuery, type PublicDatasetForm, type PublicDatasetUploadQuery, pipelineOperations } from '@sluice/contracts'
+import { Answer, type Caller, type Input, Problem, problems, readForm } from '@sluice/http'
+import { visibleTo, withoutSecrets } from '@sluice/records'
+import { type Transaction, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import { type StoredUpload, assertFileHeaders, receiveUpload } from '../receive-upload.ts'
+import type { PipelineContext, RequestContext } from '../operation.ts'
+import { insertPipeline, lockKey, replaceFile, setHeaderRow, startLoad } from './catalogue-pipeline.ts'
+import { type PublicDatasetRow, answerDataset, publicDatasets, uidOfKey } from './records.ts'
+import { underWay } from '../../engine/runs/states.ts'
+import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.ts'
+import type { DataPipelineRow } from '../data-pipelines/records.ts'
+import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
+import { readFirstRow } from '../data-pipelines/check-upload.ts'
+
+type CreateRequest = Input<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
+
+const { form } = pipelineOperations.publicDatasets.create
+
+/** Reads the fields of the form, streams its file to disk and queues its load. If the load fails, the dataset is removed. */
+export async function createDataset(input: CreateRequest): Promise<Answer<PublicDataset>> {
+  const { db, caller, write, request, query } = input
+  const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
+  const uid = randomUUID()
+  let received: StoredUpload | undefined
+  let made: { row: PublicDatasetRow; run: string }
+  try {
+    // Check the key before receiving the file; it may be gigabytes.
+    const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
+    if (taken) throw keyTaken()
+    received = await receiveUpload(input, uid, file.stream)
+    await ended()
+    const { size, sha256 } = received
+    if (size === 0) throw problems.refused('/file', 'The file is empty.')
+    made = await write(async (trx) => {
+      const row = await insertDataset(trx, fields, input)
+      await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, by: caller.uid })
+      request.audit(row.uid, { after: withoutSecrets(row), file: { uid, name: file.name, size, sha256 } })
+      return { row, run: await startLoad(trx, row.pipeline_id, input) }
+    })
+    await received.release()
+  } catch (error) {
+    leave()
+    await received?.discard(error)
+    throw error
+  }
+  await loadOrRemove(input, made, query.wait)
+  const { body, headers } = await answerDataset(made.row, input)
+  return new Answer(body, { ...headers, Location: `/api/v1/public-datasets/${made.row.key}` })
+}
+
+async function insertDataset(
+  trx: Transaction<DB>,
+  { key, tags = '', headerRow = 'true', termsOfUse, ...fields }: PublicDatasetForm,
+  { caller }: Pick<CreateRequest, 'caller'>,
+): Promise<PublicDatasetRow> {
+  await lockKey(trx, key)
+  const taken = await trx.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
+  if (taken) throw keyTaken()
+  const named = tags.split(',').map((tag) => tag.trim())
+  return publicDatasets.insert(trx, caller, {
+    ...fields,
+    key,
+    client: caller.client,
+    terms_of_use: termsOfUse ?? null,
+    tags: JSON.stringify([...new Set(named.filter((tag) => tag !== ''))].map(parseTag)),
+    header_row: headerRow === 'true',
+    pipeline_id: await insertPipeline(trx, { key, headerRow: headerRow === 'true' }),
+  })
+}
+
+/** Validates a tag like the contract of JSON bodies. */
+function parseTag(tag: string, at: number): string {
+  if (at >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
+    throw problems.malformed([
+      { pointer: '/tags', detail: 'must be at most 50, each of 100 characters at most, in one line' },
+    ])
+  return tag
+}
+
+/** Waits for the load, and removes the dataset if it fails. The dataset cannot be in use yet. */
+async function loadOrRemove(
+  input: CreateRequest,
+  { row, run }: { row: PublicDatasetRow; run: string },
+  seconds?: number,
+) {
+  try {
+    await waitForLoad(input, run, seconds)
+  } catch (error) {
+    if (error instanceof Problem) await deleteDataset(input, row.key)
+    throw error
+  }
+}
+
+const keyTaken = () => problems.conflict('/key', 'Another public dataset has this key.')
+
+/** Deletes an unused dataset with its pipeline and its rows. */
+export async function deleteDataset(input: RequestContext, key: string): Promise<void> {
+  const { caller, write, request } = input
+  const { pipeline, linked } = await write(async (trx) => {
+    await lockKey(trx, key)
+    const row = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
+    await assertUnused(trx, key, caller)
+    await publicDatasets.remove(trx, row)
+    const loading = await removePipeline(trx, row.pipeline_id, input)
+    request.audit(row.uid, { before: withoutSecrets(row) })
+    return loading
+  })
+  await dataPipelineWriting.afterDelete(pipeline, input, linked)
+}
+
+/** Throws 409 if pipelines load the dataset. The message only counts the pipelines that the caller may not see. */
+async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
+  const { rows } = await sql<{ name: string; shown: boolean }>`
+    select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
+    where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)
+  if (rows.length === 0) return
+  const own = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
+  const others = rows.length - Math.min(own.length, 5)
+  const counted = others > 0 ? [`${others} ${own.length > 0 ? 'more' : 'of others'}`] : []
+  throw problems.conflict(
+    '/',
+    `Data pipelines load this public dataset: ${[...own.slice(0, 5), ...counted].join(', ')}. They have to be deleted first.`,
+  )
+}
+
+async function removePipeline(
+  trx: Transaction<DB>,
+  id: number,
+  input: RequestContext,
+): Promise<{ pipeline: DataPipelineRow; linked: LinkedFiles }> {
+  const active = await trx
+    .selectFrom('runs')
+    .select('uid')
+    .where('runnable_id', '=', id)
+    .where('state', 'in', [...underWay])
+    .executeTakeFirst()
+  if (active) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')
+  const pipeline = await trx
+    .selectFrom('data_pipelines')
+    .selectAll()
+    .where('id', '=', id)
+    .$castTo<DataPipelineRow>()
+    .executeTakeFirstOrThrow()
+  const linked = await dataPipelineWriting.beforeDelete(trx, pipeline, input)
+  await trx.deleteFrom('data_pipelines').where('id', '=', id).execute()
+  return { pipeline, linked }
+}
+
+type UpdateRequest = Input<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>
+
+/** Updates the description. Loads the file again only if `headerRow` changes. */
+export async function updateDataset(input: UpdateRequest): Promise<Answer<PublicDataset>> {
+  const { caller, params, body, write, request } = input
+  if (body.key !== params.key)
+    throw problems.refused('/key', `A public dataset keeps its key, which is ${params.key}: upload another one.`)
+  const row = await write(async (trx) => {
+    await lockKey(trx, params.key)
+    const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, params.key), request.ifMatch)
+    const { headerRow = before.header_row } = body
+    const after = await publicDatasets.update(trx, caller, before, {
+      name: body.name,
+      description: body.description ?? null,
+      owner: body.owner ?? null,
+      reference: body.reference ?? null,
+      source: body.source ?? null,
+      terms_of_use: body.termsOfUse ?? null,
+      tags: JSON.stringify(body.tags ?? []),
+      header_row: headerRow,
+    })
+    if (headerRow !== before.header_row) {
+      await setHeaderRow(trx, before.pipeline_id, headerRow)
+      await startLoad(trx, before.pipeline_id, input)
+    }
+    request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+    return after
+  })
+  return answerDataset(row, input)
+}
+
+type ReplaceRowsRequest = Input<PipelineContext, '/public-datasets/:key/file', PublicDatasetFileQuery, undefined>
+
+/** Streams a new file to disk and queues its load. The old rows stay until the load succeeds. */
+export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<PublicDataset>> {
+  const { db, caller, params, query, request, files, write } = input
+  const { key } = params
+  const read = async () => publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)
+  await read()
+  assertFileHeaders(request.stream.headers, files.uploadLimit)
+
+  const uid = randomUUID()
+  const { size, sha256, release, discard } = await receiveUpload(input, uid)
+  const name = query.name ?? key
+  try {
+    if (size === 0) throw problems.refused('/', 'The file is empty.')
+    // The settings may have changed while the body was received.
+    const { header_row: headerRow } = await read()
+    await readFirstRow(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
+    const { row, run, replaced } = await write(async (trx) => {
+      await lockKey(trx, key)
+      const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
+      const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
+      const after = await publicDatasets.update(trx, caller, before, {})
+      request.audit(after.uid, { file: { uid, name, size, sha256 } })
+      return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replaced }
+    })
+    await release()
+    await removeUnneededFiles({ db, directory: files.directory }, replaced)
+    await waitForLoad(input, run, query.wait)
+    return await answerDataset(row, input)
+  } catch (error) {
+    await discard(error)
+    throw error
+  }
+}
+
+/** Milliseconds between two queries, and the default wait in seconds. */
+const pollIntervalMs = 150
+const defaultWaitSeconds = 30
+
+/**
+ * Waits until a run ends, for at most `seconds` and while the caller is connected. Throws 422 if the run failed. Returns if the run is
+ * still running by then.
+ */
+async function waitForLoad(
+  { db, request }: Pick<RequestContext, 'db' | 'request'>,
+  run: string,
+  seconds: number = defaultWaitSeconds,
+): Promise<void> {
+  const until = Date.now() + seconds * 1000
+  for (;;) {
+    const { state, message } = await db
+      .selectFrom('runs')
+      .select(['state', 'message'])
+      .where('uid', '=', run)
+      .executeTakeFirstOrThrow()
+    if (state === 'OK' || state === 'WARNING') return
+    if (state === 'FAILED' || state === 'CANCELLED') throw notLoaded(message)
+    if (Date.now() >= until || request.stream.socket.destroyed) return
+    await sleep(pollIntervalMs)
+  }
+}
+
+const notLoaded = (message: string | null) =>
+  new Problem(422, 'dataset-not-loaded', 'The file of the public dataset cannot be loaded.', {
+    detail: message === null ? 'Loading it was cancelled.' : message,
+  })

@@ -1,0 +1,62 @@
+import type { Socket } from 'node:net'
+import { problems } from '@sluice/http'
+
+interface CachedResponse<T> {
+  answer: Promise<T>
+  until: number
+  /** The connections that wait for the response. The fetch is aborted when all of them are closed. */
+  callers: Set<Socket>
+  dropped: AbortController
+}
+
+interface CacheLimits {
+  /** Milliseconds for which a response is cached. With 0, only requests that arrive during the fetch share it. */
+  lifetime: number
+  /** The number of cached responses. They must be small, because anonymous users can request any number of them. */
+  most: number
+}
+
+/**
+ * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
+ * rights first. With connections, the fetch is aborted once all of them are closed.
+ */
+export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => number = Date.now) {
+  const known = new Map<string, CachedResponse<T>>()
+
+  return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
+    for (const [old, { until }] of known) {
+      if (until > now()) break
+      known.delete(old)
+    }
+    const kept = known.get(key)
+    if (kept && !kept.dropped.signal.aborted) {
+      if (caller) watch(kept, caller)
+      return kept.answer
+    }
+    const dropped = new AbortController()
+    const answer = fetch(dropped.signal)
+    const entry: CachedResponse<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
+    if (caller) watch(entry, caller)
+    known.set(key, entry)
+    const forget = () => {
+      if (known.get(key) === entry) known.delete(key)
+    }
+    answer.then(lifetime > 0 ? undefined : forget, forget)
+    if (known.size > most) known.delete(known.keys().next().value!)
+    return answer
+  }
+}
+
+/** Aborts the fetch once no connection waits for it. */
+function watch<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
+  if (callers.has(caller)) return
+  callers.add(caller)
+  const leave = () => {
+    callers.delete(caller)
+    if (callers.size === 0) dropped.abort(problems.unreadableBody('The caller has gone.'))
+  }
+  caller.once('close', leave)
+  if (caller.destroyed) leave()
+  const forget = () => caller.off('close', leave)
+  answer.then(forget, forget)
+}

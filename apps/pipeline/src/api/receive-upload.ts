@@ -1,0 +1,97 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import { Problem, problems } from '@sluice/http'
+import { removeUnneededFiles } from '../engine/runs/needed-files.ts'
+import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
+import { QuotaReservation } from './files-quota.ts'
+import type { RequestContext } from './operation.ts'
+import { shares } from './shares.ts'
+
+/** A received file before the database references it. */
+export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
+  /** Releases the quota reservation. Call it when a row in `uploaded_files` counts the file. */
+  release(): Promise<void>
+  /** Removes the file after the request failed with `error`, unless a row references it, and releases the reservation. */
+  discard(error: unknown): Promise<void>
+}
+
+/**
+ * Writes an upload to disk in an upload slot of its organisation; `stream` is the file if the body is a form. A body that waits for its slot
+ * is not read. Throws 422 if the files of the organisation have reached their limit.
+ */
+export async function receiveUpload(
+  { db, caller, request, files }: Pick<RequestContext, 'db' | 'caller' | 'request' | 'files'>,
+  uid: string,
+  stream: Readable = request.stream,
+): Promise<StoredUpload> {
+  const { socket } = request.stream
+  const left = new AbortController()
+  const onClose = () => left.abort(problems.unreadableBody('The caller has gone.'))
+  socket.once('close', onClose)
+  if (socket.destroyed) onClose()
+  const quota = new QuotaReservation(db, { uid, client: caller.client, limit: files.clientLimit })
+  const receive = async () => {
+    const announced = Number(request.stream.headers['content-length'] ?? 0)
+    await quota.reserve(announced)
+    // Destroying the stream would close the connection before the response with the reason is sent.
+    const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
+    return receiveFile(announced > 0 ? chunks : reserving(chunks, quota), files, uid)
+  }
+  try {
+    const { size, sha256 } = await shares.uploads.run(caller.client, receive, { signal: left.signal })
+    return {
+      size,
+      sha256,
+      release: () => quota.release(),
+      async discard(error) {
+        await quota.release()
+        // After any other error the COMMIT may have succeeded. A maintenance job removes the file later if no row references it.
+        if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
+      },
+    }
+  } catch (error) {
+    await quota.release()
+    throw error
+  } finally {
+    socket.off('close', onClose)
+  }
+}
+
+/** Bytes to receive between two reservations. */
+const reservedBytes = 16 * 1024 * 1024
+
+/**
+ * Yields the chunks of a body without Content-Length and reserves their bytes. The last reservation covers the whole body, so that
+ * concurrent uploads cannot exceed the limit together.
+ */
+async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
+  let received = 0
+  let next = 0
+  for await (const chunk of chunks) {
+    received += chunk.length
+    if (received >= next) {
+      await quota.reserve(received)
+      next = received + reservedBytes
+    }
+    yield chunk
+  }
+  await quota.reserve(received)
+}
+
+/** Throws 413 or 415 for a body that is too large or not a plain file, according to its headers. */
+export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
+  assertBinaryBody(headers)
+}
+
+/** Throws 415 for a form or a compressed body. */
+export function assertBinaryBody(headers: IncomingHttpHeaders): void {
+  const type = headers['content-type'] ?? 'text/csv'
+  if (/^(application\/json|multipart\/)/i.test(type)) {
+    throw problems.unsupportedMediaType(
+      'application/octet-stream: the body is the file itself, for example with curl --data-binary @file.csv',
+    )
+  }
+  if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
+    throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
+}

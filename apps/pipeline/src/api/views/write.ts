@@ -1,0 +1,278 @@
+import type { View, ViewBody } from '@sluice/contracts'
+import { type Answer, type Input, problems } from '@sluice/http'
+import { withoutSecrets } from '@sluice/records'
+import type { Kysely, Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { clearTheWay, noteDrop } from '../../engine/drops/drops.ts'
+import { startRun } from '../../engine/run-lifecycle/start-run.ts'
+import { type Made, makeView, selectsAll } from '../../engine/views/make-view.ts'
+import { buildPendingViews, keepPending } from '../../engine/views/pending-views.ts'
+import { keepSources, renameSource, viewsReading } from '../../engine/views/sources.ts'
+import type { Place } from '../../engine/warehouses/views.ts'
+import { whileConnected } from '../while-connected.ts'
+import type { PipelineContext, RequestContext } from '../operation.ts'
+import { shares } from '../shares.ts'
+import { type ViewColumns, checkView, viewColumns } from './columns.ts'
+import { type ViewRow, views } from './records.ts'
+import { dropDeletedTables } from '../drop-deleted-tables.ts'
+import { assertIdle, assertNotUsed, firstNames, maxNamedUsers } from '../assert-not-in-use.ts'
+
+type SaveContext = RequestContext & { body: ViewBody }
+type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
+
+/** Milliseconds for one save in its slot. */
+const saveTimeoutMs = 60_000
+
+/** The number of attempts to save a view that other requests change. */
+const maxAttempts = 3
+
+/**
+ * Creates the view in the warehouse, then saves it. If either fails, both are undone. No transaction of the service's database waits for
+ * the warehouse. If the process dies in between, the next view of that name takes over the one in the warehouse.
+ */
+export async function createView(input: SaveContext): Promise<Answer<View>> {
+  const { body, caller, request, write, db } = input
+  await checkView(body, input)
+  const row = await inSlot(input, async (signal) => {
+    const { columns, schema } = await inTransaction(db, (trx) => viewColumns(trx, body, undefined, input))
+    const defined = { ...columns, uid: columns.uid!, client: caller.client }
+    const made = await buildView(input, defined, schema, signal)
+    return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
+      write(async (trx) => {
+        const { columns: checked } = await viewColumns(trx, body, undefined, input)
+        const inserted = await views.insert(trx, caller, { ...checked, uid: defined.uid })
+        const saved = await recordBuiltView(trx, input, inserted, made)
+        request.audit(saved.uid, { after: withoutSecrets(saved) })
+        return saved
+      }),
+    )
+  })
+  return views.created(row, input)
+}
+
+export async function updateView(input: SaveContext & { params: { uid: string } }): Promise<Answer<View>> {
+  await checkView(input.body, input)
+  for (let tries = 1; tries <= maxAttempts; tries += 1) {
+    const row = await updateOnce(input)
+    if (row) return views.answer(row, input)
+  }
+  throw problems.conflict(
+    '/',
+    'Other requests keep changing this view. Read it again and apply your change to the new version.',
+  )
+}
+
+/** Returns undefined if another request changed the view. */
+async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
+  const { db, body, caller, params, request } = input
+  const before = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
+  const was = await placeOf(db, before)
+  const now = { schema: planned.schema, name: planned.columns.view_name }
+  if (isSame(before, was, planned) && before.pending === null && !selectsAll(before.query))
+    return saveUpdate(input, before, was, undefined)
+  return inSlot(input, async (signal) => {
+    await assertAtRest(db, before)
+    const defined = { ...planned.columns, uid: before.uid, client: before.client }
+    const made = await buildView(input, defined, planned.schema, signal)
+    return restoreOnFailure(input, defined, now, () => saveUpdate(input, before, was, made))
+  })
+}
+
+function isSame(before: ViewRow, was: Place, { columns, schema }: { columns: ViewColumns; schema: string }): boolean {
+  return (
+    was.schema === schema &&
+    (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === columns[column])
+  )
+}
+
+/** `made` is the new view in the warehouse; undefined if it did not change. */
+function saveUpdate(
+  input: SaveContext & { params: { uid: string } },
+  read: ViewRow,
+  was: Place,
+  made: BuiltView | undefined,
+): Promise<ViewRow | undefined> {
+  const { body, caller, params, request, write } = input
+  return write(async (trx) => {
+    const before = await views.lock(trx, caller, params.uid, request.ifMatch)
+    if (before.version !== read.version) throw new ConcurrentChange()
+    const { columns, schema } = await viewColumns(trx, body, before, input)
+    if (made) await assertAtRest(trx, before)
+    const updated = await views.update(trx, caller, before, columns)
+    const after = made ? await recordBuiltView(trx, input, updated, made) : updated
+    await renameSource(trx, caller.client, was, { schema, name: after.view_name })
+    request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+    return after
+  }).catch((error: unknown) => {
+    if (error instanceof ConcurrentChange) return undefined
+    throw error
+  })
+}
+
+class ConcurrentChange extends Error {}
+
+/** Runs `work` in a slot of the organisation while the caller is connected. */
+function inSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = (): never => {
+    throw problems.refused(
+      '/query',
+      `The view was not saved: its query took longer than ${saveTimeoutMs / 1000} seconds.`,
+    )
+  }
+  const queue = shares.views.queueOf(caller.client)
+  return whileConnected({ socket: request.stream.socket, queue, longest: saveTimeoutMs, late }, work)
+}
+
+const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
+  db.transaction().execute(read)
+
+export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<Place> {
+  const { schema_name } = await db
+    .selectFrom('schemas')
+    .select('schema_name')
+    .where('id', '=', schema_id)
+    .executeTakeFirstOrThrow()
+  return { schema: schema_name, name: view_name }
+}
+
+/** Throws 409 during a run, which builds the view from the definition at its start. */
+async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
+  const running = await db
+    .selectFrom('runs')
+    .select('uid')
+    .where('runnable_id', '=', id)
+    .where('state', '=', 'RUNNING')
+    .executeTakeFirst()
+  if (running)
+    throw problems.conflict(
+      '/query',
+      'A run of this view is running: cancel it or wait for its end, then change the view.',
+    )
+}
+
+interface BuiltView extends Made {
+  startedAt: Date
+}
+
+/** Creates the view in the warehouse within twenty seconds. */
+async function buildView(
+  input: SaveContext,
+  view: DefiningColumns,
+  schema: string,
+  signal: AbortSignal,
+): Promise<BuiltView> {
+  const { db, warehouses } = input
+  const startedAt = new Date()
+  const warehouse = await warehouses.open(view.client)
+  const { uid: id, view_name: name, query, materialized } = view
+  await clearTheWay(db, warehouse, { client: view.client, schema, table: name })
+  return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
+}
+
+/** Records the state of the view in the warehouse, and returns the saved row with it. */
+async function recordBuiltView(
+  trx: Transaction<DB>,
+  { queue, caller }: SaveContext,
+  row: ViewRow,
+  { reads, unfinished, startedAt, pending }: BuiltView,
+): Promise<ViewRow> {
+  await keepPending(trx, row.id, pending ?? null)
+  if (pending !== undefined) return { ...row, pending }
+  await buildPendingViews(trx, queue, row.client, [row.view_name])
+  if (reads) await keepSources(trx, row.id, reads)
+  if (unfinished) {
+    const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
+    await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
+    return { ...row, pending: null }
+  }
+  await trx.updateTable('views').set({ filled_at: startedAt }).where('id', '=', row.id).execute()
+  return { ...row, filled_at: startedAt, pending: null }
+}
+
+/** Runs `save`. If it fails, restores the stored view in the warehouse. */
+async function restoreOnFailure<T>(
+  input: SaveContext,
+  view: DefiningColumns,
+  place: Place,
+  save: () => Promise<T>,
+): Promise<T> {
+  const restore = () =>
+    restoreView(input, view, place).catch((error: unknown) =>
+      input.logger.warn({ err: error, view: view.uid }, 'the warehouse keeps a view that was not saved'),
+    )
+  try {
+    const saved = await save()
+    if (saved === undefined) await restore()
+    return saved
+  } catch (error) {
+    await restore()
+    throw error
+  }
+}
+
+/** Creates the stored view of this id or place again. Drops the new view when no view is stored. */
+async function restoreView(
+  { db, warehouses }: SaveContext,
+  { uid, client }: DefiningColumns,
+  place: Place,
+): Promise<void> {
+  const warehouse = await warehouses.open(client)
+  const stored = await db
+    .selectFrom('views as v')
+    .innerJoin('schemas as s', 's.id', 'v.schema_id')
+    .select(['v.uid as id', 's.schema_name as schema', 'v.view_name as name', 'v.query', 'v.materialized'])
+    .where('v.client', '=', client)
+    .where((eb) =>
+      eb.or([
+        eb('v.uid', '=', uid),
+        eb.and([eb('s.schema_name', '=', place.schema), eb('v.view_name', '=', place.name)]),
+      ]),
+    )
+    .orderBy((eb) => eb.case().when('v.uid', '=', uid).then(0).else(1).end())
+    .executeTakeFirst()
+  if (stored) return void (await makeView(db, warehouse, stored))
+  const there = await warehouse.findView(place.schema, place.name)
+  if (there?.managed?.id === uid) await warehouse.dropView(place.schema, place.name)
+}
+
+type DeleteRequest = Input<PipelineContext, '/views/:uid', undefined, undefined>
+
+/** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
+export async function deleteView(input: DeleteRequest): Promise<undefined> {
+  const { caller, params, request, write, db } = input
+  // Outside of the transaction, which must not wait for a warehouse.
+  const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const byHand = await findHandmadeViews(input, seen, await placeOf(db, seen))
+  const row = await write(async (trx) => {
+    const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
+    const place = await placeOf(trx, locked)
+    await assertUnused(trx, locked, place, byHand)
+    await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
+    await views.remove(trx, locked)
+    request.audit(locked.uid, { before: withoutSecrets(locked) })
+    return locked
+  })
+  await dropDeletedTables(input, row.client, { view: row.uid })
+  return undefined
+}
+
+/** Returns no views while the warehouse is unavailable; then the drop fails instead. */
+async function findHandmadeViews(
+  { warehouses }: DeleteRequest,
+  { client }: ViewRow,
+  { schema, name }: Place,
+): Promise<string[]> {
+  const warehouse = await warehouses.find(client)
+  return (await warehouse?.viewsByHand(schema, name).catch(() => [])) ?? []
+}
+
+async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
+  const before = 'Change or delete them first.'
+  const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
+  assertNotUsed(await firstNames(destinations), 'Destinations push this view', before)
+  assertNotUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
+  const made = byHand.slice(0, maxNamedUsers)
+  assertNotUsed(made, 'Views in the warehouse that were made by hand read this view', before)
+  await assertIdle(trx, row, 'VIEW', 'refresh')
+}

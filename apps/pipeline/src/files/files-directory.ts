@@ -1,0 +1,23 @@
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import type { Part } from '@sluice/http/health'
+
+/** The directory of uploaded files, by their uid. The API writes them, and the workers read them. */
+export const uploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
+
+export const uploadPath = (filesDirectory: string, uid: string): string => join(uploadsDirectory(filesDirectory), uid)
+
+/** The health check of the files directory: up while a file can be written there. */
+export const filesHealthCheck = (directory: string): Part => ({
+  name: 'files',
+  async check() {
+    const path = join(directory, `.ready-${randomUUID()}`)
+    try {
+      // A full disk takes an empty file.
+      await writeFile(path, Buffer.alloc(4_096), { mode: 0o600 })
+    } finally {
+      await rm(path, { force: true })
+    }
+  },
+})
