@@ -21,7 +21,12 @@ import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/warehouse-router.ts'
 import { otherKinds } from '../src/engine/warehouses/warehouse-registry.ts'
 import { alertNoSuccess } from '../src/engine/worker/maintenance/alert-no-success.ts'
-import { dropDeleted, expirePrevious, pruneLedgers, sweepStaging } from '../src/engine/worker/maintenance/maintain-warehouses.ts'
+import {
+  dropDeleted,
+  expirePrevious,
+  pruneLedgers,
+  sweepStaging,
+} from '../src/engine/worker/maintenance/maintain-warehouses.ts'
 import { eraseDeletedClients } from '../src/engine/worker/maintenance/erase-deleted-clients.ts'
 import { forgetRuns, maintainPartitions } from '../src/engine/worker/maintenance/delete-old-runs.ts'
 import { namePublishers } from '../src/engine/worker/maintenance/name-publishers.ts'

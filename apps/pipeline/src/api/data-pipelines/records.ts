@@ -1,6 +1,25 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
-import { type DataPipeline, type DataPipelineStatus, type PipelineType, type TableSummary, type UploadedFile, holds, pipelineTypes, runTriggers, systems } from '@sluice/contracts'
-import { type Level, type RecordKind, type Refined, type SharedColumns, accessOf, matchesLineOf, records, visibleTo } from '@sluice/records'
+import {
+  type DataPipeline,
+  type DataPipelineStatus,
+  type PipelineType,
+  type TableSummary,
+  type UploadedFile,
+  holds,
+  pipelineTypes,
+  runTriggers,
+  systems,
+} from '@sluice/contracts'
+import {
+  type Level,
+  type RecordKind,
+  type Refined,
+  type SharedColumns,
+  accessOf,
+  matchesLineOf,
+  records,
+  visibleTo,
+} from '@sluice/records'
 import type { Caller } from '@sluice/http'
 import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties, tagsColumn, usernamesOf } from '../recorded.ts'

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type PublicDataset, type PublicDatasetBody, type PublicDatasetFileQuery, type PublicDatasetForm, type PublicDatasetUploadQuery, pipelineOperations } from '@sluice/contracts'
+import {
+  type PublicDataset,
+  type PublicDatasetBody,
+  type PublicDatasetFileQuery,
+  type PublicDatasetForm,
+  type PublicDatasetUploadQuery,
+  pipelineOperations,
+} from '@sluice/contracts'
 import { Answer, type Caller, type Input, Problem, problems, readForm } from '@sluice/http'
 import { visibleTo, withoutSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
