@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { monthsOf } from '../../src/engine/sources/systems/bhima/months.ts'
+import { monthsOf } from '../../src/engine/sources/systems/bhima/bhima.ts'
 import { jsonRecords } from '../../src/engine/sources/systems/tables/json-records.ts'
 import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
 import { bhima, standIn } from './bhima.scene.ts'

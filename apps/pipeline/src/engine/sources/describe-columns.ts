@@ -11,3 +11,7 @@ export function describeColumns(columns: readonly FeedColumn[]): string {
 function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
   return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
 }
+
+/** `1 object`, `2,000 objects`: how many there are of what is said in the singular. */
+export const countOf = (amount: number, what: string): string =>
+  `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

@@ -8,7 +8,7 @@ import { databaseProblem, explained, toldAsBug } from './problems.ts'
 import type { Command, Job, Message } from './protocol.ts'
 import type { Session } from './session.ts'
 import { TupleSink } from './tuple-sink.ts'
-import { beforeRows, watch } from './watch.ts'
+import type { DatabaseLimits } from './database-config.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 const port = parentPort
@@ -135,4 +135,36 @@ try {
     // A problem of the driver ended the query. Any other one is found while the query goes on.
     await end(problem, { cancels: error instanceof SourceProblem })
   }
+}
+
+/** What decides how long is too long: whether somebody else is waited for, and whether the first row is still to come. */
+type Watched = Pick<TupleSink, 'waiting' | 'rows'>
+
+/** For moments before any rows are asked for: a table that somebody else has locked may keep its columns to itself. */
+const beforeRows: Watched = { waiting: false, rows: 1 }
+
+/** Calls `silent` once when nothing has come from the database for too long. Time in which nobody wants more does not count. */
+function watch(
+  session: Pick<Session, 'received'>,
+  sink: Watched,
+  limits: DatabaseLimits,
+  silent: () => void,
+): Disposable {
+  let seen = session.received()
+  let since = performance.now()
+  const timer = setInterval(
+    () => {
+      const now = session.received()
+      const limit = sink.rows === 0 ? limits.firstRow : limits.silence
+      if (now !== seen || sink.waiting) {
+        seen = now
+        since = performance.now()
+      } else if (performance.now() - since > limit) {
+        clearInterval(timer)
+        silent()
+      }
+    },
+    Math.max(10, Math.min(1_000, limits.silence / 10)),
+  )
+  return { [Symbol.dispose]: () => clearInterval(timer) }
 }

@@ -1,6 +1,6 @@
 import { ftruncate, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { diskProblem } from '../files/spool/disk-problem.ts'
+import { diskProblem } from '../files/spool/spool-file.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { SourceProblem } from '../source.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'

@@ -1,7 +1,6 @@
 import type { Report } from '../source.ts'
-import { inOrder } from './in-order.ts'
 import type { StoredObject } from './object-store.ts'
-import { fetchObject, type LocalObject, type ObjectReading } from './read-object.ts'
+import { type LocalObject, type ObjectReading, fetchObject } from './read-object.ts'
 
 /** What is kept between two passes: open files, and bytes of disk. Whatever is more is fetched twice. */
 const mostKept = { things: 64, bytes: 4 * 1024 ** 3 }
@@ -67,5 +66,47 @@ export class KeptObjects implements Disposable {
     if (this.#kept.size >= mostKept.things || this.#bytes + local.size > mostKept.bytes) return local[Symbol.dispose]()
     this.#kept.set(index, local)
     this.#bytes += local.size
+  }
+}
+
+interface Making<T extends Disposable> {
+  /** How much each weighs, in their order. */
+  weights: readonly number[]
+  /** What may be under way or waiting besides the one that is needed. */
+  mostAhead: { things: number; weight: number }
+  make(index: number, signal: AbortSignal): Promise<T>
+}
+
+/** Makes things ahead of whoever takes them, and hands them out in their order. What nobody took is disposed of. */
+export async function* inOrder<T extends Disposable>(
+  { weights, mostAhead, make }: Making<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  const left = new AbortController()
+  const both = AbortSignal.any([signal, left.signal])
+  const ahead: Promise<T>[] = []
+  let next = 0
+  let weight = 0
+  try {
+    for (let index = 0; index < weights.length; index++) {
+      while (next < weights.length && (next === index || fits(next))) {
+        weight += weights[next]!
+        const made = make(next, both)
+        // Whoever takes it hears of its failure; until then nobody does.
+        made.catch(() => {})
+        ahead.push(made)
+        next += 1
+      }
+      const made = await ahead.shift()!
+      weight -= weights[index]!
+      yield made
+    }
+  } finally {
+    left.abort()
+    for (const one of await Promise.allSettled(ahead)) if (one.status === 'fulfilled') one.value[Symbol.dispose]()
+  }
+
+  function fits(index: number): boolean {
+    return ahead.length < mostAhead.things && weight + weights[index]! <= mostAhead.weight
   }
 }

@@ -1,13 +1,13 @@
-import { countOf } from '../count-of.ts'
+import { countOf } from '../describe-columns.ts'
 import { emptyFeed } from '../empty-feed.ts'
-import type { Feed, Report } from '../source.ts'
+import type { Feed, FeedColumn, Report } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { type Chosen, chooseObjects, inOrderOfKeys } from './choose-objects.ts'
 import type { StoredObject } from './object-store.ts'
-import { fetchObject, isEmptyListProblem, type ObjectReading, readLocalObject } from './read-object.ts'
+import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
 import { readTogether } from './read-together.ts'
 import { withoutOwn } from './table-of-objects.ts'
-import { type Loaded, loadedBefore, loadedNow, whatIsNew } from './what-is-new.ts'
+import { createHash } from 'node:crypto'
 
 /** What a pipeline asks for. */
 export interface Wanted {
@@ -135,3 +135,66 @@ function tellWhyAnew(before: Loaded, objects: readonly StoredObject[], report: R
   const message = `Since the last load ${countOf(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
+
+/** What is kept with loaded rows, so that the next load can tell what is new. */
+interface Loaded {
+  /** Of what was asked for: another pattern or another way to read makes everything new. */
+  settings: string
+  /** Marks of versions, by key. */
+  objects: Record<string, string>
+  /** How many rows each gave, by key; absent of one that nobody counted. */
+  rows: Record<string, number>
+  /** The columns that the objects had together. */
+  columns: FeedColumn[]
+}
+
+/** How a store differs from what was loaded. */
+interface Differences {
+  fresh: StoredObject[]
+  changed: StoredObject[]
+  /** As they were. */
+  same: StoredObject[]
+  /** How many are no longer there. */
+  gone: number
+}
+
+function loadedNow(
+  settings: unknown,
+  objects: readonly StoredObject[],
+  columns: FeedColumn[],
+  rows: ReadonlyMap<string, number>,
+): Loaded {
+  const marks = objects.map((object) => [object.key, markOf(object)])
+  return {
+    settings: fingerprint(settings),
+    objects: Object.fromEntries(marks),
+    rows: Object.fromEntries(rows),
+    columns,
+  }
+}
+
+/** What the cursor of an earlier load of the same settings says; undefined for any other. */
+function loadedBefore(cursor: unknown, settings: unknown): Loaded | undefined {
+  const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<Loaded>
+  if (before !== fingerprint(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
+  return { settings: before, objects, rows, columns }
+}
+
+function whatIsNew(before: Loaded, objects: readonly StoredObject[]): Differences {
+  const known = new Map(Object.entries(before.objects))
+  const found: Differences = { fresh: [], changed: [], same: [], gone: 0 }
+  for (const object of objects) {
+    const mark = known.get(object.key)
+    if (mark === undefined) found.fresh.push(object)
+    else if (mark !== markOf(object)) found.changed.push(object)
+    else found.same.push(object)
+    known.delete(object.key)
+  }
+  return { ...found, gone: known.size }
+}
+
+/** Stores without marks say at least when it was written, and how long it is. */
+const markOf = ({ etag, size, lastModified }: StoredObject): string => etag || `${size} ${lastModified.getTime()}`
+
+const fingerprint = (settings: unknown): string =>
+  createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)

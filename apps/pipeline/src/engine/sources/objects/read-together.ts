@@ -1,4 +1,4 @@
-import { countOf } from '../count-of.ts'
+import { countOf } from '../describe-columns.ts'
 import {
   type ColumnFacts,
   type Feed,
@@ -15,8 +15,7 @@ import { TupleLayout } from './lay-out-tuples.ts'
 import type { StoredObject } from './object-store.ts'
 import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { placesOf, storedOf, tableOf } from './table-of-objects.ts'
-import { whatDiffers } from './what-differs.ts'
-import { uniteColumns } from './widen-columns.ts'
+import { uniteColumns, whatDiffers } from './widen-columns.ts'
 
 /** Objects whose readers tell in the log how they read them; of the others only what is odd is told. */
 const mostTold = 10

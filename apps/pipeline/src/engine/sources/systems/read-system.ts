@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Reading } from '../reading.ts'
-import { countOf } from '../count-of.ts'
+import { countOf } from '../describe-columns.ts'
 import type { Feed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
-import { pagesThatEnd } from './pages-that-end.ts'
+import { pagesThatEnd } from './http/fewer-at-once.ts'
 import type { Asking, Stream, System } from './system.ts'
-import { contentsOf } from './tables/contents.ts'
 import { columnNames, groupColumns, tableName } from './tables/names.ts'
 import { tableFeed } from './tables/table-feed.ts'
 import { TableSpool } from './tables/table-spool.ts'
@@ -220,3 +219,28 @@ function keptIn(cursor: unknown): Kept | undefined {
 }
 
 const fingerprint = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)
+
+const columns = [
+  { path: 'table_name', dataType: 'TEXT' as const },
+  { path: 'content', dataType: 'TEXT' as const },
+  { path: 'rows_read', dataType: 'BIGINT' as const },
+]
+
+/** The pipeline's own table where it fills several: which there are, and how many rows the last reading had of each. */
+function contentsOf(
+  target: string,
+  tables: readonly { stream: { name: string }; table: TableSpool }[],
+  directory: string,
+): TableSpool {
+  const contents = new TableSpool(target, ['table_name'], columns, directory, 10_000_000)
+  for (const { stream, table } of tables)
+    contents.add(
+      new Map<string, string | number>([
+        ['table_name', table.name],
+        ['content', stream.name],
+        ['rows_read', table.rows],
+      ]),
+    )
+  contents.flush()
+  return contents
+}

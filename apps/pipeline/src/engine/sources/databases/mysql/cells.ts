@@ -1,9 +1,8 @@
 import { type Nulled, type TupleBuffer, valueWriter } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
-import { columnOf, isBytes, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
+import { type MysqlField, Types, columnOf, isBytes, isJson, isUnsigned } from './columns.ts'
 import type { Cursor } from './cursor.ts'
 import { directWriter } from './direct-writers.ts'
-import { dateText, timeSpanText, timeText } from './time-texts.ts'
 
 /** How the values of one column are read. Both go over the value; `write` throws `Misfit` for one that does not fit. */
 export interface Cell {
@@ -95,4 +94,42 @@ function textOf(on: Cursor): string {
   const length = on.length()
   const from = on.skip(length)
   return on.bytes.toString('utf8', from, from + length)
+}
+
+const two = (value: number): string => String(value).padStart(2, '0')
+
+/** `2026-11-21`; days with zeros in them as they are. */
+function dateText(on: Cursor): string {
+  return day(on, on.length())
+}
+
+/** `2026-11-21 09:30:00`, with six digits more where there are any. */
+function timeText(on: Cursor): string {
+  const length = on.length()
+  const date = day(on, Math.min(length, 4))
+  return length <= 4 ? `${date} 00:00:00` : `${date} ${clock(on, 0, length === 11)}`
+}
+
+/** `-838:59:59`: a TIME may be negative and longer than a day. */
+function timeSpanText(on: Cursor): string {
+  const length = on.length()
+  if (length === 0) return '00:00:00'
+  const negative = on.view.getUint8(on.skip(1)) === 1
+  const days = on.view.getUint32(on.skip(4), true)
+  return (negative ? '-' : '') + clock(on, days * 24, length === 12)
+}
+
+function day(on: Cursor, length: number): string {
+  if (length === 0) return '0000-00-00'
+  const year = on.view.getUint16(on.skip(2), true)
+  const at = on.skip(2)
+  return `${String(year).padStart(4, '0')}-${two(on.bytes[at]!)}-${two(on.bytes[at + 1]!)}`
+}
+
+function clock(on: Cursor, hoursBefore: number, withFraction: boolean): string {
+  const at = on.skip(3)
+  const seconds = `${two(hoursBefore + on.bytes[at]!)}:${two(on.bytes[at + 1]!)}:${two(on.bytes[at + 2]!)}`
+  if (!withFraction) return seconds
+  const fraction = on.view.getUint32(on.skip(4), true)
+  return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
 }

@@ -1,17 +1,16 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Connection, createConnection, type PrepareStatementInfo } from 'mysql2'
+import { type Connection, type PrepareStatementInfo, createConnection } from 'mysql2'
 import { SourceProblem, type StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
-import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import { type Access, type DescribedColumn, type Engine, NotAllowed, type Session, statementText } from '../session.ts'
 import { openSocket } from '../sockets.ts'
 import type { TupleSink } from '../tuple-sink.ts'
-import { MysqlArrivals } from './arrivals.ts'
-import { columnOf, type MysqlField, needsText } from './columns.ts'
+import { type MysqlField, columnOf, needsText } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import { backticked, demandQuery } from './statements.ts'
+import { Arrivals } from '../arrivals.ts'
+import type { DatabaseConfig } from '../database-config.ts'
 
 export const mysql: Engine = { name: 'MySQL', open, explain: explainMysql }
 
@@ -256,4 +255,49 @@ function geometryNote(fields: readonly MysqlField[]): Note {
     level: 'WARN',
     message: `Geometry in ${names.join(', ')} is kept as the bytes that the database holds, in hexadecimal digits. Use ST_AsText in the query to have it as text.`,
   }
+}
+
+const headerBytes = 4
+/** A packet of this length is gone on with by the next one. */
+const longestPacket = 0xff_ff_ff
+
+/** Three bytes of length and one of order: https://mariadb.com/kb/en/0-packet/. */
+class MysqlArrivals extends Arrivals {
+  #goesOn = false
+  #kept = true
+
+  constructor(config: DatabaseConfig) {
+    super(headerBytes, config, 'MySQL')
+  }
+
+  /** Something is asked: the driver keeps all of the answer. */
+  asked(): void {
+    this.#kept = true
+    this.answer = 0
+  }
+
+  /** Rows are taken one by one from now on. */
+  rows(): void {
+    this.#kept = false
+    this.answer = 0
+  }
+
+  protected override begin(header: Buffer): number {
+    const length = header.readUIntLE(0, 3)
+    this.message = (this.#goesOn ? this.message : 0) + length
+    this.#goesOn = length === longestPacket
+    if (this.#kept) this.answer += length + headerBytes
+    return length
+  }
+}
+
+const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
+
+/**
+ * Throws `NotAllowed` unless the statement begins like a query. That it is one only is the protocol's rule, and that it changes nothing
+ * the transaction's; this keeps out what ends a transaction, or is told to the server's operator and not to its tables.
+ */
+function demandQuery(text: string): void {
+  const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')
+  if (!/^(select|with|values|table)\b/i.test(start)) throw new NotAllowed()
 }

@@ -1,7 +1,6 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
-import { NotAllowed } from '../statements.ts'
+import { type Explained, NotAllowed, type ProblemCode } from '../session.ts'
 
 const byCode: Record<string, ProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',

@@ -2,16 +2,14 @@ import oracledb from 'oracledb'
 import { RowEncoder } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
-import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
-import type { TupleSink } from '../tuple-sink.ts'
-import { longestRows, OracleArrivals } from './arrivals.ts'
-import { columnOf, fetchAs, type OracleField } from './columns.ts'
+import { type Access, type DescribedColumn, type Engine, NotAllowed, type Session, statementText } from '../session.ts'
+import { type TupleSink, writeRow } from '../tuple-sink.ts'
+import { OracleArrivals, longestRows } from './arrivals.ts'
+import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
 import { connectString } from './connect-string.ts'
-import { pinNetwork } from './pinned-network.ts'
 import { explainOracle } from './problems.ts'
-import { readRows, rowsAtOnce } from './read-rows.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import { quoted } from './quoted.ts'
+import dns from 'node:dns'
+import net from 'node:net'
 
 export const oracle: Engine = { name: 'Oracle', open, explain: explainOracle }
 
@@ -95,5 +93,86 @@ class OracleSession implements Session {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#arrivals[Symbol.dispose]()
     await this.#connection.close({ drop: true }).catch(() => {})
+  }
+}
+
+/** Oracle has no way to quote a quotation mark in a name, and so no name with one. */
+const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
+
+/**
+ * Keeps the driver to the addresses that were checked. It takes no socket of ours, looks names up by itself and follows a listener
+ * that sends it elsewhere; so in this thread, which has these modules to itself and nothing else to connect to,
+ * its host has the checked addresses, other hosts have none, and no other address is connected to.
+ */
+function pinNetwork({ addresses, config, opened }: Access): void {
+  const admitted = new Set(addresses.map(({ address }) => address))
+  const lookup = async (host: string) => {
+    if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
+    return addresses.map(({ address, family }) => ({ address, family }))
+  }
+  const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
+  const pinned = (port: number | string, host: string, done: () => void): net.Socket => {
+    if (admitted.has(host) && Number(port) === config.port) {
+      const socket = connect(port, host, done)
+      opened.push(socket)
+      return socket
+    }
+    const socket = new net.Socket()
+    setImmediate(() => socket.destroy(elsewhere(host)))
+    return socket
+  }
+  Object.assign(dns.promises, { lookup })
+  Object.assign(net, { connect: pinned })
+}
+
+const elsewhere = (host: string): Error => new Error(`elsewhere: the database sends its clients to ${host}`)
+
+/** Values that may be megabytes each. The driver holds all of one answer at once, as objects. */
+const large: ReadonlySet<unknown> = new Set([
+  oracledb.DB_TYPE_CLOB,
+  oracledb.DB_TYPE_NCLOB,
+  oracledb.DB_TYPE_BLOB,
+  oracledb.DB_TYPE_LONG,
+  oracledb.DB_TYPE_LONG_NVARCHAR,
+  oracledb.DB_TYPE_LONG_RAW,
+  oracledb.DB_TYPE_JSON,
+  oracledb.DB_TYPE_VECTOR,
+  oracledb.DB_TYPE_XMLTYPE,
+])
+
+/** Rows that come in one answer, and are objects at the same time. */
+export function rowsAtOnce(fields: readonly Pick<OracleField, 'dbType'>[]): number {
+  return fields.some(({ dbType }) => large.has(dbType)) ? 16 : 1000
+}
+
+/** A query's rows on their way, as the driver has them. */
+export interface Rows {
+  getRows(atOnce: number): Promise<unknown[][]>
+  close(): Promise<void>
+}
+
+/** Writes all rows, and closes what they come from. `count` is told how many came with each answer. */
+export async function readRows(
+  rows: Rows,
+  fields: readonly OracleField[],
+  encoder: RowEncoder,
+  sink: TupleSink,
+  count: (rows: number) => void,
+): Promise<void> {
+  const atOnce = rowsAtOnce(fields)
+  const converts = fields.map(convertValue)
+  try {
+    for (;;) {
+      const some = await rows.getRows(atOnce)
+      if (some.length === 0) return
+      count(some.length)
+      for (const row of some) {
+        for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
+        if (!writeRow(encoder, sink, row)) await sink.drained()
+      }
+    }
+  } finally {
+    // What broke the reading is worth telling; that a broken connection closes nothing is not.
+    await rows.close().catch(() => {})
   }
 }

@@ -1,8 +1,7 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
+import { type Explained, NotAllowed, type ProblemCode } from '../session.ts'
 import { OddName } from './connect-string.ts'
-import { NotAllowed } from '../statements.ts'
 
 const byCode: Record<string, ProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { escapeIdentifier } from 'pg'
+import { type Connection, type Submittable, escapeIdentifier } from 'pg'
 import type { StoredType } from '../../source.ts'
 
 /** A column as the server describes a statement's result. */
@@ -88,4 +88,48 @@ export function digits(modifier: number): { precision?: number; scale?: number }
   const precision = ((modifier - 4) >> 16) & 0xffff
   const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024
   return scale < 0 || scale > precision ? {} : { precision, scale }
+}
+
+/**
+ * Has a statement parsed and described, and not carried out. The protocol takes one statement this way, never several.
+ * `fields` are empty for a statement without a result.
+ */
+export class Describe implements Submittable {
+  readonly fields: Promise<Field[]>
+  readonly #text: string
+  readonly #settle = Promise.withResolvers<Field[]>()
+  #fields: Field[] = []
+
+  constructor(text: string) {
+    this.#text = text
+    this.fields = this.#settle.promise
+    this.fields.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    connection.parse({ name: '', text: this.#text, types: [] }, true)
+    connection.describe({ type: 'S', name: '' }, true)
+    connection.sync()
+  }
+
+  handleRowDescription({ fields }: { fields: Field[] }): void {
+    this.#fields = fields
+  }
+
+  handleError(error: Error): void {
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle.resolve(this.#fields)
+  }
+}
+
+/**
+ * These expressions over a query whose columns are called c1, c2 … in them. The query was parsed alone before, so it is one whole
+ * statement whose brackets, quotes and comments end inside it; a comment to the end of the line ends at the line's end.
+ */
+export function embedded(query: string, expressions: readonly string[], columns: number): string {
+  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
 }

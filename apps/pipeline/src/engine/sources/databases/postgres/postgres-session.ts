@@ -2,15 +2,20 @@ import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
-import type { Access, Described, DescribedColumn, Engine, Session } from '../session.ts'
+import {
+  type Access,
+  type Described,
+  type DescribedColumn,
+  type Engine,
+  NotAllowed,
+  type Session,
+  statementText,
+} from '../session.ts'
 import type { TupleSink } from '../tuple-sink.ts'
 import { PostgresArrivals } from './arrivals.ts'
 import { CopyOut } from './copy-out.ts'
-import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
-import { Describe } from './describe.ts'
-import { NotAllowed, statementText } from '../statements.ts'
+import { Describe, type Field, type TypeInfo, columnOf, embedded, readExpression } from './columns.ts'
 import { cancelSession, signIn } from './sign-in.ts'
-import { embedded } from './statements.ts'
 import { explainPostgres } from './problems.ts'
 
 export const postgres: Engine = { name: 'PostgreSQL', open, explain: explainPostgres }

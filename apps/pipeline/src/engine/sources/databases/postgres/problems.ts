@@ -1,8 +1,7 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
+import { type Explained, NotAllowed, type ProblemCode } from '../session.ts'
 import { OtherFormat } from './copy-out.ts'
-import { NotAllowed } from '../statements.ts'
 
 const byState: Record<string, ProblemCode> = {
   '28P01': 'AUTHENTICATION_FAILED',

@@ -3,18 +3,40 @@ import type { Client } from 'pg'
 import { RowEncoder } from '@sluice/tuples'
 import { SourceProblem, type StoredType } from '../../source.ts'
 import type { DatabaseConfig } from '../database-config.ts'
-import { Describe } from '../postgres/describe.ts'
+import { Describe, digits, embedded } from '../postgres/columns.ts'
 import { cancelSession, signIn } from '../postgres/sign-in.ts'
-import { embedded } from '../postgres/statements.ts'
 import type { Note, Statement } from '../protocol.ts'
-import type { Access, Described, Engine, Session } from '../session.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import type { TupleSink } from '../tuple-sink.ts'
-import { writeRow } from '../write-row.ts'
-import { RedshiftArrivals } from './arrivals.ts'
-import { columnOf, readExpression, shownText, type TypeInfo } from './columns.ts'
+import {
+  type Access,
+  type Described,
+  type Engine,
+  type Explained,
+  NotAllowed,
+  type Session,
+  statementText,
+} from '../session.ts'
+import { type TupleSink, writeRow } from '../tuple-sink.ts'
 import { Fetch, type Taker } from './fetch.ts'
-import { explainRedshift } from './problems.ts'
+import { PostgresArrivals } from '../postgres/arrivals.ts'
+import type { DataType } from '@sluice/contracts'
+import { explainPostgres } from '../postgres/problems.ts'
+import { messageOf } from '../problems.ts'
+
+/** A way of sending a password that is Redshift's own. */
+const digestSignIn = /Unknown authenticationOk message type/
+
+function explainRedshift(error: unknown, config: DatabaseConfig): Explained | undefined {
+  const message = messageOf(error)
+  if (digestSignIn.test(message))
+    return {
+      code: 'AUTHENTICATION_FAILED',
+      detail:
+        'The password of this user is kept as SHA-256, which only Amazon’s drivers can send. Set it again as an MD5 hash.',
+    }
+  // Users that may do nothing about it are told by the leader node, in the words of PostgreSQL 8.
+  if (/password authentication failed|user ".*" does not exist/.test(message)) return { code: 'AUTHENTICATION_FAILED' }
+  return explainPostgres(error, config)
+}
 
 export const redshift: Engine = { name: 'Amazon Redshift', open, explain: explainRedshift }
 
@@ -155,3 +177,54 @@ class RedshiftSession implements Session {
     return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
   }
 }
+
+const dataRow = 0x44
+
+/** While rows of a cursor are fetched, the driver keeps one at a time: each is bounded, and not all of them together. */
+class RedshiftArrivals extends PostgresArrivals {
+  fetching = false
+
+  protected override begin(header: Buffer): number {
+    const before = this.answer
+    const rest = super.begin(header)
+    if (this.fetching && header[0] === dataRow) this.answer = before
+    return rest
+  }
+}
+
+/** The type of a column: its name in the catalogue, and what was said in brackets, encoded. */
+interface TypeInfo {
+  name: string
+  modifier: number
+}
+
+const dataTypes: Record<string, DataType> = {
+  int2: 'SMALLINT',
+  int4: 'INTEGER',
+  int8: 'BIGINT',
+  oid: 'BIGINT',
+  float4: 'FLOAT',
+  float8: 'DOUBLE',
+  numeric: 'DECIMAL',
+  bool: 'BOOLEAN',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMPTZ',
+  super: 'JSONB',
+  geometry: 'GEOMETRY',
+  geography: 'GEOMETRY',
+}
+
+/** What a column is offered as. All that is not named above comes as its text. */
+function columnOf({ name, modifier }: TypeInfo): StoredType {
+  const dataType = dataTypes[name] ?? 'TEXT'
+  return dataType === 'DECIMAL' ? { dataType, ...digits(modifier) } : { dataType }
+}
+
+/** The expression that reads `column`: everything as the server's own text, which is exact, but for shapes. */
+const readExpression = (column: string, { name }: TypeInfo): string =>
+  name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
+
+/** Bytes are hexadecimal digits there; elsewhere they have a sign of what they are. */
+const shownText = (text: string | null, { name }: TypeInfo): string | null =>
+  text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text

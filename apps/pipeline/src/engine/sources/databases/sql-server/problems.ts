@@ -1,8 +1,7 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
-import { NotAllowed } from '../statements.ts'
+import { type Explained, NotAllowed, type ProblemCode } from '../session.ts'
 
 const byNumber: Record<number, ProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',

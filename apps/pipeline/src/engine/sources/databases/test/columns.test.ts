@@ -2,9 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/tuples'
 import oracledb from 'oracledb'
 import { columnOf as oracleColumn, convertValue, fetchAs } from '../oracle/columns.ts'
-import { columnOf as serverColumn, readExpression } from '../sql-server/columns.ts'
-import { bracketed, demandQuery, embedded } from '../sql-server/statements.ts'
-import { statementText } from '../statements.ts'
+import { bracketed, columnOf as serverColumn, demandQuery, embedded, readExpression } from '../sql-server/columns.ts'
+import { statementText } from '../session.ts'
 
 describe('columns of SQL Server', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({

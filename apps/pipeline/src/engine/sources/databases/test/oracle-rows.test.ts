@@ -4,7 +4,7 @@ import { RowEncoder } from '@sluice/tuples'
 import oracledb from 'oracledb'
 import { databaseLimits } from '../database-config.ts'
 import type { OracleField } from '../oracle/columns.ts'
-import { readRows, type Rows, rowsAtOnce } from '../oracle/read-rows.ts'
+import { readRows, type Rows, rowsAtOnce } from '../oracle/oracle-session.ts'
 import { type Batch, TupleSink } from '../tuple-sink.ts'
 
 const fields: OracleField[] = [{ name: 'BODY', dbType: oracledb.DB_TYPE_CLOB }]

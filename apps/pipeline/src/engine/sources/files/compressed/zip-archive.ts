@@ -3,8 +3,7 @@ import { type Entry, fromFdPromise, getFileNameLowLevel, type ZipFile } from 'ya
 import { SourceProblem } from '../../source.ts'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
 import type { UploadLimits } from '../spool/limits.ts'
-import { damaged } from './damage.ts'
-import { unpacked } from './unpacked.ts'
+import { damaged, unpacked } from './unpacked.ts'
 
 const stored = 0
 const deflated = 8

@@ -9,8 +9,7 @@ import {
 } from '@sluice/delimited'
 import type { Advice } from '../../../../advice.ts'
 import { identifiers } from '../../../../identifiers.ts'
-import { countOf } from '../../count-of.ts'
-import { describeColumns } from '../../describe-columns.ts'
+import { countOf, describeColumns } from '../../describe-columns.ts'
 import {
   type ColumnFacts,
   type Feed,

@@ -1,6 +1,5 @@
 import { CellText } from './cell-text.ts'
-import type { NumberMeaning } from './number-formats.ts'
-import { serialText } from './serial-dates.ts'
+import { type NumberMeaning, serialText } from './serial-dates.ts'
 import type { SharedTexts } from './shared-texts.ts'
 import type { SheetRow } from './sheet-row.ts'
 import { BadXml, type XmlHandler, type XmlScanner } from './xml-scanner.ts'

@@ -11,8 +11,7 @@ import { JsonPass } from './json-pass.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
 import { size } from './problems.ts'
 import { putDoubled } from './put-text.ts'
-import { walkLines } from './walk-lines.ts'
-import { walkArray, walkSequence } from './walk-values.ts'
+import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
 /** Bytes whose keys make the first header. */
 const guessedFrom = 1024 * 1024

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { type FileMetaData, parquetMetadata } from 'hyparquet'
+import { type ColumnChunk, type FileMetaData, type SchemaElement, parquetMetadata } from 'hyparquet'
 import { SourceProblem } from '../../source.ts'
-import { damaged, FileTrouble } from './damaged.ts'
+import { FileTrouble, damaged } from './damaged.ts'
 import type { Limits } from './limits.ts'
-import { assertSane } from './sane.ts'
+import type { ParquetColumn } from './schema.ts'
 
 const magic = 'PAR1'
 const encryptedMagic = 'PARE'
@@ -135,3 +135,55 @@ const encrypted = () =>
 
 const cutShort = () =>
   new FileTrouble('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
+
+/** hyparquet gives what the bytes say, of whatever type they say. Throws RangeError unless all that is used is of its own type. */
+function assertSane({ schema, row_groups: groups }: FileMetaData): void {
+  for (const element of schema) assertElement(element)
+  for (const { columns, num_rows: rows } of groups) {
+    if (typeof rows !== 'bigint' || rows < 0n) throw new RangeError('a row group has no number of rows')
+    for (const column of columns) assertChunk(column)
+  }
+}
+
+function assertElement({ name, num_children, type_length, scale, precision, logical_type }: SchemaElement): void {
+  const { bitWidth, scale: digits, precision: all } = { ...logical_type } as Record<string, unknown>
+  const numbers = [num_children, type_length, scale, precision, bitWidth, digits, all]
+  if (typeof name !== 'string' || !numbers.every((number) => number === undefined || Number.isInteger(number))) {
+    throw new RangeError('a column is not described')
+  }
+}
+
+function assertChunk({ meta_data: data }: ColumnChunk): void {
+  // Absent where the column is encrypted or in another file.
+  if (data === undefined) return
+  const { num_values, total_compressed_size, data_page_offset, dictionary_page_offset = 0n } = data
+  const whole = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
+  if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
+}
+
+/** The rows that the footer promises. Throws FileTrouble when they contradict each other or are more than such a file can mean. */
+export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioFrom }: Limits): number {
+  const counts = metadata.row_groups.map((group) => Number(group.num_rows))
+  if (counts.some((count) => !(count >= 0 && Number.isSafeInteger(count)))) throw damaged('its number of rows')
+  const rows = counts.reduce((sum, count) => sum + count, 0)
+  if (rows > ratioFrom.rows + ratio * size) {
+    throw new FileTrouble('FILE_TOO_DENSE', `claims ${rows} rows in ${size} bytes. It may be built to do harm.`)
+  }
+  return rows
+}
+
+/** The column, with its bytes in hex instead of as text. */
+export function asHex({ column, node }: ParquetColumn): ParquetColumn {
+  return { column, node: hexBelow(node) }
+}
+
+function hexBelow(node: ParquetColumn['node']): ParquetColumn['node'] {
+  const { leaf } = node
+  if (leaf) {
+    if (leaf.type.reading.as !== 'text-or-hex') return node
+    const hex = { ...leaf, type: { ...leaf.type, reading: { as: 'hex' as const, prefix: '\\x' as const } } }
+    return { ...node, leaf: hex, leaves: [hex] }
+  }
+  const children = node.children.map(hexBelow)
+  return { ...node, children, leaves: children.flatMap(({ leaves }) => leaves) }
+}

@@ -1,11 +1,17 @@
-import { type BytesVector, emptyVector, maxValueBytes, valueTooLong } from '@sluice/tuples'
+import {
+  type BytesVector,
+  type ColumnVector,
+  emptyVector,
+  maxValueBytes,
+  valueTooLong,
+  vectorText,
+} from '@sluice/tuples'
 import type { ColumnMetaData } from 'hyparquet'
 import { damaged } from './damaged.ts'
-import { jsonOf } from './json-value.ts'
 import type { LeafReader } from './leaf-reader.ts'
 import type { Limits } from './limits.ts'
 import type { Budget } from './budget.ts'
-import { elementOf, type Leaf, type SchemaNode } from './schema.ts'
+import { type Leaf, type SchemaNode, elementOf } from './schema.ts'
 
 /** Where one leaf of a nested column stands: the entries of its reader, one at a time. */
 class Cursor {
@@ -205,5 +211,27 @@ export class NestedColumn {
 
   #first(node: SchemaNode): Cursor {
     return this.#cursors.get(node.leaves[0]!)!
+  }
+}
+
+/** The value of a row that is not null as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
+function jsonOf(vector: ColumnVector, row: number): string {
+  const text = vectorText(vector, row)
+  switch (vector.kind) {
+    case 'boolean':
+    case 'integer':
+    case 'decimal':
+    case 'json':
+      return text
+    case 'float':
+    case 'double':
+      return Number.isFinite(vector.values[row]!) ? text : `"${text}"`
+    case 'timestamp':
+      return JSON.stringify(text.replace(' ', 'T'))
+    case 'timestamptz':
+      return JSON.stringify(text.replace(' ', 'T').replace('+00', '+00:00'))
+    case 'date':
+    case 'text':
+      return JSON.stringify(text)
   }
 }

@@ -1,19 +1,20 @@
-import { countOf } from '../../count-of.ts'
-import { describeColumns } from '../../describe-columns.ts'
+import { countOf, describeColumns } from '../../describe-columns.ts'
 import {
   type ColumnProfile,
   type Feed,
   type FeedColumn,
   type Report,
   type Source,
+  SourceProblem,
+  type StoredType,
   type TupleChunk,
   TypesWidened,
 } from '../../source.ts'
-import type { StoredType } from '../../source.ts'
-import { defaultLimits, type Limits } from './limits.ts'
+import { type Limits, defaultLimits } from './limits.ts'
 import type { Measured } from './measure.ts'
-import type { Inspected } from './protocol.ts'
-import { startReading } from './parquet-in-thread.ts'
+import type { Command, Inspected, Job, Message } from './protocol.ts'
+import { ReadingThread } from '../../reading-thread.ts'
+import { suspendSpareThreads } from '../../spare-thread.ts'
 
 export interface ParquetConfig {
   /** Where the file is on this machine, or a descriptor of it: whoever opened that closes it, once reading is over. */
@@ -93,4 +94,27 @@ function whatWasFound({ columns, rows, rowGroups, codecs, writer }: Inspected, f
   const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
   const compression = codecs.join(', ') || 'nothing'
   return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${countOf(columns.length, 'column')}: ${describeColumns(columns)}`
+}
+
+/** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 }
+
+/** Begins to read a file. Bytes that were made to keep a decoder busy for years are given up after a while. */
+function startReading(job: Job, signal: AbortSignal): ReadingThread<Message, Command> {
+  const { fileName, limits } = job
+  const milliseconds = limits.silence
+  const stuck = `${fileName} could not be read any further: nothing came of it for ${milliseconds / 1000} seconds. Have it written anew.`
+  const dense = `${fileName} needs more memory than a file may take. Write it with smaller row groups or fewer columns.`
+  const reader = {
+    program: new URL('./parquet-thread.ts', import.meta.url),
+    name: 'parquet',
+    job,
+    reading: fileName,
+    resourceLimits,
+    tooDense: new SourceProblem('FILE_TOO_DENSE', dense),
+    silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuck) },
+  }
+  const thread = new ReadingThread<Message, Command>(reader, signal)
+  suspendSpareThreads(thread.ended)
+  return thread
 }

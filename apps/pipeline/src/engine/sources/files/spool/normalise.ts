@@ -1,9 +1,9 @@
 import { SourceProblem } from '../../source.ts'
 import { chooseEntry } from '../compressed/choose-entry.ts'
-import { gunzipped } from '../compressed/gunzip.ts'
+import { gunzipped } from '../compressed/unpacked.ts'
 import { ZipArchive } from '../compressed/zip-archive.ts'
 import { asUtf8 } from '../encodings/as-utf8.ts'
-import { isWorkbook, refuseOtherDocuments } from '../excel/workbook-kind.ts'
+import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
 import { size } from '../json/problems.ts'
 import { writeJson } from '../json/write-json.ts'
@@ -13,7 +13,7 @@ import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from './byte
 import type { Output } from './output.ts'
 import type { Job, Normalised } from './protocol.ts'
 import { Rejects } from './rejects.ts'
-import { ScratchFiles } from './scratch-files.ts'
+import { ScratchFiles } from './spool-file.ts'
 import { SpoolWriter } from './spool-writer.ts'
 
 /** A job, and where it gets its temporary files. */

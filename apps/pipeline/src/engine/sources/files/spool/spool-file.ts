@@ -2,7 +2,6 @@ import { closeSync, mkdirSync, openSync, readdirSync, unlinkSync } from 'node:fs
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '../../source.ts'
-import { diskProblem } from './disk-problem.ts'
 
 /** Where spools are made; nothing is ever to be found there for longer than a moment. */
 export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
@@ -44,5 +43,36 @@ function remove(path: string): void {
     unlinkSync(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** The problem that an error of writing stands for, where it says that there is no room. */
+export function diskProblem(error: unknown): SourceProblem | undefined {
+  if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
+  const text =
+    'The disk of the service is full, so the upload could not be unpacked; an operator has to make room where FILES_DIRECTORY is.'
+  return new SourceProblem('DISK_FULL', text, { cause: error })
+}
+
+/** Unlinked temporary files for normalising one upload. Disposing closes them, which frees their disk space. */
+export class ScratchFiles implements Disposable {
+  readonly #directory: string
+  readonly #descriptors: number[] = []
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  open(): number {
+    const descriptor = openSpool(this.#directory)
+    this.#descriptors.push(descriptor)
+    return descriptor
+  }
+
+  [Symbol.dispose](): void {
+    for (const descriptor of this.#descriptors.splice(0)) closeSync(descriptor)
   }
 }

@@ -1,6 +1,6 @@
 import { ftruncateSync, writeSync } from 'node:fs'
 import { SourceProblem } from '../../source.ts'
-import { diskProblem } from './disk-problem.ts'
+import { diskProblem } from './spool-file.ts'
 
 const bufferBytes = 512 * 1024
 

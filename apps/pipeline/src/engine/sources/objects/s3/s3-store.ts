@@ -1,13 +1,14 @@
 import type { AskStore, StoreAnswer } from '../ask-store.ts'
-import { encodeKey } from '../encode-key.ts'
+import { type Asked, encodeKey, objectStore } from '../store-requests.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
 import { lengthOf, momentOf } from '../read-range.ts'
 import { readRefusal } from '../refusal.ts'
-import { type Asked, objectStore } from '../store-requests.ts'
-import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
-import { bucketAddress, firstRegion, type S3Config } from './s3-config.ts'
+import { type XmlElement, childOf, parseXml, textOf } from '../xml.ts'
+import { type S3Config, bucketAddress, firstRegion } from './s3-config.ts'
 import { s3Problem } from './s3-problems.ts'
-import { signed } from './sign.ts'
+import { createHash } from 'node:crypto'
+import { AwsV4Signer } from 'aws4fetch'
+import { demandAccessKey } from '../../demand-access-key.ts'
 
 const onePage = '1000'
 
@@ -89,4 +90,26 @@ function decodedKey(key: string): string {
   } catch {
     return key
   }
+}
+
+const nothing = createHash('sha256').digest('hex')
+
+/** The headers of a GET, signed by AWS Signature Version 4 as whoever the config names; as they are where it names nobody. Throws SourceProblem. */
+export async function signed(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { accessKey, secretKey }: S3Config,
+  region: string,
+): Promise<Headers> {
+  if (accessKey === undefined || secretKey === undefined) return new Headers(headers)
+  const signer = new AwsV4Signer({
+    method: 'GET',
+    url: url.href,
+    headers: { ...headers, 'x-amz-content-sha256': nothing },
+    accessKeyId: demandAccessKey(accessKey),
+    secretAccessKey: secretKey,
+    service: 's3',
+    region,
+  })
+  return (await signer.sign()).headers
 }

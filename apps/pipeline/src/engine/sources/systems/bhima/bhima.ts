@@ -1,9 +1,9 @@
 import type { Choice } from '../../reading.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import { type Asking, demandSecret, type SettingsOf, type Stream, type System } from '../system.ts'
+import { type Asking, type SettingsOf, type Stream, type System, demandSecret } from '../system.ts'
 import { jsonRecords } from '../tables/json-records.ts'
-import { monthsOf } from './months.ts'
-import { type Resource, resources } from './resources.ts'
+import type { DataType } from '@sluice/contracts'
+import type { KnownColumn } from '../tables/table-spool.ts'
 
 type Settings = SettingsOf<'SOURCE_SYSTEM_A'>
 
@@ -77,4 +77,119 @@ async function projects({ http, settings: { project } }: Asking<Settings>): Prom
     const known = textOf(id)
     return known === undefined ? [] : [{ id: known, code: textOf(abbr) ?? known, name: textOf(title) ?? known }]
   })
+}
+
+/** First and last days, both of which count, as `YYYY-MM-DD`. An end that is absent is open. */
+interface Days {
+  start?: string
+  end?: string
+}
+
+/**
+ * The time that is wanted in parts of a month: lists without pages get long, and the server makes each at once. Without a first day it is
+ * one part.
+ */
+export function monthsOf(
+  { startDate, endDate }: { startDate?: string; endDate?: string },
+  today = new Date().toISOString().slice(0, 10),
+): Days[] {
+  if (startDate === undefined) return [endDate === undefined ? {} : { end: endDate }]
+  const last = endDate ?? today
+  const parts: Days[] = []
+  let start = startDate
+  for (;;) {
+    const [year, month] = start.split('-').map(Number) as [number, number]
+    const end = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
+    // What is dated ahead is wanted as well where no last day is said.
+    if (end >= last) return [...parts, endDate === undefined ? { start } : { start, end: endDate }]
+    parts.push({ start, end })
+    start = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
+  }
+}
+
+type Kind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
+
+interface Resource {
+  path: string
+  /** What tells a row from all others; empty where the list has nothing that does. */
+  key: readonly string[]
+  columns: readonly KnownColumn[]
+  query?: Readonly<Record<string, string | number>>
+  /** The parameters of the first and the last day; absent where there are no days. */
+  days?: readonly [string, string]
+  byProject?: boolean
+}
+
+const period = ['custom_period_start', 'custom_period_end'] as const
+const dates = ['dateFrom', 'dateTo'] as const
+
+const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => paths.map((path) => ({ path, dataType }))
+const uuid = columns('TEXT', 'uuid')
+
+/** Ids, codes and numbers that people gave are texts, whatever they look like. */
+const resources: Readonly<Record<Kind, Resource>> = {
+  PATIENTS: {
+    path: 'patients',
+    key: ['uuid'],
+    columns: [
+      ...columns('TEXT', 'uuid', 'reference', 'display_name', 'hospital_no', 'sex', 'debtor_uuid'),
+      ...columns('TIMESTAMPTZ', 'registration_date'),
+    ],
+    query: { detailed: 1 },
+    days: period,
+    byProject: true,
+  },
+  VISITS: {
+    path: 'patients/visits',
+    key: ['uuid'],
+    columns: [...columns('TEXT', 'uuid', 'patient_uuid'), ...columns('TIMESTAMPTZ', 'start_date', 'end_date')],
+    days: period,
+  },
+  INVOICES: {
+    path: 'invoices',
+    key: ['uuid'],
+    columns: [
+      ...columns('TEXT', 'uuid', 'reference', 'debtor_uuid', 'service_uuid'),
+      ...columns('TIMESTAMPTZ', 'date'),
+    ],
+    days: period,
+    byProject: true,
+  },
+  CASH: {
+    path: 'cash',
+    key: ['uuid'],
+    columns: [...columns('TEXT', 'uuid', 'reference', 'debtor_uuid'), ...columns('TIMESTAMPTZ', 'date')],
+    days: period,
+  },
+  STOCK_MOVEMENTS: {
+    path: 'stock/movements',
+    // An adjustment up and down, and both sides of a transfer, are two rows of one document.
+    key: ['document_uuid', 'is_exit'],
+    columns: [...columns('TEXT', 'document_uuid', 'depot_uuid'), ...columns('TIMESTAMPTZ', 'date')],
+    days: dates,
+  },
+  // Its uuid is that of the lot, which moves often.
+  STOCK_LOT_MOVEMENTS: {
+    path: 'stock/lots/movements',
+    key: [],
+    columns: [
+      ...columns('TEXT', 'uuid', 'label', 'code', 'document_uuid', 'depot_uuid', 'inventory_uuid'),
+      ...columns('TIMESTAMPTZ', 'date'),
+    ],
+    days: dates,
+  },
+  // A lot is in as many depots as it came into. The list without depots has purchased lots alone.
+  STOCK_LOTS: {
+    path: 'stock/lots/depots',
+    key: ['uuid', 'depot_uuid'],
+    query: { fullList: 1, skipTags: 1 },
+    columns: columns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
+  },
+  DEPOTS: { path: 'depots', key: ['uuid'], columns: columns('TEXT', 'uuid', 'text') },
+  INVENTORY: { path: 'inventory/metadata', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'label') },
+  SERVICES: { path: 'services', key: [], columns: columns('TEXT', 'name') },
+  EMPLOYEES: { path: 'employees', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'display_name') },
+  FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: columns('TEXT', 'label') },
+  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: [...uuid, ...columns('TEXT', 'name')] },
+  GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: columns('TEXT', 'label') },
 }

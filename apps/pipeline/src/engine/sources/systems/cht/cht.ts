@@ -1,10 +1,10 @@
 import type { Choice } from '../../reading.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
 import { basicAuthorization } from '../../../basic-authorization.ts'
-import { type Asking, demandSecret, type SettingsOf, type Stream, type System } from '../system.ts'
+import { type Asking, type SettingsOf, type Stream, type System, demandSecret } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import { changes } from './changes.ts'
-import { documentOf, type Wanted } from './document.ts'
+import type { Http } from '../http/connection.ts'
+import { fewerAtOnce } from '../http/fewer-at-once.ts'
 
 type Settings = SettingsOf<'SOURCE_SYSTEM_F'>
 
@@ -79,3 +79,97 @@ async function forms({ http }: Asking): Promise<Choice[]> {
   const own = [...new Set(codes)].filter((code) => code !== '' && !code.startsWith('contact:'))
   return own.toSorted().map((code) => ({ id: code, code, name: code }))
 }
+
+const pageSize = 1_000
+
+/** The feed of changes of CouchDB: every document once, as it is now, behind a place in the feed that only the server understands. */
+async function* changes(
+  http: Http,
+  cursor: unknown,
+): AsyncGenerator<{ results: readonly unknown[]; last: string }, void, void> {
+  let since = textOf(cursor) ?? '0'
+  let most = pageSize
+  for (;;) {
+    const from = since
+    const { answer, limit } = await fewerAtOnce(most, (some) =>
+      http.json('medic/_changes', {
+        what: 'The feed of changes',
+        query: { since: from, limit: some, include_docs: true, seq_interval: some },
+      }),
+    )
+    most = limit
+    const results = listIn(answer, 'CouchDB', 'results')
+    const { last_seq: last, pending } = fieldsOf(answer, 'CouchDB')
+    since = textOf(last) ?? from
+    // A place may be written in another way each time: where nothing is new, the old one stays.
+    if (results.length === 0) return
+    yield { results, last: since }
+    if (pending === 0 || since === from) return
+  }
+}
+
+interface Wanted {
+  /** By their codes; all when undefined. */
+  forms: ReadonlySet<string> | undefined
+  contacts: boolean
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Kinds of contacts of installations that do not configure their own. */
+const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
+
+/**
+ * A row of the list of documents, with what is in the document as the only row of a group: so each form and kind of contact has its table.
+ * Undefined for what is neither report nor contact, or is not wanted. Of one that was deleted, nobody knows any more what it was.
+ */
+function documentOf(result: unknown, wanted: Wanted, deleted: boolean): object | undefined {
+  const { id, deleted: gone, doc } = (result ?? {}) as Fields
+  const key = textOf(id)
+  if (key === undefined || key.startsWith('_design/') || key.startsWith('org.couchdb.user:')) return undefined
+  if (gone === true) return deleted ? { _id: key, deleted: true } : undefined
+  if (typeof doc !== 'object' || doc === null) return undefined
+  const kind = kindOf(doc as Fields, wanted)
+  if (kind === undefined) return undefined
+  const { _id, _rev, type, form, contact_type, name, reported_date, ...own } = doc as Fields
+  const reported = momentOf(reported_date)
+  const named = kind.startsWith('contact') ? { name } : {}
+  return {
+    _id,
+    type,
+    form,
+    contact_type,
+    ...named,
+    reported_date: reported,
+    deleted: false,
+    [kind]: [{ reported_date: reported, ...(name !== undefined && { name }), ...filled(own) }],
+  }
+}
+
+function kindOf({ type, form, contact_type: contactType }: Fields, { forms, contacts }: Wanted): string | undefined {
+  if (type === 'data_record') {
+    const code = textOf(form)
+    return code !== undefined && (forms?.has(code) ?? true) ? `report ${code}` : undefined
+  }
+  const kind = type === 'contact' ? textOf(contactType) : contactTypes.has(String(type)) ? String(type) : undefined
+  return contacts && kind !== undefined ? `contact ${kind}` : undefined
+}
+
+/** Milliseconds since 1970, as a moment. */
+function momentOf(value: unknown): unknown {
+  const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
+  return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
+}
+
+/** Questions that nobody answered are empty texts. */
+function filled(value: unknown): object {
+  return Object.fromEntries(
+    Object.entries(value as object).flatMap(([key, one]): [string, unknown][] => {
+      if (one === '') return []
+      return [[key, isFields(one) ? filled(one) : one]]
+    }),
+  )
+}
+
+const isFields = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype

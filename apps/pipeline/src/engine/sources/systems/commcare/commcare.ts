@@ -1,11 +1,19 @@
 import type { Choice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import { type Asking, demandSecret, type SettingsOf, type Stream, type System } from '../system.ts'
-import { applicationsOf, type Form, formsOf } from './applications.ts'
-import { cases } from './cases.ts'
-import { shaped } from './form.ts'
-import { forms } from './forms.ts'
+import {
+  type Asking,
+  type Page,
+  type SettingsOf,
+  type Stream,
+  type System,
+  demandSecret,
+  overlapSeconds,
+} from '../system.ts'
+import { type Form, applicationsOf, formsOf } from './applications.ts'
+import { forms, shaped } from './forms.ts'
+import type { Http, Query } from '../http/connection.ts'
+import { nextCursor } from '../tables/moments.ts'
 
 type Settings = SettingsOf<'SOURCE_SYSTEM_B'>
 
@@ -111,4 +119,35 @@ function domainOf({ within, settings }: Asking<Settings>): string {
     'PROJECT_MISSING',
     'Forms and case types are looked up in a project space: choose one first, as the address of the project has it behind /a/.',
   )
+}
+
+const pageSize = 500
+
+/** In the order in which the server took them in, from link to link. Closed ones are among them; deleted ones come no more. */
+async function* cases(
+  http: Http,
+  { domain, type }: { domain: string; type: string },
+  cursor: unknown,
+): AsyncGenerator<Page, void, void> {
+  const since = typeof cursor === 'string' ? cursor : undefined
+  const what = `The project space "${domain}"`
+  let latest = ''
+  let path = `a/${domain}/api/case/v2/`
+  let query: Query = { case_type: type, limit: pageSize, 'indexed_on.gte': since }
+  for (;;) {
+    const answer = await http.json(path, { what, query })
+    const records = listIn(answer, name, 'cases')
+    for (const record of records) {
+      const moment = textOf((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
+      if (moment > latest) latest = moment
+    }
+    const next = textOf(fieldsOf(answer, name)['next'])
+    const asOf = { began: http.began(), since, overlap: overlapSeconds }
+    const from = next === undefined ? nextCursor(latest, asOf) : undefined
+    yield { records, ...(from !== undefined && { cursor: from }) }
+    if (next === undefined) return
+    // The link holds all that was asked for.
+    path = http.follow(next)
+    query = {}
+  }
 }

@@ -2,7 +2,7 @@ import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Asking, Page, Stream } from '../system.ts'
 import type { Settings } from './dhis2.ts'
-import { valueOf } from './values.ts'
+import { valueOf } from './server.ts'
 
 interface Question {
   data: readonly string[]

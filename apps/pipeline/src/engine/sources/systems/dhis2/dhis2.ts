@@ -2,12 +2,28 @@ import { headersOf, nothingToSignInWith } from '../../../dhis2/requests.ts'
 import { SourceProblem } from '../../source.ts'
 import type { Asking, SettingsOf, Stream, System } from '../system.ts'
 import { analytics } from './analytics.ts'
-import { choices } from './choices.ts'
 import { dataValues } from './data-values.ts'
 import { events } from './events.ts'
 import { metadata, organisationUnits } from './metadata.ts'
 import { serverOf } from './server.ts'
 import { before } from '../tables/moments.ts'
+import { choicesAsked, choicesIn, pluralOf } from '../../../dhis2/choices.ts'
+import type { Choice } from '../../reading.ts'
+import { strange } from '../http/answers.ts'
+
+const most = 1_000
+
+/** The first thousand by name, of those that have the query in it. */
+function choices(kind: string, { http, query }: Asking): Promise<Choice[]> | undefined {
+  const plural = pluralOf(kind)
+  return plural === undefined ? undefined : named(plural)
+
+  async function named(plural: string): Promise<Choice[]> {
+    const found = choicesIn(await http.json(`api/${plural}`, { query: choicesAsked(query, most) }), plural)
+    if (!found) throw strange('DHIS2', `a list under "${plural}"`)
+    return found
+  }
+}
 
 export type Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 

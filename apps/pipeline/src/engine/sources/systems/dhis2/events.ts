@@ -3,8 +3,7 @@ import type { Http } from '../http/connection.ts'
 import type { Asking, Page, Stream } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
 import type { Settings } from './dhis2.ts'
-import { type Server, serverOf } from './server.ts'
-import { isTextual, valueOf } from './values.ts'
+import { type Server, isTextual, serverOf, valueOf } from './server.ts'
 
 const pageSize = 500
 const fields =

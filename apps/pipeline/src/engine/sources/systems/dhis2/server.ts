@@ -3,6 +3,7 @@ import { fieldsOf, strange, textOf } from '../http/answers.ts'
 import type { Http } from '../http/connection.ts'
 import { overlapSeconds } from '../system.ts'
 import { before } from '../tables/moments.ts'
+import { exactNumber } from '../tables/exact-numbers.ts'
 
 export interface Server {
   /** As it calls itself: `2.41.3`. */
@@ -37,4 +38,18 @@ export async function unitsOf(http: Http, chosen: readonly string[] = []): Promi
   const me = fieldsOf(await http.json('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
   const units = Array.isArray(me['organisationUnits']) ? (me['organisationUnits'] as { id?: unknown }[]) : []
   return units.map(({ id }) => textOf(id)).filter((id) => id !== undefined)
+}
+
+/** What kinds of values are texts whatever they look like: codes, telephone numbers, names. */
+const isText =
+  /^(TEXT|LONG_TEXT|LETTER|PHONE_NUMBER|EMAIL|USERNAME|ORGANISATION_UNIT|FILE_RESOURCE|IMAGE|URL|MULTI_TEXT|COORDINATE|GEOJSON|REFERENCE|TRACKER_ASSOCIATE)$/
+
+export const isTextual = (valueType: unknown): boolean => typeof valueType !== 'string' || isText.test(valueType)
+
+/** A value, which DHIS2 writes as text, as what its kind says; one that does not keep to that stays a text. */
+export function valueOf(text: string, valueType: unknown): string | boolean | object {
+  if (isTextual(valueType)) return text
+  if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')
+    return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text
+  return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (exactNumber(text) ?? text) : text
 }

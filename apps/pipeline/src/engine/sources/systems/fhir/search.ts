@@ -1,7 +1,7 @@
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, strange, textOf } from '../http/answers.ts'
 import type { Asked, Http } from '../http/connection.ts'
-import { pagesThatEnd } from '../pages-that-end.ts'
+import { pagesThatEnd } from '../http/fewer-at-once.ts'
 import { overlapSeconds, type Page } from '../system.ts'
 import { nextCursor } from '../tables/moments.ts'
 

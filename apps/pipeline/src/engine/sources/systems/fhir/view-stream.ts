@@ -1,11 +1,10 @@
 import type { DataType } from '@sluice/contracts'
-import { pagesThatEnd } from '../pages-that-end.ts'
+import { pagesThatEnd } from '../http/fewer-at-once.ts'
 import type { Page, Stream } from '../system.ts'
 import { BadRecord } from '../tables/flatten.ts'
-import { SeenKeys } from '../tables/seen-keys.ts'
+import { SeenKeys } from '../tables/tables.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import type { ResourceView, ViewColumn } from './view-definition.ts'
-import type { Row } from './view-rows.ts'
+import type { ResourceView, Row, ViewColumn } from './view-definition.ts'
 
 /** Types of FHIR whose values all fit a type of columns. Dates may be of a year or a month, so they stay texts; numbers say themselves what they are. */
 const types: Readonly<Record<string, DataType>> = {

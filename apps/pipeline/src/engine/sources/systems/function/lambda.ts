@@ -2,10 +2,11 @@ import type { SourceSecrets } from '../../../../source-secrets.ts'
 import type { Choice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Connection, Http } from '../http/connection.ts'
-import { demandSecret, type SettingsOf } from '../system.ts'
-import { pagesThatEnd } from '../pages-that-end.ts'
-import { awsSignature } from './aws-signature.ts'
+import type { Connection, Http, Unsigned } from '../http/connection.ts'
+import { type SettingsOf, demandSecret } from '../system.ts'
+import { pagesThatEnd } from '../http/fewer-at-once.ts'
+import { AwsV4Signer } from 'aws4fetch'
+import { demandAccessKey } from '../../demand-access-key.ts'
 
 type Place = SettingsOf<'FUNCTION'>['functionSource']
 
@@ -85,4 +86,30 @@ export async function functionsOf(http: Http): Promise<Choice[]> {
     marker = next === marker ? undefined : next
   } while (marker !== undefined && found.length < mostFunctions)
   return found
+}
+
+interface Key {
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+/** The headers that a request to AWS Lambda needs besides its own: AWS Signature Version 4, of this moment. Throws SourceProblem. */
+async function awsSignature(
+  { method, url, headers, body }: Unsigned,
+  key: Key,
+  region: string,
+): Promise<Record<string, string>> {
+  const signer = new AwsV4Signer({
+    accessKeyId: demandAccessKey(key.accessKeyId),
+    secretAccessKey: key.secretAccessKey,
+    method,
+    url: url.href,
+    headers: { ...headers },
+    service: 'lambda',
+    region,
+    ...(body !== undefined && { body }),
+  })
+  const signed = (await signer.sign()).headers
+  const own = Object.keys(headers).map((name) => name.toLowerCase())
+  return Object.fromEntries([...signed].filter(([name]) => name !== 'host' && !own.includes(name)))
 }

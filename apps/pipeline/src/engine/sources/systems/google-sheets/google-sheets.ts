@@ -4,9 +4,9 @@ import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Query } from '../http/connection.ts'
 import { fewerAtOnce } from '../http/fewer-at-once.ts'
 import type { Asking, SettingsOf, System } from '../system.ts'
-import { namesOf, type Row, valueOf } from './cells.ts'
-import { addressOf, type Cells, cellsOf, type Tab } from './ranges.ts'
 import { signInAsAccount } from './sign-in.ts'
+import { isExact } from '../tables/exact-numbers.ts'
+import type { Value } from '../tables/flatten.ts'
 
 type Settings = SettingsOf<'ONLINE_SPREADSHEET'>
 
@@ -178,4 +178,115 @@ async function spreadsheet({ http, settings }: Asking<Settings>, query: Query): 
       { cause: error },
     )
   }
+}
+
+/** Cells by their places, undefined where they hold nothing. */
+type Row = readonly (Value | undefined)[]
+
+/** A cell as the API gives it. */
+interface Cell {
+  effectiveValue?: { numberValue?: unknown; stringValue?: unknown; boolValue?: unknown }
+  effectiveFormat?: { numberFormat?: { type?: unknown } }
+}
+
+const dayLength = 86_400_000
+/** Serial 0. Google counts from it evenly, as Excel does not. */
+const dayZero = Date.UTC(1899, 11, 30)
+/** The days that have four digits for their year. */
+const [firstDay, lastDay] = [-693_593, 2_958_465]
+
+/** What is in a cell: undefined for nothing, an empty text, and errors such as #N/A. */
+function valueOf(cell: unknown): Value | undefined {
+  const { effectiveValue, effectiveFormat } = (cell ?? {}) as Cell
+  const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
+  if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
+  if (typeof boolValue === 'boolean') return boolValue
+  if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExact(numberValue)))
+    return undefined
+  return asShown(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
+}
+
+/** A number that is shown as a day or a time; undefined where it is a number. Only its format tells. */
+function asShown(serial: number, type: unknown): string | undefined {
+  if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
+  const total = Math.round(serial * dayLength)
+  const day = Math.floor(total / dayLength)
+  const clock = clockOf(total - day * dayLength)
+  // A duration of a day or more is no time of a day.
+  if (type === 'TIME') return day === 0 ? clock : undefined
+  if (day < firstDay || day > lastDay) return undefined
+  const date = new Date(dayZero + day * dayLength).toISOString().slice(0, 10)
+  return type === 'DATE' && clock === '00:00:00' ? date : `${date} ${clock}`
+}
+
+function clockOf(time: number): string {
+  const text = new Date(time).toISOString().slice(11, 23)
+  return text.endsWith('.000') ? text.slice(0, 8) : text
+}
+
+/** What columns are called, by their places: as the row of names says, what it says twice with a number, and `column_n` where it says nothing. */
+function namesOf(header: Row, taken: readonly string[]): (index: number) => string {
+  const names: string[] = []
+  const used = new Set(taken)
+  return (index) => {
+    while (names.length <= index) {
+      const cell = header[names.length] ?? ''
+      const said = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
+      let name = said
+      for (let times = 2; used.has(name); times += 1) name = `${said}_${times}`
+      used.add(name)
+      names.push(name)
+    }
+    return names[index]!
+  }
+}
+
+/** A tab of a spreadsheet that has cells. */
+interface Tab {
+  id: string
+  title: string
+  rows: number
+  columns: number
+}
+
+/** Cells that are read, as they are counted in Google's addresses: from 1, both ends among them. */
+interface Cells {
+  fromRow: number
+  toRow: number
+  fromColumn: number
+  toColumn: number
+}
+
+const range = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
+
+/** What is meant by `A1:F500`, `B:D`, `C2` or `A2:F`, as far as the tab has it; the whole tab where there is no range. Throws `SourceProblem`. */
+function cellsOf(tab: Tab, given?: string): Cells {
+  const { rows, columns } = tab
+  if (given === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
+  const [, left = '', top = '', right = left, bottom = given.includes(':') ? '' : top] = range.exec(given) ?? []
+  const cells = {
+    fromRow: Math.max(1, Number(top)),
+    toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
+    fromColumn: columnNumber(left),
+    toColumn: Math.min(columns, columnNumber(right)),
+  }
+  if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
+  throw new SourceProblem(
+    'RANGE_INVALID',
+    `The sheet "${tab.title}" ends at ${letters(columns)}${rows}, so it has no cells in ${given}: write the upper left cell first, as in A1:F500.`,
+  )
+}
+
+/** As Google wants it: `'Tab'!A1:F500`. */
+const addressOf = (tab: Tab, { fromRow, toRow, fromColumn, toColumn }: Cells): string =>
+  `'${tab.title.replaceAll("'", "''")}'!${letters(fromColumn)}${fromRow}:${letters(toColumn)}${toRow}`
+
+const columnNumber = (name: string): number =>
+  [...name].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
+
+function letters(column: number): string {
+  let name = ''
+  for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
+    name = String.fromCharCode(65 + ((left - 1) % 26)) + name
+  return name
 }

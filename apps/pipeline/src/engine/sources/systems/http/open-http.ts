@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { SourceProblem } from '../../source.ts'
-import { beginningOf } from './beginning-of.ts'
-import { type Asked, baseOf, type Connection, type Http, type Query } from './connection.ts'
-import { downloadInto } from './download.ts'
+import { type Asked, type Connection, type Downloaded, type Http, type Query, baseOf } from './connection.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
-import { longestRest, type Patience, waitFor } from './patience.ts'
+import { type Patience, longestRest, waitFor } from './patience.ts'
 import {
+  type Refusal,
+  type Scene,
   notJson,
   ofNetwork,
   ofPage,
@@ -14,10 +14,11 @@ import {
   redirectsElsewhere,
   redirectsForEver,
   redirectsWhatIsSent,
-  type Refusal,
-  type Scene,
 } from './refusals.ts'
 import { wordsWithout } from '../../../words-without.ts'
+import { closeSync, writeSync } from 'node:fs'
+import { FileBytes } from '../../files/spool/byte-source.ts'
+import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 
 export interface HttpParts {
   fetch: Pick<GuardedFetch, 'fetch'>
@@ -247,4 +248,51 @@ function pathOf(link: string, base: string, scene: Scene): string {
   if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
     throw redirectsElsewhere(to ? to.host : 'no address', scene).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
+}
+
+/** Bytes of an answer that says why there is none. */
+const most = 100_000
+
+/** How a body begins, as text. No more is read of it: a few packed bytes may be gigabytes. */
+async function beginningOf({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  // To leave the loop is to cancel the body.
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= most) break
+  }
+  return Buffer.concat(chunks).subarray(0, most).toString()
+}
+
+const chunkBytes = 256 * 1024
+
+/** Writes a body into a file that has no name. One that breaks off leaves nothing. */
+async function downloadInto(directory: string, response: Response, read: (bytes: number) => void): Promise<Downloaded> {
+  const descriptor = openSpool(directory)
+  let size = 0
+  // An empty answer is a sign of life as well.
+  read(0)
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      for (let done = 0; done < chunk.length; )
+        done += writeSync(descriptor, chunk, done, chunk.length - done, size + done)
+      size += chunk.length
+      read(chunk.length)
+    }
+  } catch (error) {
+    closeSync(descriptor)
+    throw diskProblem(error) ?? error
+  }
+  let open = true
+  return {
+    size,
+    headers: response.headers,
+    chunks: () => new FileBytes(descriptor, 0, size, chunkBytes).chunks(),
+    [Symbol.dispose]() {
+      if (open) closeSync(descriptor)
+      open = false
+    },
+  }
 }

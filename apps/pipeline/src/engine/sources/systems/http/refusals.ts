@@ -1,7 +1,6 @@
 import type { OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { SourceProblem } from '../../source.ts'
 import { longestRest, retryAfter } from './patience.ts'
-import { saidIn } from './words.ts'
 
 /** An answer that is none, or no answer: what to say of it, and whether waiting may mend it. */
 export interface Refusal {
@@ -157,3 +156,30 @@ export const redirectsForEver = ({ host }: Scene): Refusal => ({
   again: false,
   problem: new SourceProblem('REDIRECTED', `${host} leads from one of its addresses to the next: check the address.`),
 })
+
+/** The keys under which systems say what is wrong. */
+const keys = ['detail', 'message', 'error_description', 'description', 'title', 'error', 'reason', 'diagnostics']
+  // Those of AWS.
+  .concat('Message', 'errorMessage')
+
+/** What an answer says for people, in the JSON of any of the systems or in plain text; undefined where it says nothing. */
+export function saidIn(text: string): string | undefined {
+  if (/^\s*</.test(text)) return undefined
+  try {
+    return sentenceIn(JSON.parse(text))
+  } catch {
+    return text.trim() || undefined
+  }
+}
+
+function sentenceIn(value: unknown, depth = 0): string | undefined {
+  if (typeof value === 'string') return value.trim() || undefined
+  if (typeof value !== 'object' || value === null || depth > 4) return undefined
+  if (Array.isArray(value)) return sentenceIn(value[0], depth + 1)
+  const fields = value as Record<string, unknown>
+  for (const key of [...keys, 'issue', 'errors', 'details']) {
+    const sentence = key in fields ? sentenceIn(fields[key], depth + 1) : undefined
+    if (sentence) return sentence
+  }
+  return undefined
+}

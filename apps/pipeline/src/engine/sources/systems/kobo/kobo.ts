@@ -1,21 +1,20 @@
+import type { Http } from '../http/connection.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
 import type { Choice } from '../../reading.ts'
 import {
   type Asking,
-  demandSecret,
-  overlapSeconds,
   type Page,
   type SettingsOf,
   type Stream,
   type System,
+  demandSecret,
+  overlapSeconds,
 } from '../system.ts'
-import { pagesThatEnd } from '../pages-that-end.ts'
+import { pagesThatEnd } from '../http/fewer-at-once.ts'
 import { nextCursor } from '../tables/moments.ts'
-import { formOf } from './form.ts'
-import { shaped } from './submission.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
 
 type Settings = SettingsOf<'SOURCE_SYSTEM_E'>
-type Http = Asking['http']
 
 const name = 'KoboToolbox'
 /** What servers give at once at most; older ones gave more, newer ones silently less. */
@@ -137,4 +136,93 @@ async function pageOf(
     if ((error as { code?: unknown }).code === 'ANSWER_TOO_LARGE' && limit > 1) return 'TOO_LARGE'
     throw error
   }
+}
+
+/** Points come as `latitude longitude altitude accuracy`, and moments without the zone that they are in. */
+function shaped(record: unknown, points: ReadonlySet<string>): unknown {
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, valueOf(key, value, points)]))
+}
+
+function valueOf(key: string, value: unknown, points: ReadonlySet<string>): unknown {
+  if (typeof value === 'string') {
+    if (points.has(key)) return pointOf(value.trim().split(/\s+/).map(Number))
+    return key === '_submission_time' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value
+  }
+  if (key === '_geolocation' && Array.isArray(value)) return pointOf(value)
+  return Array.isArray(value) && !key.startsWith('_') ? value.map((one) => shaped(one, points)) : value
+}
+
+function pointOf([latitude, longitude, altitude, accuracy]: unknown[]): object {
+  return Object.fromEntries(
+    Object.entries({ latitude, longitude, altitude, accuracy }).filter(([, value]) => Number.isFinite(value)),
+  )
+}
+
+/** What is known of submissions before any is read. */
+interface Form {
+  columns: KnownColumn[]
+  /** Paths of questions for a place on earth. */
+  points: ReadonlySet<string>
+}
+
+/** Answers of these kinds of questions are what their values are; those of all others are texts, whatever they look like. */
+const typed = /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
+
+/** As the server writes all submissions. */
+const always: KnownColumn[] = [
+  { path: '_id', dataType: 'BIGINT' },
+  { path: '_uuid', dataType: 'TEXT' },
+  { path: '_submission_time', dataType: 'TIMESTAMPTZ' },
+  { path: '_submitted_by', dataType: 'TEXT' },
+  { path: '_status', dataType: 'TEXT' },
+  { path: '_xform_id_string', dataType: 'TEXT' },
+  { path: '__version__', dataType: 'TEXT' },
+  { path: 'meta/instanceID', dataType: 'TEXT' },
+  { path: 'formhub/uuid', dataType: 'TEXT' },
+]
+
+/** The form as it is deployed now. Answers to questions that only earlier versions had come as what their values are. */
+async function formOf(http: Http, survey: string): Promise<Form> {
+  const what = `The survey "${survey}"`
+  const asset = fieldsOf(
+    await http.json(`api/v2/assets/${encodeURIComponent(survey)}/`, { what, query: { format: 'json' } }),
+    'KoboToolbox',
+  )
+  const content = (asset['content'] ?? {}) as { survey?: unknown }
+  const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
+  const columns = [...always]
+  const points = new Set<string>()
+  const inside: { name: string; repeats: boolean }[] = []
+  for (const question of questions) {
+    const type = textOf(question?.['type']) ?? ''
+    const name = textOf(question?.['name']) ?? textOf(question?.['$autoname']) ?? ''
+    if (type.startsWith('begin_')) inside.push({ name, repeats: /repeat/.test(type) })
+    else if (type.startsWith('end_')) inside.pop()
+    else if (name !== '') {
+      const path = [...inside.map((group) => group.name), name].join('/')
+      if (type.endsWith('geopoint')) points.add(path)
+      else if (!typed.test(type)) columns.push(columnOf(path, inside))
+    }
+  }
+  return { columns, points }
+}
+
+/** In the table of the innermost group that repeats, by the path below it. */
+function columnOf(path: string, inside: readonly { name: string; repeats: boolean }[]): KnownColumn {
+  const groups: string[] = []
+  let below: string[] = []
+  let depth = 0
+  for (const { name, repeats } of inside) {
+    depth += 1
+    below.push(name)
+    if (!repeats) continue
+    groups.push(below.join('/'))
+    below = []
+  }
+  const own = path
+    .split('/')
+    .slice(depth - below.length)
+    .join('/')
+  return { path: own, dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
 }

@@ -3,14 +3,15 @@ import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
 import { basicAuthorization } from '../../../basic-authorization.ts'
 import {
   type Asking,
-  demandSecret,
-  overlapSeconds,
   type Page,
   type SettingsOf,
   type Stream,
   type System,
+  demandSecret,
+  overlapSeconds,
 } from '../system.ts'
-import { columns, millisecondsOf, shaped } from './record.ts'
+import { isExact } from '../tables/exact-numbers.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
 
 type Settings = SettingsOf<'SOURCE_SYSTEM_I'>
 type Http = Asking['http']
@@ -133,4 +134,37 @@ async function choices(http: Http, path: string): Promise<Choice[]> {
       : [{ id, code: textOf(external) ?? textOf(epidCode) ?? id, name: textOf(called) ?? id }]
   })
   return found.toSorted((one, other) => one.name.localeCompare(other.name))
+}
+
+/** What all records have, and codes that are texts whatever they look like. */
+const columns: KnownColumn[] = [
+  { path: 'uuid', dataType: 'TEXT' },
+  { path: 'creationDate', dataType: 'TIMESTAMPTZ' },
+  { path: 'changeDate', dataType: 'TIMESTAMPTZ' },
+  ...['externalID', 'externalToken', 'internalToken', 'epidNumber', 'caseIdExternalSystem', 'labSampleID'].map(
+    (path): KnownColumn => ({ path, dataType: 'TEXT' }),
+  ),
+]
+
+/** Milliseconds of 1973 and 2100: no count of an outbreak gets there. */
+const [earliest, latest] = [100_000_000_000, 4_102_444_800_000]
+
+/** Moments are milliseconds on the wire, though the description of the API says that they are texts; either is read. */
+function millisecondsOf(value: unknown): number | undefined {
+  const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : NaN
+  return Number.isFinite(time) ? time : undefined
+}
+
+/** A record whose moments are written as such, wherever they are. */
+function shaped(record: unknown): unknown {
+  if (Array.isArray(record)) return record.map(shaped)
+  if (typeof record !== 'object' || record === null || isExact(record)) return record
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, valueOf(key, value)]))
+}
+
+function valueOf(key: string, value: unknown): unknown {
+  if (typeof value !== 'number') return shaped(value)
+  const moment = value >= earliest && value < latest
+  const early = /date(time)?$/i.test(key) && Math.abs(value) >= 100_000 && value < latest
+  return Number.isInteger(value) && (moment || early) ? new Date(value).toISOString() : value
 }

@@ -1,7 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { ColumnOptions, Remembered } from '@sluice/delimited'
-import { countOf } from '../../count-of.ts'
-import { describeColumns } from '../../describe-columns.ts'
+import { countOf, describeColumns } from '../../describe-columns.ts'
 import { columnsBefore, emptyFeed } from '../../empty-feed.ts'
 import { csvSource } from '../../files/csv/csv-source.ts'
 import { rememberedFile } from '../../files/csv/remembered.ts'

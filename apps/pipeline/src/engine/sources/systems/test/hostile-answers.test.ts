@@ -9,11 +9,9 @@ import { guardedFetch } from '@sluice/http/guarded-fetch'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { fewerAtOnce } from '../http/fewer-at-once.ts'
 import { openHttp } from '../http/open-http.ts'
-import { exported } from '../fhir/export.ts'
+import { exported, resourceLines } from '../fhir/export.ts'
 import { fhir } from '../fhir/fhir.ts'
-import { resourceLines } from '../fhir/resource-lines.ts'
-import { functionCall } from '../function/function.ts'
-import { rowsIn } from '../function/rows-in.ts'
+import { functionCall, rowsIn } from '../function/function.ts'
 import { jsonRecords } from '../tables/json-records.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))

@@ -10,7 +10,7 @@ import { baseOf, type Connection } from '../http/connection.ts'
 import { openHttp } from '../http/open-http.ts'
 import { retryAfter } from '../http/patience.ts'
 import { wordsWithout } from '../../../words-without.ts'
-import { saidIn } from '../http/words.ts'
+import { saidIn } from '../http/refusals.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-http-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))

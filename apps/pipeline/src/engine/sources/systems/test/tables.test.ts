@@ -5,7 +5,7 @@ import { parseJson } from '../tables/exact-numbers.ts'
 import { BadRecord, flatten, type Row } from '../tables/flatten.ts'
 import { before } from '../tables/moments.ts'
 import { columnNames, tableName } from '../tables/names.ts'
-import { SeenKeys } from '../tables/seen-keys.ts'
+import { SeenKeys } from '../tables/tables.ts'
 
 const cells = (row: Row) => Object.fromEntries(row)
 
