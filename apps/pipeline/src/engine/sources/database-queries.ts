@@ -1,9 +1,9 @@
 import type { SourceBody } from '@sluice/contracts'
 import { defaultPorts } from '@sluice/contracts/systems'
-import type { Connectable, DatabaseConfig, DatabaseKind } from './databases/database-config.ts'
+import type { ConnectableAddress, DatabaseConfig, DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
 import { previewFeed } from './preview/preview-feed.ts'
-import type { Choice, Reading, SourceKind } from './reading.ts'
+import type { SourceChoice, Reading, SourceKind } from './reading.ts'
 import type { Feed } from './source.ts'
 
 /** Looked through. What is answered is one page of them. */
@@ -20,7 +20,7 @@ const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
 }
 
 /** Databases that are asked a query, or for a table. `connectable` says where a host that somebody typed may be reached. */
-export function databaseQueries(connectable: Connectable): Record<DatabaseType, SourceKind> {
+export function databaseQueries(connectable: ConnectableAddress): Record<DatabaseType, SourceKind> {
   const source = databaseSource(connectable)
   const kind: SourceKind = {
     read(reading, report, signal) {
@@ -31,7 +31,7 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
     lookup: async (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
     test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
   }
-  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<Choice[]> {
+  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<SourceChoice[]> {
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)

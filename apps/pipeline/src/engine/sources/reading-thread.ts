@@ -12,7 +12,7 @@ export interface ProblemMessage {
   cause?: unknown
 }
 
-export interface Reader {
+export interface ThreadReader {
   /** The thread's own file; it is started with `job` as its `workerData`. */
   program: URL
   /** For debuggers and process lists. */
@@ -44,7 +44,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   /** Resolves when the thread is no more, whoever ended it; never where it was let go. */
   readonly ended: Promise<void>
   readonly #worker: Worker
-  readonly #reader: Reader
+  readonly #reader: ThreadReader
   readonly #signal: AbortSignal
   readonly #messages: (Message | ProblemMessage)[] = []
   readonly #over = Promise.withResolvers<void>()
@@ -54,7 +54,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   #failure: unknown
   #wake: (() => void) | undefined
 
-  constructor(reader: Reader, signal: AbortSignal) {
+  constructor(reader: ThreadReader, signal: AbortSignal) {
     const { program, name, job, reading, resourceLimits, ready, env } = reader
     this.#reader = reader
     this.#signal = signal

@@ -33,7 +33,7 @@ export interface RememberedFeed {
 }
 
 /** Something that a source has, to be chosen. Of a table, the code is its schema. */
-export interface Choice {
+export interface SourceChoice {
   id: string
   code: string
   name: string
@@ -53,7 +53,7 @@ export interface SourceKind {
   /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
   /** What there is to choose from, by kind, in the order in which it is to be shown. Absent, or undefined, where there is no such kind. */
-  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
+  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows; where it is absent, they are read as a load reads them. */
   preview?(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

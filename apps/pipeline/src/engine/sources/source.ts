@@ -137,7 +137,7 @@ export interface Report {
  * A place data comes from. Knows nothing of warehouses, runs or schedules.
  * Throws `SourceProblem` for what a person can mend; anything else is a bug.
  */
-export interface Source<Config> {
+export interface DataSource<Config> {
   read(config: Config, report: Report, signal: AbortSignal): AsyncIterable<Feed>
 }
 

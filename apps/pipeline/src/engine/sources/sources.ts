@@ -7,9 +7,9 @@ import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import { type Datasets, publicDatasets } from './public-datasets.ts'
-import type { Choice, Reading, SourceKind } from './reading.ts'
+import type { SourceChoice, Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
-import type { Patience } from './systems/http/patience.ts'
+import type { RetryPolicy } from './systems/http/retry-policy.ts'
 import { httpSystems, type SystemsByType } from './systems/systems.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
@@ -26,7 +26,7 @@ export interface Sources {
   /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
   test(reading: Reading, signal: AbortSignal): Promise<SourceTrouble | undefined>
   /** What there is to choose from; undefined where there is no such kind of thing. Throws `SourceProblem`. */
-  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
+  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows, so many at most. Throws `SourceProblem`. */
   preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
@@ -38,33 +38,33 @@ export interface SourceTrouble {
   cause?: string
 }
 
-export interface SourceParts {
+export interface SourceOptions {
   filesDirectory: string
   /** What the operator lets be read inside the network, at addresses that users type. */
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
   datasets?: Datasets
   /** How patiently systems and stores are asked again. */
-  patience?: Patience
+  retryPolicy?: RetryPolicy
   /** Systems besides those that types of pipelines have. */
   systems?: SystemsByType
 }
 
 /** Opens nothing until it is asked. */
-export function openSources({ filesDirectory, allowed, datasets, patience, systems }: SourceParts): Sources {
+export function openSources({ filesDirectory, allowed, datasets, retryPolicy, systems }: SourceOptions): Sources {
   const look = outgoingAddresses({ allowed })
-  const asking = { filesDirectory, allowed, ...(patience && { patience }) }
+  const options = { filesDirectory, allowed, ...(retryPolicy && { retryPolicy }) }
   const kinds: Readonly<Record<string, SourceKind>> = {
     ...uploadedFiles(filesDirectory),
     ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
-    ...objectStores(asking),
-    ...httpSystems(asking, systems),
+    ...objectStores(options),
+    ...httpSystems(options, systems),
   }
 
   function kindOf(type: string): SourceKind {
     const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
-    if (!kind) throw notYet(type)
+    if (!kind) throw unsupportedType(type)
     return kind
   }
 
@@ -109,7 +109,7 @@ export function openSources({ filesDirectory, allowed, datasets, patience, syste
 }
 
 /** What can be configured and is not read yet: the one place that says so, in runs, tests, previews and look-ups alike. */
-function notYet(type: string): SourceProblem {
+function unsupportedType(type: string): SourceProblem {
   const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(
     'TYPE_NOT_SUPPORTED',

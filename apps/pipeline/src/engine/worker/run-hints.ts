@@ -1,5 +1,5 @@
 import type { Advice } from '../../advice.ts'
-import { countOf } from '../sources/describe-columns.ts'
+import { countOf } from '../sources/log-text.ts'
 
 const mostKept = 20
 

@@ -1,8 +1,8 @@
-import { countOf, describeColumns } from '../describe-columns.ts'
-import { type Feed, type Report, type Source, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
-import { type Connectable, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
+import { countOf, describeColumns } from '../log-text.ts'
+import { type Feed, type Report, type DataSource, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
+import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
 import { codes, databaseProblem, messageOf } from './problems.ts'
-import type { Command, Job, Message, Note, Statement } from './protocol.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage, ReadingNote, SourceStatement } from './protocol.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { ReadingThread } from '../reading-thread.ts'
@@ -15,22 +15,22 @@ import { suspendSpareThreads } from '../spare-thread.ts'
  * understood: README.md beside this file.
  */
 export function databaseSource(
-  connectable: Connectable,
+  connectable: ConnectableAddress,
   limits: DatabaseLimits = databaseLimits,
-): Source<DatabaseConfig> {
+): DataSource<DatabaseConfig> {
   return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
 }
 
 /** Whether the database can be reached, signed in to, and be asked this. Reads no rows. Throws `SourceProblem`. */
 export async function tryDatabase(
   config: DatabaseConfig,
-  connectable: Connectable,
+  connectable: ConnectableAddress,
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
 ): Promise<void> {
   const addresses = await resolved(config, connectable)
   const statements = config.query || config.tables?.length ? statementsOf(config) : []
-  await using thread = startReading({ config, addresses, statements, limits }, signal)
+  await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   for (;;) {
     const { kind } = await thread.receive()
     if (kind === 'finished') return
@@ -40,7 +40,7 @@ export async function tryDatabase(
 
 async function* readDatabase(
   config: DatabaseConfig,
-  connectable: Connectable,
+  connectable: ConnectableAddress,
   limits: DatabaseLimits,
   report: Report,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ async function* readDatabase(
   signal.throwIfAborted()
   const statements = statementsOf(config)
   const addresses = await resolved(config, connectable)
-  await using reading = new Reading({ config, addresses, statements, limits }, report, signal)
+  await using reading = new DatabaseReading({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
     report.log(
@@ -62,13 +62,13 @@ async function* readDatabase(
   }
 }
 
-function statementsOf({ query, tables }: DatabaseConfig): Statement[] {
+function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
   throw new SourceProblem('NOTHING_TO_READ', 'Neither a query nor tables are chosen. Choose what is to be read.')
 }
 
-async function resolved(config: DatabaseConfig, connectable: Connectable): Promise<Job['addresses']> {
+async function resolved(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
@@ -79,14 +79,14 @@ async function resolved(config: DatabaseConfig, connectable: Connectable): Promi
 }
 
 /** The statements of one thread, one after another. */
-class Reading implements AsyncDisposable {
+class DatabaseReading implements AsyncDisposable {
   readonly #report: Report
-  readonly #thread: ReturnType<typeof startReading>
+  readonly #thread: ReturnType<typeof startDatabaseThread>
   #asked = false
 
-  constructor(job: Job, report: Report, signal: AbortSignal) {
+  constructor(job: DatabaseJob, report: Report, signal: AbortSignal) {
     this.#report = report
-    this.#thread = startReading(job, signal)
+    this.#thread = startDatabaseThread(job, signal)
   }
 
   async describe(): Promise<{ columns: Feed['columns']; bytes?: number | undefined }> {
@@ -137,13 +137,13 @@ class Reading implements AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  #tell(notes: readonly Note[]): void {
+  #tell(notes: readonly ReadingNote[]): void {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
   }
 }
 
 /** Begins to read a database in a thread of its own; the connection ends with the thread. */
-function startReading(job: Job, signal: AbortSignal): ReadingThread<Message, Command> {
+function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
@@ -154,9 +154,13 @@ function startReading(job: Job, signal: AbortSignal): ReadingThread<Message, Com
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`
   // A cancelled run ends within five seconds.
-  const cancellation = { command: { kind: 'cancel' } satisfies Command, milliseconds: 2_500, lastMessage: 'finished' }
+  const cancellation = {
+    command: { kind: 'cancel' } satisfies DatabaseCommand,
+    milliseconds: 2_500,
+    lastMessage: 'finished',
+  }
   const reader = { program, name: kind, job, reading, resourceLimits, env, cancellation }
-  const thread = new ReadingThread<Message, Command>(reader, signal)
+  const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(reader, signal)
   suspendSpareThreads(thread.ended)
   return thread
 }

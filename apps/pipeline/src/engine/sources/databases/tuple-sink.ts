@@ -1,12 +1,12 @@
 import { type RowEncoder, TupleBuffer } from '@sluice/tuples'
 import type { RejectedRow } from '../source.ts'
 import type { DatabaseLimits } from './database-config.ts'
-import type { Totals } from './protocol.ts'
+import type { DatabaseTotals } from './protocol.ts'
 
-export interface Batch {
+export interface TupleBatch {
   tuples: Uint8Array<ArrayBuffer>
   rejected: RejectedRow[]
-  totals: Totals
+  totals: DatabaseTotals
 }
 
 const rejectedInBatch = 256
@@ -21,14 +21,14 @@ export class TupleSink {
   readonly buffer: TupleBuffer
   /** Rows of this reading, those set aside included. */
   rows = 0
-  readonly #send: (batch: Batch) => void
+  readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
   readonly #memory: ArrayBuffer[] = []
   #rejected: RejectedRow[] = []
   #window: number
   #drained: (() => void) | undefined
 
-  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: Batch) => void) {
+  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: TupleBatch) => void) {
     this.#send = send
     this.#bytes = bytes
     this.#window = limits.chunksInFlight

@@ -4,7 +4,7 @@ import { diskProblem } from '../files/spool/spool-file.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { SourceProblem } from '../source.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import { PassingTrouble, type Retrying, tries } from './passing-trouble.ts'
+import { TransientError, type StoreRetryPolicy, createRetryCounter } from './transient-error.ts'
 
 export interface DownloadLimits {
   /** Bytes that are asked for at a time. */
@@ -25,7 +25,7 @@ export interface Download {
   /** Only so many bytes, from the start; all when absent. */
   firstBytes?: number
   limits?: DownloadLimits
-  retrying: Retrying
+  retrying: StoreRetryPolicy
   /** Told the bytes so far. */
   onProgress?(bytes: number): void
   /** Told where a connection broke that is taken up again. */
@@ -83,7 +83,7 @@ type Part = Download & { limits: DownloadLimits; tell(bytes: number): void }
 
 async function onePart(part: Part, from: number, to: number, signal: AbortSignal): Promise<void> {
   const { store, object, fd, retrying, tell, onResume } = part
-  const { again, reset } = tries(retrying, signal)
+  const { again, reset } = createRetryCounter(retrying, signal)
   for (let at = from; at < to; ) {
     const began = at
     try {
@@ -102,11 +102,11 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
         tell(piece.length)
         if (place > to) break
       }
-      if (at < to) throw new PassingTrouble(brokeOff(store.host, object))
+      if (at < to) throw new TransientError(brokeOff(store.host, object))
     } catch (error) {
       if (at > began) reset()
       await again(error)
-      onResume?.(at, (error as PassingTrouble).problem)
+      onResume?.(at, (error as TransientError).problem)
     }
   }
 }
@@ -121,7 +121,7 @@ async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promi
   const { ratio, ratioFrom } = defaultUploadLimits
   const mostUnpacked = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncate(fd, 0)
-  const { again, reset } = tries(retrying, signal)
+  const { again, reset } = createRetryCounter(retrying, signal)
   let at = 0
   for (;;) {
     const began = at
@@ -142,7 +142,7 @@ async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promi
     } catch (error) {
       if (at > began) reset()
       await again(error)
-      onResume?.(at, (error as PassingTrouble).problem)
+      onResume?.(at, (error as TransientError).problem)
     }
   }
 }

@@ -1,5 +1,5 @@
 import { SourceProblem } from '../source.ts'
-import type { StoreAnswer } from './ask-store.ts'
+import type { StoreResponse } from './store-client.ts'
 import type { ObjectBytes, StoredObject } from './object-store.ts'
 
 /** The headers that ask for a part of this very version. */
@@ -13,7 +13,7 @@ const isStrong = (etag: string): boolean => etag.startsWith('"')
 
 /** The bytes of an answer to them, which is success or 412. Throws OBJECT_CHANGED where they are of another version. */
 export async function rangeOf(
-  { status, headers, chunks, cancel }: StoreAnswer,
+  { status, headers, chunks, cancel }: StoreResponse,
   { key, etag }: StoredObject,
   from: number,
 ): Promise<ObjectBytes> {
@@ -21,7 +21,7 @@ export async function rangeOf(
   const isOther = now !== null && etag !== '' && plain(now) !== plain(etag)
   if (status >= 300 || isOther) {
     await cancel()
-    throw changed(key)
+    throw objectChangedProblem(key)
   }
   // Whoever asks has unpacked it by then, so that places in it mean nothing.
   const unpacked = (headers.get('content-encoding') ?? '')
@@ -30,14 +30,14 @@ export async function rangeOf(
   return { from: status === 206 ? from : 0, unpacked, chunks, cancel }
 }
 
-const changed = (key: string): SourceProblem =>
+const objectChangedProblem = (key: string): SourceProblem =>
   new SourceProblem('OBJECT_CHANGED', `"${key}" changed while it was being read. The old data stays; run again.`)
 
 /** Without the mark of weakness, and without the quotes that some lists leave out. */
 const plain = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
 
 /** What the headers of an answer say of an object, of which at least the first byte was asked for. Throws OTHER_PROTOCOL. */
-export function describedBy(key: string, { status, headers }: StoreAnswer): StoredObject {
+export function describedBy(key: string, { status, headers }: StoreResponse): StoredObject {
   const total =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
   if (!/^\d+$/.test(total ?? '')) {

@@ -1,9 +1,9 @@
-import type { StoreAnswer } from './ask-store.ts'
+import type { StoreResponse } from './store-client.ts'
 import type { ListedPage, ObjectStore } from './object-store.ts'
 import { describedBy, rangeHeaders, rangeOf } from './read-range.ts'
 import { SourceProblem } from '../source.ts'
 
-export interface Asked {
+export interface StoreRequest {
   /** Absent: the bucket or container itself. */
   key?: string
   query?: Readonly<Record<string, string>>
@@ -12,16 +12,16 @@ export interface Asked {
   expected?: readonly number[]
 }
 
-interface Requests {
+interface StoreProtocol {
   host: string
   /** Asks as whoever is meant to. Every status from 300 is thrown as a problem but those that are expected. */
-  get(asked: Asked, signal: AbortSignal): Promise<StoreAnswer>
+  get(asked: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
   list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
   close(): PromiseLike<void>
 }
 
 /** What is the same in every protocol of object stores. */
-export function objectStore({ host, get, list, close }: Requests): ObjectStore {
+export function objectStore({ host, get, list, close }: StoreProtocol): ObjectStore {
   return {
     host,
     list,

@@ -1,5 +1,5 @@
 import type { FeedColumn, StoredType } from '../source.ts'
-import { countOf, describeColumns } from '../describe-columns.ts'
+import { countOf, describeColumns } from '../log-text.ts'
 
 const integers = ['SMALLINT', 'INTEGER', 'BIGINT']
 const integerDigits: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
@@ -65,13 +65,13 @@ function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: num
 }
 
 /** Columns that are spoken of one by one. */
-const mostNamed = 20
+const maxNamedColumns = 20
 
 /**
  * How the columns of objects differ, in sentences for a log; undefined where they are all alike. `united` is what they come to
  * together.
  */
-export function whatDiffers(
+export function describeDifferences(
   shapes: readonly (readonly FeedColumn[])[],
   united: readonly FeedColumn[],
 ): string | undefined {
@@ -89,6 +89,6 @@ export function whatDiffers(
     return said.length > 0 ? [`"${column.label}": ${said.join('; ')}`] : []
   })
   if (notes.length === 0) return undefined
-  const more = notes.length > mostNamed ? `, and ${countOf(notes.length - mostNamed, 'column')} more` : ''
-  return `The objects differ in their columns. The table has all of them, empty where an object lacks one, and wide enough for all. ${notes.slice(0, mostNamed).join('. ')}${more}.`
+  const more = notes.length > maxNamedColumns ? `, and ${countOf(notes.length - maxNamedColumns, 'column')} more` : ''
+  return `The objects differ in their columns. The table has all of them, empty where an object lacks one, and wide enough for all. ${notes.slice(0, maxNamedColumns).join('. ')}${more}.`
 }

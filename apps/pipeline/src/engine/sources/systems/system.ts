@@ -1,29 +1,29 @@
 import type { PipelineType, SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../../../source-secrets.ts'
-import type { Choice } from '../reading.ts'
+import type { SourceChoice } from '../reading.ts'
 import { SourceProblem } from '../source.ts'
-import type { Connection, Http } from './http/connection.ts'
-import type { Flattening } from './tables/flatten.ts'
+import type { SystemConnection, HttpSession } from './http/connection.ts'
+import type { FlattenOptions } from './tables/flatten.ts'
 import type { KnownColumn } from './tables/table-spool.ts'
 
 /** What a pipeline of a type says of its source, without secrets. */
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 
 /** One system that is asked by HTTP, as a value: docs/adding-a-source.md says how one is added. */
-export interface System<Settings = unknown> {
+export interface HttpSystem<Settings = unknown> {
   /** What people call it; messages name it. */
   name: string
   /** Where it is, and how requests are signed in. Throws `SourceProblem` where something is missing for that. */
-  connect(settings: Settings, secrets: SourceSecrets): Connection
+  connect(settings: Settings, secrets: SourceSecrets): SystemConnection
   /** Asks something small that only those get who may. Throws `SourceProblem` for what a person can mend. */
-  test(asking: Asking<Settings>): Promise<void>
+  test(asking: SystemContext<Settings>): Promise<void>
   /** What there is to choose from: undefined for a kind that there is not. */
-  lookup?(kind: string, asking: Asking<Settings>): Promise<Choice[]> | undefined
+  lookup?(kind: string, asking: SystemContext<Settings>): Promise<SourceChoice[]> | undefined
   /**
    * What is read. A single one fills the pipeline's own table. Several fill a table each, called like the pipeline's own with `__` and
    * their names; its own then says which there are. It has to be clear from the settings which of the two it is.
    */
-  streams(asking: Asking<Settings>): Promise<Stream | Stream[]>
+  streams(asking: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
   /** Whether what these settings ask for can be told by what is new. All streams need a key then. Absent where nothing can. */
   increments?(settings: Settings): boolean
   /** The cursor of a reading that begins at a moment (`2026-01-01T00:00:00.000Z`). Absent where cursors are no moments. */
@@ -31,8 +31,8 @@ export interface System<Settings = unknown> {
 }
 
 /** A system in the midst of being asked. */
-export interface Asking<Settings = unknown> {
-  http: Http
+export interface SystemContext<Settings = unknown> {
+  http: HttpSession
   settings: Settings
   secrets: SourceSecrets
   /** Of a look-up: what it is to have in its name, for systems that can search; what is answered is searched in any case. */
@@ -44,7 +44,7 @@ export interface Asking<Settings = unknown> {
 }
 
 /** One kind of record that a system has, and how all of them are got. */
-export interface Stream extends Flattening {
+export interface RecordStream extends FlattenOptions {
   /** Part of the table's name where there are several. */
   name: string
   /** Paths of what tells a record from all others; empty where nothing does. Records without it are set aside. */
@@ -52,17 +52,17 @@ export interface Stream extends Flattening {
   /** Columns of which something is known beforehand. They are there even while there are no records. */
   columns?: readonly KnownColumn[]
   /** Whether texts may be numbers and dates that the system only writes as text. */
-  textsMayBeAnything?: boolean
+  inferStrings?: boolean
   /** A warning that names parts of the source with rows that the settings neither choose nor exclude. The run ends as WARNING. */
-  unread?: string | undefined
+  unreadWarning?: string | undefined
   /**
    * All records, or from `cursor` on those that are new or were changed: one page after another, so that no more than a page is held. Not
    * to be asked for twice at once.
    */
-  pages(cursor: unknown): AsyncIterable<Page>
+  pages(cursor: unknown): AsyncIterable<RecordPage>
 }
 
-export interface Page {
+export interface RecordPage {
   /**
    * As parsed JSON. What is no object is set aside, and so is what the system made a `BadRecord` of. A thousand pages in a row without a new
    * one end the reading: where what is chosen may have none, no page is given.
@@ -79,7 +79,7 @@ export interface Page {
 export const overlapSeconds = 300
 
 /** A secret that the system cannot do without. */
-export function demandSecret(secrets: SourceSecrets, name: string, what: string): string {
+export function requireSecret(secrets: SourceSecrets, name: string, what: string): string {
   const value = secrets[name]
   if (value) return value
   throw new SourceProblem('CREDENTIALS_MISSING', `There is nothing to sign in with: give the pipeline ${what}.`)

@@ -1,27 +1,34 @@
 import oracledb from 'oracledb'
 import { RowEncoder } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
-import type { Note, Statement } from '../protocol.ts'
-import { type Access, type DescribedColumn, type Engine, NotAllowed, type Session, statementText } from '../session.ts'
+import type { ReadingNote, SourceStatement } from '../protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../session.ts'
 import { type TupleSink, writeRow } from '../tuple-sink.ts'
-import { OracleArrivals, longestRows } from './arrivals.ts'
+import { OracleInboundByteLimit, longestRows } from './inbound-byte-limit.ts'
 import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
 import { connectString } from './connect-string.ts'
 import { explainOracle } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const oracle: Engine = { name: 'Oracle', open, explain: explainOracle }
+export const oracle: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
 
 /** Dates come as text: the driver's own would lose what is finer than a millisecond. The year has a sign, since there is one before 1. */
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-async function open(access: Access): Promise<Session> {
+async function open(access: SessionAccess): Promise<DatabaseSession> {
   const { config, limits } = access
   const connect = connectString(config, limits)
   pinNetwork(access)
-  const arrivals = new OracleArrivals(access)
+  const arrivals = new OracleInboundByteLimit(access)
   const signIn = {
     user: config.username,
     password: config.password,
@@ -41,30 +48,30 @@ async function open(access: Access): Promise<Session> {
   return session
 }
 
-class OracleSession implements Session {
-  readonly notes: Note[] = []
+class OracleSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
   readonly #connection: oracledb.Connection
-  readonly #arrivals: OracleArrivals
+  readonly #arrivals: OracleInboundByteLimit
   #text = ''
   #columns: OracleField[] = []
   #received = 0
 
-  constructor(connection: oracledb.Connection, arrivals: OracleArrivals) {
+  constructor(connection: oracledb.Connection, arrivals: OracleInboundByteLimit) {
     this.#connection = connection
     this.#arrivals = arrivals
   }
 
   received = (): number => this.#received
 
-  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
     this.#text = statementText(statement, quoted)
     const { metaData, statementType } = await this.#arrivals.ask(() => this.#connection.getStatementInfo(this.#text))
-    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new NotAllowed()
+    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowed()
     this.#columns = metaData
     return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
     const atOnce = rowsAtOnce(this.#columns)
@@ -104,7 +111,7 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
  * that sends it elsewhere; so in this thread, which has these modules to itself and nothing else to connect to,
  * its host has the checked addresses, other hosts have none, and no other address is connected to.
  */
-function pinNetwork({ addresses, config, opened }: Access): void {
+function pinNetwork({ addresses, config, opened }: SessionAccess): void {
   const admitted = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
     if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
@@ -146,14 +153,14 @@ export function rowsAtOnce(fields: readonly Pick<OracleField, 'dbType'>[]): numb
 }
 
 /** A query's rows on their way, as the driver has them. */
-export interface Rows {
+export interface OracleRows {
   getRows(atOnce: number): Promise<unknown[][]>
   close(): Promise<void>
 }
 
 /** Writes all rows, and closes what they come from. `count` is told how many came with each answer. */
 export async function readRows(
-  rows: Rows,
+  rows: OracleRows,
   fields: readonly OracleField[],
   encoder: RowEncoder,
   sink: TupleSink,

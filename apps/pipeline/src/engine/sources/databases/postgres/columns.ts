@@ -3,14 +3,14 @@ import { type Connection, type Submittable, escapeIdentifier } from 'pg'
 import type { StoredType } from '../../source.ts'
 
 /** A column as the server describes a statement's result. */
-export interface Field {
+export interface PostgresField {
   name: string
   dataTypeID: number
   dataTypeModifier: number
 }
 
 /** The type of a column: its name in the catalogue, the schema it is in, and what was said in brackets, encoded. */
-export interface TypeInfo {
+export interface PostgresType {
   name: string
   schema: string
   modifier: number
@@ -57,7 +57,7 @@ const sqlTypes: Record<DataType, string> = {
 }
 
 /** What a column of this type is offered as. */
-export function columnOf({ name, schema, modifier }: TypeInfo): StoredType {
+export function columnOf({ name, schema, modifier }: PostgresType): StoredType {
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
   if (name === 'numeric') return { dataType: 'DECIMAL', ...digits(modifier) }
@@ -65,7 +65,7 @@ export function columnOf({ name, schema, modifier }: TypeInfo): StoredType {
 }
 
 /** The expression that reads `column` as what it is stored as, so that its bytes are what the warehouse takes. */
-export function readExpression(column: string, type: TypeInfo, stored: StoredType): string {
+export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
   const offered = columnOf(type)
   const value = plainValue(column, type, offered)
   const wanted = sqlTypes[stored.dataType]
@@ -75,7 +75,7 @@ export function readExpression(column: string, type: TypeInfo, stored: StoredTyp
   return `${value}::${wanted}`
 }
 
-function plainValue(column: string, { name, schema }: TypeInfo, { dataType }: StoredType): string {
+function plainValue(column: string, { name, schema }: PostgresType, { dataType }: StoredType): string {
   if (isGeometry(name)) return `${escapeIdentifier(schema)}.st_asewkt(${column})`
   return schema === 'pg_catalog' && same[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
 }
@@ -94,11 +94,11 @@ export function digits(modifier: number): { precision?: number; scale?: number }
  * Has a statement parsed and described, and not carried out. The protocol takes one statement this way, never several.
  * `fields` are empty for a statement without a result.
  */
-export class Describe implements Submittable {
-  readonly fields: Promise<Field[]>
+export class DescribeCommand implements Submittable {
+  readonly fields: Promise<PostgresField[]>
   readonly #text: string
-  readonly #settle = Promise.withResolvers<Field[]>()
-  #fields: Field[] = []
+  readonly #settle = Promise.withResolvers<PostgresField[]>()
+  #fields: PostgresField[] = []
 
   constructor(text: string) {
     this.#text = text
@@ -112,7 +112,7 @@ export class Describe implements Submittable {
     connection.sync()
   }
 
-  handleRowDescription({ fields }: { fields: Field[] }): void {
+  handleRowDescription({ fields }: { fields: PostgresField[] }): void {
     this.#fields = fields
   }
 

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../../source.ts'
-import { NotAllowed } from '../session.ts'
+import { StatementNotAllowed } from '../session.ts'
 
 /** A column as the server describes a query's result. `system_type_name` is null for types that are programs. */
 export interface ServerField {
@@ -71,11 +71,11 @@ export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]'
  * Throws `NotAllowed` unless the statement begins with SELECT. Statements follow each other here without any sign between them, so a query
  * is run as part of another one only, where a second statement, WITH, and ORDER BY without TOP or OFFSET are not understood.
  */
-export function demandQuery(text: string): void {
+export function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
   if (/^with\b/i.test(start))
-    throw new NotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
-  if (!/^select\b/i.test(start)) throw new NotAllowed()
+    throw new StatementNotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
+  if (!/^select\b/i.test(start)) throw new StatementNotAllowed()
 }
 
 /** These expressions over a query whose columns are called c1, c2 … in them. */

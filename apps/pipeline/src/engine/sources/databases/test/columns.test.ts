@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/tuples'
 import oracledb from 'oracledb'
 import { columnOf as oracleColumn, convertValue, fetchAs } from '../oracle/columns.ts'
-import { bracketed, columnOf as serverColumn, demandQuery, embedded, readExpression } from '../sql-server/columns.ts'
+import { bracketed, columnOf as serverColumn, assertQuery, embedded, readExpression } from '../sql-server/columns.ts'
 import { statementText } from '../session.ts'
 
 describe('columns of SQL Server', () => {
@@ -52,8 +52,8 @@ describe('columns of SQL Server', () => {
       'with a as (select 1) select * from a',
       '',
     ])
-      expect(() => demandQuery(text)).toThrow()
-    for (const text of ['SELECT 1', '-- why\n /* what */ select 1']) expect(() => demandQuery(text)).not.toThrow()
+      expect(() => assertQuery(text)).toThrow()
+    for (const text of ['SELECT 1', '-- why\n /* what */ select 1']) expect(() => assertQuery(text)).not.toThrow()
   })
 })
 

@@ -12,7 +12,7 @@ import {
   detectText,
   startMachine,
 } from '@sluice/delimited'
-import type { Command, FileReading, Job, Message } from './protocol.ts'
+import type { CsvCommand, FileReading, CsvJob, CsvMessage } from './protocol.ts'
 
 const progressInterval = 250
 
@@ -20,7 +20,7 @@ if (!parentPort) throw new Error('csv-thread.ts is a worker thread, not a progra
 const port = parentPort
 const machine = startMachine()
 
-interface Open {
+interface OpenReading {
   file: TextFile
   reading: Reading
   limits: Limits
@@ -29,15 +29,18 @@ interface Open {
 
 /** Counts over all files, so that a chunk that comes back late is not taken for one of the next. */
 let writing = 0
-let open: Open | undefined
+let open: OpenReading | undefined
 let pool: ChunkPool | undefined
 let told = performance.now()
 
-function post(message: Message, transfer: ArrayBuffer[] = []): void {
+function post(message: CsvMessage, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
-async function write({ file, reading, limits, reportOddValues }: Open, types: readonly StoredType[]): Promise<void> {
+async function write(
+  { file, reading, limits, reportOddValues }: OpenReading,
+  types: readonly StoredType[],
+): Promise<void> {
   // Whoever gave up the last writing may keep some of its chunks.
   writing++
   pool = new ChunkPool(limits.chunksInFlight, limits.chunkBytes)
@@ -70,7 +73,7 @@ async function send({ tuples, rejected }: Batch, pool: ChunkPool): Promise<void>
   post({ kind: 'chunk', memory, length, rejected, writing }, [memory])
 }
 
-function tellProblem(error: unknown): void {
+function postProblem(error: unknown): void {
   if (!(error instanceof DelimitedProblem)) throw error
   const { code, message, advice, cause } = error
   post({ kind: 'problem', code, message, ...(advice !== undefined && { advice }), cause })
@@ -84,7 +87,7 @@ function close(): void {
   pool = undefined
 }
 
-function read({ file: path, fileName, options, limits, reportOddValues = false }: Job): void {
+function read({ file: path, fileName, options, limits, reportOddValues = false }: CsvJob): void {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
   const reading = new Reading(file, dialect, limits, machine)
@@ -111,13 +114,13 @@ const readingOf = ({ delimiter, quote, escape, headerRow, decimal }: Guesses, de
   ...(decided && { decimal: decimal.value }),
 })
 
-port.on('message', (command: Command | Job) => {
+port.on('message', (command: CsvCommand | CsvJob) => {
   try {
     if (!('kind' in command)) read(command)
-    else if (command.kind === 'ENCODE') write(open!, command.types).catch(tellProblem)
+    else if (command.kind === 'ENCODE') write(open!, command.types).catch(postProblem)
     else if (command.writing === writing) pool?.give(command.memory)
   } catch (error) {
-    tellProblem(error)
+    postProblem(error)
   }
 })
 // A thread that was started before there was anything to read gets its job as a message.

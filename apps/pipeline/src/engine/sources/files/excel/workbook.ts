@@ -1,11 +1,11 @@
 import { posix } from 'node:path'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
 import { type NumberMeaning, builtInMeaning, meaningOf } from './serial-dates.ts'
-import { type Reader, readPart } from './read-part.ts'
+import { type XmlReader, readPart } from './read-part.ts'
 import { SourceProblem } from '../../source.ts'
 
 /** What there is to know of a workbook before one of its sheets is read. */
-export interface Workbook {
+export interface OpenWorkbook {
   sheets: WorkbookSheet[]
   sharedTexts: string | undefined
   /** What numbers mean by a cell's style. */
@@ -20,7 +20,7 @@ export interface WorkbookSheet {
 }
 
 /** Reads the list of sheets with cells; charts are left out. Throws SourceProblem EXCEL_DAMAGED. */
-export async function readWorkbook(archive: ZipArchive): Promise<Workbook> {
+export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
   const part = workbookPart(archive)!
   const relations = await readRelations(archive, part)
   const found: { id: string; name: string; isHidden: boolean }[] = []
@@ -63,7 +63,7 @@ async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMe
   const own = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
   let inCells = false
-  const reader: Reader = (xml) => {
+  const reader: XmlReader = (xml) => {
     if (xml.is('numFmt')) own.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
     else if (xml.is('cellXfs')) inCells = true
     else if (inCells && xml.is('xf')) {

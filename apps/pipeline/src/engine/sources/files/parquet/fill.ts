@@ -12,12 +12,20 @@ import {
   wholeOf,
 } from '@sluice/tuples'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import type { LeafType, Reading } from './leaf-types.ts'
-import { endOfDates, endOfTimestampDays, firstDay, isFiner, outOfRange, storeJulian, storeMoment } from './moments.ts'
-import type { ByteValues, FixedValues, Values } from './values.ts'
+import type { LeafType, LeafReading } from './leaf-types.ts'
+import {
+  endOfDates,
+  endOfTimestampDays,
+  firstDay,
+  isFiner,
+  outOfRange,
+  storeJulian,
+  storeMoment,
+} from './timestamps.ts'
+import type { ByteValues, FixedValues, DecodedValues } from './values.ts'
 
 /** What is told about single values while a vector is filled. */
-export interface Remarks {
+export interface ConversionNotes {
   /** The row's value has no place in the warehouse; why. */
   fault(row: number, reason: string): void
   /** Digits were cut off that the warehouse does not keep. */
@@ -25,12 +33,18 @@ export interface Remarks {
 }
 
 /** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector knows already. */
-export type Fill = (values: Values, places: Int32Array, count: number, vector: ColumnVector, remarks: Remarks) => void
+export type FillFunction = (
+  values: DecodedValues,
+  places: Int32Array,
+  count: number,
+  vector: ColumnVector,
+  remarks: ConversionNotes,
+) => void
 
-type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: Remarks) => void
+type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: ConversionNotes) => void
 
 /** How a leaf's values become a vector that is stored as `dataType`, the leaf's own or a wider one. */
-export function filler(type: LeafType, dataType: DataType): Fill {
+export function filler(type: LeafType, dataType: DataType): FillFunction {
   const { reading } = type
   switch (reading.as) {
     case 'text':
@@ -53,7 +67,7 @@ export function filler(type: LeafType, dataType: DataType): Fill {
   }
 }
 
-function each<V extends ColumnVector>(width: number, one: FillFixed<V>): Fill {
+function each<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
   return (values, places, count, vector, remarks) => {
     for (let row = 0; row < count; row++) {
       const place = places[row]!
@@ -65,7 +79,7 @@ function each<V extends ColumnVector>(width: number, one: FillFixed<V>): Fill {
 // oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
 type AnyFill = FillFixed<any>
 
-function plain(reading: Reading, dataType: DataType): [width: number, one: AnyFill] {
+function plain(reading: LeafReading, dataType: DataType): [width: number, one: AnyFill] {
   switch (reading.as) {
     case 'boolean':
       return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
@@ -160,7 +174,7 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
 }
 
 /** Two's complement, the highest byte first, of any width; most are wide and hold small numbers. */
-function fillDecimalBytes({ physical, width }: LeafType, digits: number): Fill {
+function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
   return (values, places, count, vector, remarks) => {
     const { bytes } = values
     const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
@@ -190,7 +204,7 @@ function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
   return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
 }
 
-const fillBytes: Fill = (values, places, count, vector, remarks) => {
+const fillBytes: FillFunction = (values, places, count, vector, remarks) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
   const into = vector as BytesVector
   into.data = bytes
@@ -215,7 +229,7 @@ function storeDecimal(
   high: number,
   big: bigint | undefined,
   digits: number,
-  remarks: Remarks,
+  remarks: ConversionNotes,
 ): void {
   vector.low[row] = low
   vector.high[row] = high
@@ -240,10 +254,10 @@ function magnitude(value: number | bigint): bigint {
 
 const nanosecondsOfDay = 86_400_000_000_000n
 
-type RenderOne = (values: Values, place: number, row: number, remarks: Remarks) => string
+type RenderOne = (values: DecodedValues, place: number, row: number, remarks: ConversionNotes) => string
 
 /** Values that the warehouse has as text, spelled out. */
-function renderer(type: LeafType): Fill {
+function renderer(type: LeafType): FillFunction {
   const one = renderOne(type)
   return (values, places, count, vector, remarks) => {
     const into = vector as BytesVector
@@ -262,7 +276,7 @@ function renderer(type: LeafType): Fill {
 }
 
 function renderOne({ physical, width, reading }: LeafType): RenderOne {
-  const hexOf = (values: Values, place: number) => {
+  const hexOf = (values: DecodedValues, place: number) => {
     const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[place]! : place * width
     const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[place]! : width
     return Buffer.from(values.bytes.buffer, values.bytes.byteOffset + start, length).toString('hex')

@@ -7,14 +7,14 @@ import {
   vectorText,
 } from '@sluice/tuples'
 import type { ColumnMetaData } from 'hyparquet'
-import { damaged } from './damaged.ts'
+import { damagedFileProblem } from './file-problems.ts'
 import type { LeafReader } from './leaf-reader.ts'
-import type { Limits } from './limits.ts'
-import type { Budget } from './budget.ts'
-import { type Leaf, type SchemaNode, elementOf } from './schema.ts'
+import type { ParquetLimits } from './limits.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import { type SchemaLeaf, type SchemaNode, elementOf } from './schema.ts'
 
 /** Where one leaf of a nested column stands: the entries of its reader, one at a time. */
-class Cursor {
+class LeafCursor {
   readonly reader: LeafReader
   readonly #batch: number
   #at = 0
@@ -66,16 +66,16 @@ export class NestedColumn {
   readonly vector: BytesVector
   readonly faults = new Map<number, string>()
   readonly #node: SchemaNode
-  readonly #cursors: Map<Leaf, Cursor>
-  readonly #budget: Budget
+  readonly #cursors: Map<SchemaLeaf, LeafCursor>
+  readonly #budget: MemoryBudget
   #fault: string | undefined
   #length = 0
 
-  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: Budget, { batchRows }: Limits) {
+  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: MemoryBudget, { batchRows }: ParquetLimits) {
     this.#node = node
     this.#budget = budget
     this.vector = emptyVector('json', batchRows) as BytesVector
-    this.#cursors = new Map(readers.map((reader) => [reader.leaf, new Cursor(reader, batchRows)]))
+    this.#cursors = new Map(readers.map((reader) => [reader.leaf, new LeafCursor(reader, batchRows)]))
   }
 
   get readers(): LeafReader[] {
@@ -108,7 +108,8 @@ export class NestedColumn {
   /** Whether every leaf has come to its end, as it must with the last row of a row group. */
   assertEnded(): void {
     for (const { ended, reader } of this.#cursors.values()) {
-      if (!ended) throw damaged(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
+      if (!ended)
+        throw damagedFileProblem(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
     }
   }
 
@@ -127,7 +128,7 @@ export class NestedColumn {
       if (this.#fault !== undefined) this.faults.set(row, this.#fault)
       return text
     } catch (error) {
-      if (error instanceof RangeError) throw damaged(`column "${this.#node.name}"`, error)
+      if (error instanceof RangeError) throw damagedFileProblem(`column "${this.#node.name}"`, error)
       throw error
     }
   }
@@ -184,7 +185,7 @@ export class NestedColumn {
     return `[${pairs.map(([name, text]) => `{"key":${name},"value":${text}}`).join(',')}]`
   }
 
-  #value(leaf: Leaf): string {
+  #value(leaf: SchemaLeaf): string {
     const cursor = this.#cursors.get(leaf)!
     if (cursor.definition < leaf.maxDefinition) throw new RangeError('levels contradict each other')
     const { reader } = cursor
@@ -209,7 +210,7 @@ export class NestedColumn {
     return text
   }
 
-  #first(node: SchemaNode): Cursor {
+  #first(node: SchemaNode): LeafCursor {
     return this.#cursors.get(node.leaves[0]!)!
   }
 }

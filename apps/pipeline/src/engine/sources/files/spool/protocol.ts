@@ -1,11 +1,11 @@
 import type { ProblemMessage } from '../../reading-thread.ts'
 import type { FoundSheet } from '../excel/choose-sheet.ts'
 import type { UploadOptions, WrittenDialect } from '../upload.ts'
-import type { Format } from '../wanted.ts'
+import type { UploadFormat } from '../assert-format.ts'
 import type { UploadLimits } from './limits.ts'
 
 /** What the thread is started with. All descriptors stay the property of whoever started it. */
-export interface Job {
+export interface NormaliseJob {
   /** What people call the upload; messages name it. */
   name: string
   source: number
@@ -19,13 +19,13 @@ export interface Job {
   /** Only so many bytes of the rows are needed, from the start. */
   firstBytes?: number
   /** Where it is something else, it is refused as soon as it is recognised. */
-  wanted?: Format
+  wanted?: UploadFormat
   limits: UploadLimits
 }
 
 /** What became of the upload. */
-export interface Normalised {
-  format: Format
+export interface NormalisedFile {
+  format: UploadFormat
   /** Bytes of the spool. */
   size: number
   /** What was found, outermost first, in words. */
@@ -43,4 +43,7 @@ export interface Normalised {
   written?: number
 }
 
-export type Message = { kind: 'progress'; bytes: number } | { kind: 'done'; normalised: Normalised } | ProblemMessage
+export type NormaliseMessage =
+  | { kind: 'progress'; bytes: number }
+  | { kind: 'done'; normalised: NormalisedFile }
+  | ProblemMessage

@@ -1,8 +1,8 @@
-import type { AskStore, StoreAnswer } from '../ask-store.ts'
-import { type Asked, encodeKey, objectStore } from '../store-requests.ts'
+import type { StoreClient, StoreResponse } from '../store-client.ts'
+import { type StoreRequest, encodeKey, objectStore } from '../store-requests.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
 import { lengthOf, momentOf } from '../read-range.ts'
-import { readRefusal } from '../refusal.ts'
+import { parseErrorResponse } from '../error-response.ts'
 import { type XmlElement, childOf, parseXml, textOf } from '../xml.ts'
 import { type AzureConfig, apiVersion, containerAddress } from './azure-config.ts'
 import { azureProblem } from './azure-problems.ts'
@@ -12,14 +12,14 @@ import { SourceProblem } from '../../source.ts'
 const onePage = '1000'
 
 /** A container of Azure Blob Storage. */
-export function azureStore(config: AzureConfig, ask: AskStore): ObjectStore {
+export function azureStore(config: AzureConfig, ask: StoreClient): ObjectStore {
   const { host } = containerAddress(config)
 
   /** Every status from 300 is a problem but those that are expected. */
   async function get(
-    { key, query = {}, headers = {}, expected = [] }: Asked,
+    { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
-  ): Promise<StoreAnswer> {
+  ): Promise<StoreResponse> {
     const url = containerAddress(config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -27,7 +27,7 @@ export function azureStore(config: AzureConfig, ask: AskStore): ObjectStore {
     url.search = url.search.replaceAll('+', '%20')
     const answer = await ask(url, signed(url, headers, config), signal)
     if (answer.status < 300 || expected.includes(answer.status)) return answer
-    const refusal = readRefusal(answer.status, answer.headers, await answer.text(), host)
+    const refusal = parseErrorResponse(answer.status, answer.headers, await answer.text(), host)
     throw azureProblem(refusal, { config, host, ...(key !== undefined && { key }) })
   }
 

@@ -1,60 +1,60 @@
-import type { Choice } from '../../reading.ts'
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import { type Asking, type SettingsOf, type Stream, type System, demandSecret } from '../system.ts'
+import type { SourceChoice } from '../../reading.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
+import { type SystemContext, type SettingsOf, type RecordStream, type HttpSystem, requireSecret } from '../system.ts'
 import { jsonRecords } from '../tables/json-records.ts'
 import type { DataType } from '@sluice/contracts'
 import type { KnownColumn } from '../tables/table-spool.ts'
 
-type Settings = SettingsOf<'SOURCE_SYSTEM_A'>
+type BhimaSettings = SettingsOf<'SOURCE_SYSTEM_A'>
 
 const name = 'BHIMA'
 
 /** BHIMA: a table for each resource of one project, which is a facility. The API tells of nothing when it was changed. */
-export const bhima: System<Settings> = {
+export const bhima: HttpSystem<BhimaSettings> = {
   name,
 
   connect({ apiSource: { url, username }, project }, secrets) {
-    const password = demandSecret(secrets, 'password', 'the password of an account')
+    const password = requireSecret(secrets, 'password', 'the password of an account')
     return {
       url,
       async signIn(http): Promise<Readonly<Record<string, string>>> {
         // Which projects there are is said before anybody signs in to one.
         if (project === undefined) return {}
         const body = { username, password, project: Number(project) }
-        const session = await http.json('auth/login', { method: 'POST', body, repeatable: true })
-        const token = textOf(fieldsOf(session, name)['token'])
-        if (token === undefined) throw strange(name, 'a token')
+        const session = await http.getJson('auth/login', { method: 'POST', body, repeatable: true })
+        const token = toText(parseObject(session, name)['token'])
+        if (token === undefined) throw createResponseProblem(name, 'a token')
         return { 'x-access-token': token }
       },
     }
   },
 
   async test(asking) {
-    await projects(asking)
+    await listProjects(asking)
   },
 
-  lookup: (kind, asking) => (kind === 'projects' ? projects(asking) : undefined),
+  lookup: (kind, asking) => (kind === 'projects' ? listProjects(asking) : undefined),
 
   async streams({ http, settings }) {
-    return settings.resources.map((kind): Stream => {
-      const resource: Resource = resources[kind]
+    return settings.resources.map((kind): RecordStream => {
+      const resource: BhimaResource = resources[kind]
       return {
         name: kind.toLowerCase(),
         key: resource.key,
         columns: resource.columns,
         // Moments are texts in JSON.
-        textsMayBeAnything: true,
+        inferStrings: true,
         async *pages() {
-          for (const { start, end } of resource.days ? monthsOf(settings) : [{}]) {
+          for (const { start, end } of resource.days ? splitIntoMonths(settings) : [{}]) {
             const days = resource.days ? { [resource.days[0]]: start, [resource.days[1]]: end } : {}
             const ofProject = resource.byProject ? { project_id: settings.project } : {}
             // A list has no pages: it goes to disk, and is taken from there.
             using list = await http.download(resource.path, {
-              what: resource.path,
+              subject: resource.path,
               query: { ...resource.query, ...ofProject, ...days },
             })
             for await (const records of jsonRecords(list.chunks(), { system: name })) {
-              const own = records.filter((record) => isOf(record, settings.project))
+              const own = records.filter((record) => belongsToProject(record, settings.project))
               if (own.length > 0) yield { records: own }
             }
           }
@@ -65,22 +65,22 @@ export const bhima: System<Settings> = {
 }
 
 /** What says of what project it is, and is of another one, is not loaded: some lists have all that the account may see. */
-function isOf(record: unknown, project: string): boolean {
-  const own = textOf((record as { project_id?: unknown } | null)?.project_id)
+function belongsToProject(record: unknown, project: string): boolean {
+  const own = toText((record as { project_id?: unknown } | null)?.project_id)
   return own === undefined || own === project
 }
 
-async function projects({ http, settings: { project } }: Asking<Settings>): Promise<Choice[]> {
+async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceChoice[]> {
   const query = { complete: project === undefined ? undefined : 1 }
-  return listIn(await http.json('projects', { query }), name).flatMap((one) => {
-    const { id, abbr, name: title } = fieldsOf(one, name)
-    const known = textOf(id)
-    return known === undefined ? [] : [{ id: known, code: textOf(abbr) ?? known, name: textOf(title) ?? known }]
+  return parseList(await http.getJson('projects', { query }), name).flatMap((one) => {
+    const { id, abbr, name: title } = parseObject(one, name)
+    const known = toText(id)
+    return known === undefined ? [] : [{ id: known, code: toText(abbr) ?? known, name: toText(title) ?? known }]
   })
 }
 
 /** First and last days, both of which count, as `YYYY-MM-DD`. An end that is absent is open. */
-interface Days {
+interface DateRange {
   start?: string
   end?: string
 }
@@ -89,13 +89,13 @@ interface Days {
  * The time that is wanted in parts of a month: lists without pages get long, and the server makes each at once. Without a first day it is
  * one part.
  */
-export function monthsOf(
+export function splitIntoMonths(
   { startDate, endDate }: { startDate?: string; endDate?: string },
   today = new Date().toISOString().slice(0, 10),
-): Days[] {
+): DateRange[] {
   if (startDate === undefined) return [endDate === undefined ? {} : { end: endDate }]
   const last = endDate ?? today
-  const parts: Days[] = []
+  const parts: DateRange[] = []
   let start = startDate
   for (;;) {
     const [year, month] = start.split('-').map(Number) as [number, number]
@@ -107,9 +107,9 @@ export function monthsOf(
   }
 }
 
-type Kind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
+type ResourceKind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
 
-interface Resource {
+interface BhimaResource {
   path: string
   /** What tells a row from all others; empty where the list has nothing that does. */
   key: readonly string[]
@@ -127,7 +127,7 @@ const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => paths
 const uuid = columns('TEXT', 'uuid')
 
 /** Ids, codes and numbers that people gave are texts, whatever they look like. */
-const resources: Readonly<Record<Kind, Resource>> = {
+const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
   PATIENTS: {
     path: 'patients',
     key: ['uuid'],

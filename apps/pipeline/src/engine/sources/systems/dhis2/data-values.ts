@@ -1,10 +1,10 @@
-import { strange } from '../http/answers.ts'
+import { createResponseProblem } from '../http/parse-response.ts'
 import { csvRecords } from '../tables/csv-records.ts'
 import { exactNumber } from '../tables/exact-numbers.ts'
-import type { Asking, Page, Stream } from '../system.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import type { Settings } from './dhis2.ts'
-import { serverOf, unitsOf } from './server.ts'
+import type { Dhis2Settings } from './dhis2.ts'
+import { readServer, findUnits } from './server.ts'
 
 /** What the columns are called in JSON, by what they are called in CSV, some of them differently in some versions. */
 const names: Readonly<Record<string, string>> = {
@@ -39,14 +39,14 @@ const columns: KnownColumn[] = [
  * Values as they were reported. There is no paging: they are asked by data set, period and organisation unit, and each answer goes to disk. As
  * CSV, which is the same in all versions, where JSON leaves out what all rows have in common from 2.43 on.
  */
-export async function dataValues({ http, settings }: Asking<Settings>): Promise<Stream> {
+export async function dataValues({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
-  const server = await serverOf(http)
-  const units = await unitsOf(http, settings.orgUnits)
+  const server = await readServer(http)
+  const units = await findUnits(http, settings.orgUnits)
   const spans = periods.length > 0 ? periods.map((period) => ({ period })) : monthsOf(startDate!, endDate!)
   const data = dataSets.length > 0 ? dataSets.map((dataSet) => ({ dataSet })) : [{ dataElement: dataElements }]
 
-  async function* pages(cursor: unknown): AsyncGenerator<Page, void, void> {
+  async function* pages(cursor: unknown): AsyncGenerator<RecordPage, void, void> {
     const since = typeof cursor === 'string' ? { lastUpdated: cursor, includeDeleted: true } : {}
     for (const some of data)
       for (const span of spans)
@@ -55,7 +55,7 @@ export async function dataValues({ http, settings }: Asking<Settings>): Promise<
           using answer = await http.download('api/dataValueSets.csv', {
             query,
             headers: { accept: 'application/csv, text/csv' },
-            what: 'Something of what is to be loaded',
+            subject: 'Something of what is to be loaded',
           })
           yield* recordsOf(answer.chunks(), server.isoCalendar)
         }
@@ -64,14 +64,15 @@ export async function dataValues({ http, settings }: Asking<Settings>): Promise<
   return { name: 'data_values', key, columns, pages }
 }
 
-async function* recordsOf(chunks: AsyncIterable<Buffer>, isoCalendar: boolean): AsyncGenerator<Page, void, void> {
+async function* recordsOf(chunks: AsyncIterable<Buffer>, isoCalendar: boolean): AsyncGenerator<RecordPage, void, void> {
   let header: (string | undefined)[] | undefined
   for await (const rows of csvRecords(chunks, { system: 'DHIS2' })) {
     let from = 0
     if (!header) {
       header = rows[0]!.map((name) => names[name.trim().toLowerCase()])
       from = 1
-      if (!key.slice(0, 3).every((name) => header!.includes(name))) throw strange('DHIS2', 'header of data values')
+      if (!key.slice(0, 3).every((name) => header!.includes(name)))
+        throw createResponseProblem('DHIS2', 'header of data values')
     }
     // Most units have no values of most periods: their answers are a header alone.
     if (rows.length > from) yield { records: rows.slice(from).map((row) => recordOf(row, header!, isoCalendar)) }
@@ -108,7 +109,7 @@ function monthsOf(startDate: string, endDate: string): { startDate: string; endD
 }
 
 /** A span of whole days, both of them counting, as `YYYY-MM-DD`. */
-interface Span {
+interface DatePeriod {
   type: string
   start: string
   end: string
@@ -118,7 +119,7 @@ const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayLength = 86_400_000
 
 /** So many months from the first day of a month (from 0) on. */
-const months = (type: string, year: number, month: number, count: number): Span => ({
+const months = (type: string, year: number, month: number, count: number): DatePeriod => ({
   type,
   start: day(Date.UTC(year, month, 1)),
   end: day(Date.UTC(year, month + count, 1) - dayLength),
@@ -128,7 +129,7 @@ const months = (type: string, year: number, month: number, count: number): Span 
 const weekdays: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
 
 /** The first week is the one that has the fourth of January. */
-function weeks(type: string, year: number, week: number, from: number, count: number): Span {
+function weeks(type: string, year: number, week: number, from: number, count: number): DatePeriod {
   const fourth = new Date(Date.UTC(year, 0, 4))
   const since = (fourth.getUTCDay() + 6 - from + 7) % 7
   const start = fourth.getTime() - since * dayLength + (week - 1) * 7 * dayLength
@@ -137,9 +138,9 @@ function weeks(type: string, year: number, week: number, from: number, count: nu
 
 const firstMonths: Record<string, number> = { April: 3, July: 6, Sep: 8, Oct: 9, Nov: 10 }
 
-type Rule = [RegExp, (parts: string[]) => Span]
+type PeriodRule = [RegExp, (parts: string[]) => DatePeriod]
 
-const rules: Rule[] = [
+const rules: PeriodRule[] = [
   [
     /^(\d{4})(\d\d)(\d\d)$/,
     ([year, month, date]) => {
@@ -167,7 +168,7 @@ const rules: Rule[] = [
 ]
 
 /** What a period's id means in the calendar that everybody has; undefined for what is none. */
-export function spanOf(period: string): Span | undefined {
+export function spanOf(period: string): DatePeriod | undefined {
   for (const [pattern, span] of rules) {
     const found = pattern.exec(period)
     if (found) return span(found.slice(1))

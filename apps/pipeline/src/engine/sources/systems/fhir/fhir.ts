@@ -1,23 +1,23 @@
-import type { Choice } from '../../reading.ts'
+import type { SourceChoice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
 import { basicAuthorization } from '../../../basic-authorization.ts'
-import { type Http, baseOf } from '../http/connection.ts'
-import type { Asking, SettingsOf, Stream, System } from '../system.ts'
-import { exported } from './export.ts'
+import { type HttpSession, parseBaseUrl } from '../http/connection.ts'
+import type { SystemContext, SettingsOf, RecordStream, HttpSystem } from '../system.ts'
+import { createBulkExport } from './export.ts'
 import { type ResourceView, resourceView } from './view-definition.ts'
 import { viewStream } from './view-stream.ts'
-import { type Narrowing, lastUpdated, resourcesOf, searched } from './search.ts'
+import { type SearchFilter, lastUpdated, resourcesOf, searchResources } from './search.ts'
 import { type KeyObject, createPrivateKey, randomUUID, sign } from 'node:crypto'
 
-export type Settings = SettingsOf<'FHIR'>
+export type FhirSettings = SettingsOf<'FHIR'>
 
 const name = 'FHIR'
 /** Types that are tried before anything is saved. */
-const mostTried = 10
+const maxTestedTypes = 10
 
 /** Any server of FHIR R4: the resources of some types, a table for each. */
-export const fhir: System<Settings> = {
+export const fhir: HttpSystem<FhirSettings> = {
   name,
   // The rows of a view have no key to be merged by.
   increments: ({ views = [] }) => views.length === 0,
@@ -28,7 +28,7 @@ export const fhir: System<Settings> = {
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
     // Whatever a server refers to is on its host, though not always below its address.
-    const { origin } = new URL(baseOf(url))
+    const { origin } = new URL(parseBaseUrl(url))
     if (privateKey)
       return {
         url: origin,
@@ -46,13 +46,16 @@ export const fhir: System<Settings> = {
     viewsOf(settings)
     const prefix = prefixOf(settings.apiSource)
     const types = await typesOf(http, prefix)
-    for (const type of settings.resourceTypes.slice(0, mostTried)) {
+    for (const type of settings.resourceTypes.slice(0, maxTestedTypes)) {
       if (types.length > 0 && !types.includes(type))
         throw new SourceProblem(
           'NOT_FOUND',
           `The server has no resources of type ${type}: choose among those that it has.`,
         )
-      resourcesOf(await http.json(`${prefix}/${type}`, { query: { _count: 1 }, what: resources(type) }), { name, type })
+      resourcesOf(await http.getJson(`${prefix}/${type}`, { query: { _count: 1 }, subject: resources(type) }), {
+        name,
+        type,
+      })
     }
   },
 
@@ -69,9 +72,15 @@ export const fhir: System<Settings> = {
     })
     const read =
       method === 'BULK_EXPORT'
-        ? exported({ http, signal, log }, { prefix, types, group, readings: tables.length })
+        ? createBulkExport({ http, signal, log }, { prefix, types, group, readings: tables.length })
         : (type: string, since?: string) =>
-            searched(http, { name, type, path: `${prefix}/${type}`, search, ...(since !== undefined && { since }) })
+            searchResources(http, {
+              name,
+              type,
+              path: `${prefix}/${type}`,
+              search,
+              ...(since !== undefined && { since }),
+            })
     return tables.map(({ type, view }) =>
       view ? viewStream(view, () => read(type)) : streamOf(type, ({ since }) => read(type, since)),
     )
@@ -79,12 +88,15 @@ export const fhir: System<Settings> = {
 }
 
 /** The path of the server below its host. */
-const prefixOf = ({ url }: Settings['apiSource']): string => new URL(baseOf(url)).pathname.replace(/\/$/, '')
+const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 const resources = (type: string) => `The resources of type ${type}`
 
 /** A resource type as a table, and its lists of objects as tables below. What may hang on any element stays JSON. */
-export const streamOf = (type: string, read: (since: Narrowing) => ReturnType<Stream['pages']>): Stream => ({
+export const streamOf = (
+  type: string,
+  read: (since: SearchFilter) => ReturnType<RecordStream['pages']>,
+): RecordStream => ({
   name: type,
   key: ['id'],
   columns: [
@@ -92,35 +104,35 @@ export const streamOf = (type: string, read: (since: Narrowing) => ReturnType<St
     { path: 'meta.versionId', dataType: 'TEXT' },
     { path: lastUpdated, dataType: 'TIMESTAMPTZ' },
   ],
-  whole: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
+  isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
   pages: (cursor) => read(typeof cursor === 'string' ? { since: cursor } : {}),
 })
 
-async function typesOf(http: Asking['http'], prefix: string): Promise<string[]> {
-  const statement = fieldsOf(await http.json(`${prefix}/metadata`), name)
-  if (statement['resourceType'] !== 'CapabilityStatement') throw strange(name, 'a CapabilityStatement')
-  const version = textOf(statement['fhirVersion']) ?? ''
+async function typesOf(http: SystemContext['http'], prefix: string): Promise<string[]> {
+  const statement = parseObject(await http.getJson(`${prefix}/metadata`), name)
+  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(name, 'a CapabilityStatement')
+  const version = toText(statement['fhirVersion']) ?? ''
   if (!version.startsWith('4.'))
     throw new SourceProblem(
       'OTHER_PROTOCOL',
       `The server speaks FHIR ${version || 'of no version that it says'}, and R4 (4.0 or 4.3) is read: ask for its address of R4.`,
     )
   const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const all = fieldsOf(rest ?? {}, name)['resource']
-  return (Array.isArray(all) ? listIn(all, name) : [])
-    .map((one) => textOf(fieldsOf(one, name)['type']))
+  const all = parseObject(rest ?? {}, name)['resource']
+  return (Array.isArray(all) ? parseList(all, name) : [])
+    .map((one) => toText(parseObject(one, name)['type']))
     .filter((type) => type !== undefined)
 }
 
-async function choices(http: Asking['http'], prefix: string): Promise<Choice[]> {
+async function choices(http: SystemContext['http'], prefix: string): Promise<SourceChoice[]> {
   const types = await typesOf(http, prefix)
   return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
 }
 
 /** Throws `SourceProblem` for one that cannot be made. */
-const viewsOf = ({ views = [] }: Settings): ResourceView[] => views.map(resourceView)
+const viewsOf = ({ views = [] }: FhirSettings): ResourceView[] => views.map(resourceView)
 
-interface Client {
+interface ClientCredentials {
   clientId?: string
   keyId?: string
   scope?: string
@@ -134,18 +146,20 @@ const lifetime = 240
  * which may be another host: it gets the statement, which is good for that place alone, and nothing else.
  */
 async function signInByKey(
-  http: Http,
+  http: HttpSession,
   prefix: string,
-  { clientId = '', keyId, scope = 'system/*.rs' }: Client,
+  { clientId = '', keyId, scope = 'system/*.rs' }: ClientCredentials,
   privateKey: string,
 ): Promise<Record<string, string>> {
   const key = keyOf(privateKey)
-  const found = fieldsOf(
-    await http.json(`${prefix}/.well-known/smart-configuration`, { what: 'The description of how programs sign in' }),
+  const found = parseObject(
+    await http.getJson(`${prefix}/.well-known/smart-configuration`, {
+      subject: 'The description of how programs sign in',
+    }),
     'FHIR',
   )
-  const address = textOf(found['token_endpoint'])
-  if (address === undefined || !URL.canParse(address)) throw strange('FHIR', 'a token_endpoint')
+  const address = toText(found['token_endpoint'])
+  if (address === undefined || !URL.canParse(address)) throw createResponseProblem('FHIR', 'a token_endpoint')
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
     scope,
@@ -153,9 +167,12 @@ async function signInByKey(
     client_assertion: statement(key, { clientId, keyId, address }),
   })
   const { pathname, search, origin } = new URL(address)
-  const answer = fieldsOf(await http.elsewhere(origin).json(`${pathname}${search}`, { method: 'POST', body }), 'FHIR')
-  const token = textOf(answer['access_token'])
-  if (token === undefined) throw strange('FHIR', 'an access_token')
+  const answer = parseObject(
+    await http.forOrigin(origin).getJson(`${pathname}${search}`, { method: 'POST', body }),
+    'FHIR',
+  )
+  const token = toText(answer['access_token'])
+  if (token === undefined) throw createResponseProblem('FHIR', 'an access_token')
   return { authorization: `Bearer ${token}` }
 }
 

@@ -2,16 +2,16 @@ import { SourceProblem } from '../../source.ts'
 import { isExact } from '../tables/exact-numbers.ts'
 
 /** What an expression comes to for a resource, or a part of one. */
-export type Path = (focus: unknown) => unknown[]
-type Eval = (focus: unknown[]) => unknown[]
+export type FhirPathExpression = (focus: unknown) => unknown[]
+type CollectionFunction = (focus: unknown[]) => unknown[]
 
 const sign =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
 /** Words and signs of an expression. What is nested or chained is read and asked by calls within calls. */
-const mostTokens = 1_000
+const maxTokens = 1_000
 
-interface Token {
+interface PathToken {
   kind: 'text' | 'number' | 'name' | 'sign' | 'end'
   text: string
 }
@@ -23,11 +23,11 @@ const levels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|']
  * The part of FHIRPath that reports and views are written in: paths, `where`, comparisons, `and`, `or`, and the functions of
  * fhirpath-functions.ts. `%name` is what `variables` has at the moment. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
-export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): Path {
+export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): FhirPathExpression {
   const tokens = tokensOf(expression)
   let at = 0
-  const peek = (): Token => tokens[at] ?? { kind: 'end', text: '' }
-  const take = (): Token => {
+  const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }
+  const take = (): PathToken => {
     const token = peek()
     at += 1
     return token
@@ -38,7 +38,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     at += 1
   }
 
-  function binary(level: number): Eval {
+  function binary(level: number): CollectionFunction {
     const operators = levels[level]
     if (!operators) return path()
     let left = binary(level + 1)
@@ -50,7 +50,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     return left
   }
 
-  function path(): Eval {
+  function path(): CollectionFunction {
     let whole = term()
     for (;;) {
       if (isSign('.')) {
@@ -69,7 +69,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     }
   }
 
-  function term(): Eval {
+  function term(): CollectionFunction {
     const { kind, text } = peek()
     if (kind === 'text' || kind === 'number') {
       at += 1
@@ -83,7 +83,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
   }
 
   /** A field, or a function. A type in front of a path is the resource itself. */
-  function member(first: boolean): Eval {
+  function member(first: boolean): CollectionFunction {
     const { kind, text: name } = take()
     if (kind !== 'name') throw notSupported(expression)
     if (first && name === '$this') return (focus) => focus
@@ -100,12 +100,12 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     return (focus) => field(focus, name)
   }
 
-  function variable(name: string): Eval {
+  function variable(name: string): CollectionFunction {
     if (!Object.hasOwn(variables, name)) throw notSupported(expression)
     return () => [variables[name]]
   }
 
-  function called(name: string): Eval {
+  function called(name: string): CollectionFunction {
     demand('(')
     if (name === 'getReferenceKey') {
       // What stands in its brackets is a type, not a path.
@@ -113,7 +113,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
       demand(')')
       return (focus) => focus.flatMap((one) => referenceKey(one, type))
     }
-    const given: Eval[] = []
+    const given: CollectionFunction[] = []
     while (!isSign(')')) {
       given.push(binary(0))
       if (!isSign(')')) demand(',')
@@ -129,12 +129,12 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
   return (focus) => whole([focus])
 }
 
-function tokensOf(expression: string): Token[] {
-  const tokens: Token[] = []
+function tokensOf(expression: string): PathToken[] {
+  const tokens: PathToken[] = []
   sign.lastIndex = 0
   while (sign.lastIndex < expression.trimEnd().length) {
     const found = sign.exec(expression)
-    if (!found || tokens.length >= mostTokens) throw notSupported(expression)
+    if (!found || tokens.length >= maxTokens) throw notSupported(expression)
     const [, text, number, own, name, quoted, other] = found
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
@@ -206,20 +206,20 @@ const plain = (value: unknown): unknown =>
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const texts = (values: readonly unknown[]): string[] => values.map(textOf)
-const textIn = (given: Eval | undefined, focus: unknown[]): string => textOf(given?.(focus)[0] ?? '')
+const textIn = (given: CollectionFunction | undefined, focus: unknown[]): string => textOf(given?.(focus)[0] ?? '')
 
 /** Of each item by itself. */
-const matching = (focus: readonly unknown[], given: Eval | undefined): unknown[] =>
+const matching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
   given ? focus.filter((one) => isTrue(given([one]))) : [...focus]
 
-type OfTexts = (text: string, argument: string) => unknown
+type TextFunction = (text: string, argument: string) => unknown
 const ofTexts =
-  (made: OfTexts) =>
-  (focus: unknown[], [given]: Eval[]): unknown[] =>
+  (made: TextFunction) =>
+  (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
     texts(focus).map((text) => made(text, textIn(given, focus)))
 
 /** By their names in FHIRPath: what each makes of a collection, and of what stands in its brackets. */
-const functions: Readonly<Record<string, (focus: unknown[], given: Eval[]) => unknown[]>> = {
+const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [given]) => matching(focus, given),
   select: (focus, [given]) => (given ? focus.flatMap((one) => given([one])) : []),
   exists: (focus, [given]) => [matching(focus, given).length > 0],

@@ -1,19 +1,19 @@
-import type { Http } from '../http/connection.ts'
-import type { Choice } from '../../reading.ts'
-import { fieldsOf, strange, textOf } from '../http/answers.ts'
+import type { HttpSession } from '../http/connection.ts'
+import type { SourceChoice } from '../../reading.ts'
+import { parseObject, createResponseProblem, toText } from '../http/parse-response.ts'
 import { streamOf } from '../fhir/fhir.ts'
-import { resourcesOf, searched } from '../fhir/search.ts'
-import { type Page, type SettingsOf, type Stream, type System, demandSecret } from '../system.ts'
-import { type Block, type Link, type Report, reportOf, reportProfile, titleOf } from './report.ts'
+import { resourcesOf, searchResources } from '../fhir/search.ts'
+import { type RecordPage, type SettingsOf, type RecordStream, type HttpSystem, requireSecret } from '../system.ts'
+import { type ReportBlock, type ReportLink, type IhrisReport, reportOf, reportProfile, titleOf } from './report.ts'
 import { isTrue } from '../fhir/fhirpath.ts'
 
-type Settings = SettingsOf<'SOURCE_SYSTEM_D'>
+type IhrisSettings = SettingsOf<'SOURCE_SYSTEM_D'>
 
 const name = 'iHRIS'
 const mostTried = 10
 
 /** iHRIS 5: a report as its people have made it, or resources, a table for each type. */
-export const ihris: System<Settings> = {
+export const ihris: HttpSystem<IhrisSettings> = {
   name,
   // What hangs on the people of a report changes without them.
   increments: ({ report }) => report === undefined,
@@ -21,12 +21,14 @@ export const ihris: System<Settings> = {
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
-    without: ['fhir'],
+    ignoredSegments: ['fhir'],
     headers: { accept: 'application/fhir+json, application/json' },
     async signIn(http) {
-      const body = { email: username, password: demandSecret(secrets, 'password', 'the password of the account') }
-      const token = textOf(fieldsOf(await http.json('auth/token', { method: 'POST', body }), name)['access_token'])
-      if (token === undefined) throw strange(name, 'an access_token')
+      const body = { email: username, password: requireSecret(secrets, 'password', 'the password of the account') }
+      const token = toText(
+        parseObject(await http.getJson('auth/token', { method: 'POST', body }), name)['access_token'],
+      )
+      if (token === undefined) throw createResponseProblem(name, 'an access_token')
       return { authorization: `Bearer ${token}` }
     },
   }),
@@ -35,7 +37,10 @@ export const ihris: System<Settings> = {
     if (report !== undefined) await readReport(http, report)
     for (const type of resourceTypes.slice(0, mostTried)) {
       const what = `The resources of type ${type}`
-      resourcesOf(await http.json(`fhir/${encodeURIComponent(type)}`, { query: { _count: 1 }, what }), { name, type })
+      resourcesOf(await http.getJson(`fhir/${encodeURIComponent(type)}`, { query: { _count: 1 }, subject: what }), {
+        name,
+        type,
+      })
     }
   },
 
@@ -47,14 +52,14 @@ export const ihris: System<Settings> = {
   },
 }
 
-function reportStream(id: string, report: Report, http: Http): Stream {
+function reportStream(id: string, report: IhrisReport, http: HttpSession): RecordStream {
   const { main, links } = report
   const several = new Set(links.filter(({ multiple }) => multiple).map((link) => link.name))
   return {
     name: id,
     key: ['_id'],
     columns: [{ path: '_id', dataType: 'TEXT' }, ...main.columns.map(known()), ...links.flatMap(columnsOf)],
-    whole: (path) => !several.has(path),
+    isStoredAsJson: (path) => !several.has(path),
     pages: () => reportRows(searchIhris(http), report),
   }
 }
@@ -64,22 +69,22 @@ const known =
   (groups?: string[]) =>
   ({ name: path, label }: { name: string; label: string }) => ({ path, label, ...(groups && { groups }) })
 
-const columnsOf = ({ columns, multiple, name: block }: Report['links'][number]) =>
+const columnsOf = ({ columns, multiple, name: block }: IhrisReport['links'][number]) =>
   columns.map(known(multiple ? [block] : undefined))
 
-async function readReport(http: Http, id: string): Promise<Report> {
+async function readReport(http: HttpSession, id: string): Promise<IhrisReport> {
   return reportOf(
-    fieldsOf(await http.json(`fhir/Basic/${encodeURIComponent(id)}`, { what: `The report "${id}"` }), name),
+    parseObject(await http.getJson(`fhir/Basic/${encodeURIComponent(id)}`, { subject: `The report "${id}"` }), name),
   )
 }
 
 /** By what people call them. */
-async function reports(http: Http): Promise<Choice[]> {
-  const found: Choice[] = []
+async function reports(http: HttpSession): Promise<SourceChoice[]> {
+  const found: SourceChoice[] = []
   const search = new URLSearchParams({ _profile: reportProfile }).toString()
   for await (const { records } of searchIhris(http)('Basic', search)) {
     for (const one of records) {
-      const id = textOf(fieldsOf(one, name)['id'])
+      const id = toText(parseObject(one, name)['id'])
       const { code, name: label } = titleOf(one)
       if (id !== undefined) found.push({ id, code: code ?? id, name: label ?? code ?? id })
     }
@@ -88,21 +93,28 @@ async function reports(http: Http): Promise<Choice[]> {
 }
 
 /** A resource without its type, which its block says. */
-type Resource = Readonly<Record<string, unknown>>
+type FhirResource = Readonly<Record<string, unknown>>
 /** Of one row: the resources that each block has. */
-type Found = Map<string, { block: Block; resources: readonly Resource[] }>
-type SearchFor = (type: string, search: string) => AsyncIterable<Page>
+type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
+type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 
 /** Resources that are asked for by their ids at once, and those that are remembered since many rows lead to them. */
 const atOnce = 50
 const mostKept = 5_000
 
 /** The rows of a report: for each page of its main resources, those that hang on them. */
-async function* reportRows(search: SearchFor, { main, links }: Report): AsyncGenerator<Page, void, void> {
-  const kept = new Map<string, Resource>()
+async function* reportRows(
+  search: SearchFunction,
+  { main, links }: IhrisReport,
+): AsyncGenerator<RecordPage, void, void> {
+  const kept = new Map<string, FhirResource>()
   for await (const page of search(main.resource, main.search)) {
-    const wanted = (page.records as Resource[]).filter((one) => main.wanted === undefined || isTrue(main.wanted(one)))
-    const rows = wanted.map((resource): Found => new Map([[main.name, { block: main, resources: [resource] }]]))
+    const wanted = (page.records as FhirResource[]).filter(
+      (one) => main.wanted === undefined || isTrue(main.wanted(one)),
+    )
+    const rows = wanted.map(
+      (resource): ReferencedResources => new Map([[main.name, { block: main, resources: [resource] }]]),
+    )
     for (const link of links) {
       const keys = rows.map((row) => keysInto(link, row))
       const linked = await linkedBy(search, link, new Set(keys.flat()), kept)
@@ -115,7 +127,7 @@ async function* reportRows(search: SearchFor, { main, links }: Report): AsyncGen
 }
 
 /** `Type/id` of what a row has that leads to a link. */
-function keysInto({ to, from, resource }: Link, row: Found): string[] {
+function keysInto({ to, from, resource }: ReportLink, row: ReferencedResources): string[] {
   const { block, resources } = row.get(to) ?? { block: undefined, resources: [] }
   return resources.flatMap((one) =>
     from ? from(one).map((value) => keyOf(String(value), resource)) : [`${block!.resource}/${String(one['id'])}`],
@@ -129,13 +141,13 @@ function keyOf(reference: string, type: string): string {
 }
 
 async function linkedBy(
-  search: SearchFor,
-  { resource, element, parameter }: Link,
+  search: SearchFunction,
+  { resource, element, parameter }: ReportLink,
   keys: ReadonlySet<string>,
-  kept: Map<string, Resource>,
-): Promise<Map<string, Resource[]>> {
-  const found = new Map<string, Resource[]>()
-  const add = (key: string, one: Resource) => void found.set(key, [...(found.get(key) ?? []), one])
+  kept: Map<string, FhirResource>,
+): Promise<Map<string, FhirResource[]>> {
+  const found = new Map<string, FhirResource[]>()
+  const add = (key: string, one: FhirResource) => void found.set(key, [...(found.get(key) ?? []), one])
   const missing: string[] = []
   for (const key of keys) {
     const known = element ? undefined : kept.get(key)
@@ -146,7 +158,7 @@ async function linkedBy(
     const some = missing.slice(from, from + atOnce)
     const values = element ? some : some.map((key) => key.slice(key.indexOf('/') + 1))
     for await (const { records } of search(resource, new URLSearchParams({ [parameter]: values.join() }).toString())) {
-      for (const one of records as Resource[]) {
+      for (const one of records as FhirResource[]) {
         const own = `${resource}/${String(one['id'])}`
         for (const key of element ? element(one).map((value) => keyOf(String(value), resource)) : [own]) add(key, one)
         if (element) continue
@@ -159,7 +171,7 @@ async function linkedBy(
 }
 
 /** Where a link has one resource, its columns are the row's; the one that was changed last, where there are more. */
-function recordOf(row: Found, main: Block, links: readonly Link[]): Record<string, unknown> {
+function recordOf(row: ReferencedResources, main: ReportBlock, links: readonly ReportLink[]): Record<string, unknown> {
   const [resource] = row.get(main.name)!.resources
   const record: Record<string, unknown> = { _id: resource!['id'], ...valuesOf(main, resource!) }
   for (const link of links) {
@@ -174,7 +186,7 @@ function recordOf(row: Found, main: Block, links: readonly Link[]): Record<strin
 }
 
 /** Several values are one text where they are plain. */
-const valuesOf = ({ columns }: Block, resource: Resource): Record<string, unknown> =>
+const valuesOf = ({ columns }: ReportBlock, resource: FhirResource): Record<string, unknown> =>
   Object.fromEntries(
     columns.flatMap(({ name, value }) => {
       const values = value(resource)
@@ -186,9 +198,9 @@ const valuesOf = ({ columns }: Block, resource: Resource): Record<string, unknow
 
 /** How the FHIR interface of iHRIS is searched: its links to next pages name the store behind it, so only their question counts. */
 const searchIhris =
-  (http: Http, since?: string) =>
-  (type: string, search = ''): AsyncGenerator<Page, void, void> =>
-    searched(http, {
+  (http: HttpSession, since?: string) =>
+  (type: string, search = ''): AsyncGenerator<RecordPage, void, void> =>
+    searchResources(http, {
       name: 'iHRIS',
       type,
       path: `fhir/${type}`,

@@ -1,4 +1,4 @@
-import { demandReadable, mostValues } from './json-limits.ts'
+import { assertJsonLimits, maxJsonValues } from './json-limits.ts'
 
 /** What the language has and its types do not yet: JSON.parse with source text, and JSON.rawJSON. */
 const json = JSON as unknown as {
@@ -18,10 +18,10 @@ const longNumber = /[:[,\s]-?\d[\d.]{15}/
  * SyntaxError where it is none, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL where it holds more than `most` values, or is
  * nested too deep.
  */
-export function parseJson(text: string, most = mostValues): unknown {
+export function parseJson(text: string, most = maxJsonValues): unknown {
   const exact = longNumber.test(text)
   // To keep digits takes up to five times as long for each value, and twice the memory.
-  demandReadable(text, exact ? most / 2 : most)
+  assertJsonLimits(text, exact ? most / 2 : most)
   if (!exact) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,

@@ -4,7 +4,7 @@ import { SourceProblem } from '../../source.ts'
 import { isExact } from './exact-numbers.ts'
 import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 import { tooLarge } from '../../files/spool/spool-writer.ts'
-import type { Row, Value } from './flatten.ts'
+import type { RecordRow, RecordValue } from './flatten.ts'
 
 /** What a column was seen to hold. */
 const TEXT = 1
@@ -25,7 +25,7 @@ export interface KnownColumn {
 }
 
 const bufferCharacters = 64 * 1024
-const mostColumns = 1_600
+const maxColumnsPerTable = 1_600
 
 /** The rows of one table on their way to the warehouse: a line of JSON each, in a file that has no name. */
 export class TableSpool implements Disposable {
@@ -55,10 +55,10 @@ export class TableSpool implements Disposable {
     return (this.#descriptor ??= openSpool(this.#directory))
   }
 
-  add(row: Row): void {
+  add(row: RecordRow): void {
     let line = '{'
     for (const [path, value] of this.rows === 0 ? this.#withEmptyOnes(row) : row) {
-      this.seen.set(path, (this.seen.get(path) ?? this.#newColumn()) | kindOf(value))
+      this.seen.set(path, (this.seen.get(path) ?? this.#newColumn()) | valueKind(value))
       line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
     }
     this.rows += 1
@@ -93,21 +93,21 @@ export class TableSpool implements Disposable {
   }
 
   /** A row that has the columns that are there anyway, in their order, before all others. */
-  #withEmptyOnes(row: Row): ReadonlyMap<string, Value | null> {
+  #withEmptyOnes(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
     const always = [...this.known.values()].filter((column) => column.always)
-    return new Map<string, Value | null>([...always.map(({ path }) => [path, null] as const), ...row])
+    return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])
   }
 
   #newColumn(): number {
-    if (this.seen.size < mostColumns) return 0
+    if (this.seen.size < maxColumnsPerTable) return 0
     throw new SourceProblem(
       'TOO_MANY_COLUMNS',
-      `${this.name} has records with more than ${mostColumns} different fields; a table holds no more columns. Choose less to load.`,
+      `${this.name} has records with more than ${maxColumnsPerTable} different fields; a table holds no more columns. Choose less to load.`,
     )
   }
 }
 
-function kindOf(value: Value | null): number {
+function valueKind(value: RecordValue | null): number {
   if (value === null) return 0
   if (typeof value === 'string') return TEXT
   return typeof value === 'object' && !isExact(value) ? NESTED : OTHER

@@ -1,10 +1,10 @@
 import { SourceProblem } from '../source.ts'
 
 /** What a pipeline reads: DELIMITED is all that is made into text, so everything but Parquet. */
-export type Format = 'DELIMITED' | 'PARQUET'
+export type UploadFormat = 'DELIMITED' | 'PARQUET'
 
 /** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET where only the other one is wanted. */
-export function assertWanted(found: Format, wanted: Format | undefined, name: string): void {
+export function assertFormat(found: UploadFormat, wanted: UploadFormat | undefined, name: string): void {
   if (wanted === undefined || wanted === found) return
   if (found === 'PARQUET') {
     const text = `${name} is a Parquet file: create a PARQUET_UPLOAD pipeline for it, or save it as CSV.`

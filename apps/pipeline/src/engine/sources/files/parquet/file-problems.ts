@@ -1,6 +1,6 @@
 import { SourceProblem } from '../../source.ts'
 
-export type ProblemCode =
+export type FileProblemCode =
   | 'FILE_DAMAGED'
   | 'FILE_EMPTY'
   | 'NOT_PARQUET'
@@ -9,11 +9,11 @@ export type ProblemCode =
   | 'FILE_TOO_DENSE'
 
 /** Something is wrong with the file, before it is known what people call it: `message` follows the file's name. */
-export class FileTrouble extends Error {
+export class FileWarning extends Error {
   override readonly name = 'FileTrouble'
-  readonly code: ProblemCode
+  readonly code: FileProblemCode
 
-  constructor(code: ProblemCode, message: string, options?: ErrorOptions) {
+  constructor(code: FileProblemCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
   }
@@ -24,9 +24,9 @@ export class FileTrouble extends Error {
 }
 
 /** `where` says what cannot be read. */
-export function damaged(where: string, cause?: unknown): FileTrouble {
+export function damagedFileProblem(where: string, cause?: unknown): FileWarning {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
-  return new FileTrouble(
+  return new FileWarning(
     'FILE_DAMAGED',
     `is damaged: ${where} cannot be read${detail}. Upload the file again, or have it written anew.`,
     { cause },

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { databaseLimits } from '../database-config.ts'
-import { OracleArrivals } from '../oracle/arrivals.ts'
+import { OracleInboundByteLimit } from '../oracle/inbound-byte-limit.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 
 const mega = 1024 * 1024
@@ -16,7 +16,7 @@ describe('what Oracle sends', () => {
     )
     const socket = connect(port, '127.0.0.1').on('error', () => {})
     await once(socket, 'connect')
-    using arrivals = new OracleArrivals({
+    using arrivals = new OracleInboundByteLimit({
       config: { ...somewhere, kind: 'oracle' },
       addresses: [],
       limits: databaseLimits,

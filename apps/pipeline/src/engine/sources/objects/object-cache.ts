@@ -3,12 +3,12 @@ import type { StoredObject } from './object-store.ts'
 import { type LocalObject, type ObjectReading, fetchObject } from './read-object.ts'
 
 /** What is kept between two passes: open files, and bytes of disk. Whatever is more is fetched twice. */
-const mostKept = { things: 64, bytes: 4 * 1024 ** 3 }
+const cacheLimits = { things: 64, bytes: 4 * 1024 ** 3 }
 /** What is fetched while another object is read. */
-const mostAhead = { things: 4, weight: 64 * 1024 * 1024 }
+const prefetchLimits = { things: 4, weight: 64 * 1024 * 1024 }
 
 /** Objects that are gone through more than once. Disposing it gives back the room of those that it kept. */
-export class KeptObjects implements Disposable {
+export class ObjectCache implements Disposable {
   readonly #reading: ObjectReading
   readonly #objects: readonly StoredObject[]
   readonly #report: Pick<Report, 'log'>
@@ -40,7 +40,7 @@ export class KeptObjects implements Disposable {
     }
     const weights = this.#objects.map(({ size }) => size)
     let index = 0
-    for await (const local of inOrder({ weights, mostAhead, make }, signal)) {
+    for await (const local of prefetchInOrder({ weights, mostAhead: prefetchLimits, make }, signal)) {
       try {
         yield [index, local]
       } finally {
@@ -63,13 +63,14 @@ export class KeptObjects implements Disposable {
   }
 
   #keep(index: number, local: LocalObject): void {
-    if (this.#kept.size >= mostKept.things || this.#bytes + local.size > mostKept.bytes) return local[Symbol.dispose]()
+    if (this.#kept.size >= cacheLimits.things || this.#bytes + local.size > cacheLimits.bytes)
+      return local[Symbol.dispose]()
     this.#kept.set(index, local)
     this.#bytes += local.size
   }
 }
 
-interface Making<T extends Disposable> {
+interface PrefetchOptions<T extends Disposable> {
   /** How much each weighs, in their order. */
   weights: readonly number[]
   /** What may be under way or waiting besides the one that is needed. */
@@ -78,8 +79,8 @@ interface Making<T extends Disposable> {
 }
 
 /** Makes things ahead of whoever takes them, and hands them out in their order. What nobody took is disposed of. */
-export async function* inOrder<T extends Disposable>(
-  { weights, mostAhead, make }: Making<T>,
+export async function* prefetchInOrder<T extends Disposable>(
+  { weights, mostAhead, make }: PrefetchOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
   const left = new AbortController()

@@ -1,7 +1,7 @@
 import { SourceProblem } from './source.ts'
 
 /** An access key of AWS and its like, which stands in a header as it is. Throws SourceProblem AUTHENTICATION_FAILED where it cannot. */
-export function demandAccessKey(accessKey: string): string {
+export function assertAccessKey(accessKey: string): string {
   if (/^[\x21-\x7e]+$/.test(accessKey)) return accessKey
   throw new SourceProblem(
     'AUTHENTICATION_FAILED',

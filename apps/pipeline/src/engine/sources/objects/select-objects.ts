@@ -2,10 +2,10 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { SourceProblem } from '../source.ts'
 import { type KeyPattern, keyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import { type Retrying, tried } from './passing-trouble.ts'
+import { type StoreRetryPolicy, retryTransientErrors } from './transient-error.ts'
 
 /** What is to be loaded: exactly one object, or those that fit a pattern, of which there may be one just now. */
-export interface Chosen {
+export interface SelectedObjects {
   single: boolean
   /** By key, in the order of its bytes. */
   objects: StoredObject[]
@@ -13,10 +13,10 @@ export interface Chosen {
   empty: number
 }
 
-export interface Choosing {
+export interface ObjectSelection {
   store: ObjectStore
   key: string
-  retrying: Retrying
+  retrying: StoreRetryPolicy
   /** Objects that are enough to know; all when absent. */
   enough?: number
   /** Told after each page of a long list. */
@@ -24,18 +24,18 @@ export interface Choosing {
 }
 
 /** Objects of one load, and keys that are looked at for them. */
-const mostObjects = 10_000
-const mostListed = 2_000_000
+const maxObjects = 10_000
+const maxListedKeys = 2_000_000
 /** Milliseconds that keys are compared at a stretch. */
-const longestAtOnce = 20
+const maxBlockingMs = 20
 
 /** Finds what a pipeline's key means. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or what the store throws. */
-export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Promise<Chosen> {
+export async function selectObjects(choosing: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
   const { store, key, retrying, enough } = choosing
   const pattern = keyPattern(key)
   const { single } = pattern
   if (single !== undefined) {
-    const object = await tried(() => store.find(single, signal), retrying, signal)
+    const object = await retryTransientErrors(() => store.find(single, signal), retrying, signal)
     return { single: true, objects: [object], empty: 0 }
   }
   const objects: StoredObject[] = []
@@ -45,23 +45,23 @@ export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Pr
   const passedBy = ({ key: other }: StoredObject) => {
     deeper ||= depth(other) > own
   }
-  for await (const object of matching(choosing, pattern, passedBy, signal)) {
+  for await (const object of listMatchingObjects(choosing, pattern, passedBy, signal)) {
     // Folders that consoles make, and marks such as _SUCCESS, hold nothing.
     if (object.size === 0) empty += 1
     else objects.push(object)
-    if (objects.length > mostObjects) throw tooMany(key)
+    if (objects.length > maxObjects) throw tooManyObjectsProblem(key)
     if (enough !== undefined && objects.length >= enough) break
   }
-  if (objects.length === 0) throw none(key, empty, deeper)
-  return { single: false, objects: inOrderOfKeys(objects), empty }
+  if (objects.length === 0) throw noObjectsProblem(key, empty, deeper)
+  return { single: false, objects: sortByKey(objects), empty }
 }
 
 /** By the bytes of their keys, whatever the order of the store. */
-export const inOrderOfKeys = (objects: readonly StoredObject[]): StoredObject[] =>
+export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
   objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 
-async function* matching(
-  { store, retrying, onPage }: Choosing,
+async function* listMatchingObjects(
+  { store, retrying, onPage }: ObjectSelection,
   pattern: KeyPattern,
   passedBy: (object: StoredObject) => void,
   signal: AbortSignal,
@@ -69,20 +69,20 @@ async function* matching(
   let listed = 0
   let next: string | undefined
   do {
-    const page = await tried(() => store.list(pattern.prefix, next, signal), retrying, signal)
+    const page = await retryTransientErrors(() => store.list(pattern.prefix, next, signal), retrying, signal)
     let since = performance.now()
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
       else passedBy(object)
       // Somebody's long pattern and long keys are not to hold up everybody else.
-      if (performance.now() - since < longestAtOnce) continue
+      if (performance.now() - since < maxBlockingMs) continue
       await breathe(undefined, { signal }).catch(() => {})
       signal.throwIfAborted()
       since = performance.now()
     }
     onPage?.()
     listed += Math.max(1, page.objects.length)
-    if (listed > mostListed) throw tooManyListed(pattern.prefix)
+    if (listed > maxListedKeys) throw tooManyListedProblem(pattern.prefix)
     // A store that gives the same page for ever would be read for ever.
     next = page.next === next ? undefined : page.next
   } while (next)
@@ -93,7 +93,7 @@ const depth = (key: string): number => key.replace(/^\/+/, '').split('/').length
 /** What goes through all folders as well: `a/*.csv` is `a/**\/*.csv`. */
 const throughFolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
 
-const none = (key: string, empty: number, deeper: boolean): SourceProblem =>
+const noObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>
   new SourceProblem(
     'NO_OBJECTS',
     empty > 0
@@ -103,14 +103,14 @@ const none = (key: string, empty: number, deeper: boolean): SourceProblem =>
         : `No object fits "${key}". Check the key: it begins without a slash, and a folder ends with one. The old data stays.`,
   )
 
-const tooMany = (key: string): SourceProblem =>
+const tooManyObjectsProblem = (key: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${mostObjects} objects fit "${key}". Say it more narrowly, or write fewer and larger objects.`,
+    `More than ${maxObjects} objects fit "${key}". Say it more narrowly, or write fewer and larger objects.`,
   )
 
-const tooManyListed = (prefix: string): SourceProblem =>
+const tooManyListedProblem = (prefix: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${mostListed} objects begin with "${prefix}". Let the key have more before its first sign of a pattern.`,
+    `More than ${maxListedKeys} objects begin with "${prefix}". Let the key have more before its first sign of a pattern.`,
   )

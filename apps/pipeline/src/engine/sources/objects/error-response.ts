@@ -1,9 +1,9 @@
 import { SourceProblem } from '../source.ts'
-import { PassingTrouble, retryAfter } from './passing-trouble.ts'
+import { TransientError, parseRetryAfter } from './transient-error.ts'
 import { childOf, parseXml, textOf } from './xml.ts'
 
 /** What a store says is wrong. */
-export interface Refusal {
+export interface StoreErrorResponse {
   status: number
   /** As `NoSuchKey`; empty where it gives none. */
   code: string
@@ -13,9 +13,9 @@ export interface Refusal {
   headers: Headers
 }
 
-const passing = new Set([408, 425, 429, 500, 502, 503, 504])
+const retryableStatuses = new Set([408, 425, 429, 500, 502, 503, 504])
 /** Of whatever status: by both protocols. */
-const passingCodes = new Set([
+const retryableCodes = new Set([
   'SlowDown',
   'RequestTimeout',
   'InternalError',
@@ -26,7 +26,7 @@ const passingCodes = new Set([
 ])
 
 /** Reads an answer that is no success. */
-export function readRefusal(status: number, headers: Headers, body: string, host: string): Refusal {
+export function parseErrorResponse(status: number, headers: Headers, body: string, host: string): StoreErrorResponse {
   const region = headers.get('x-amz-bucket-region') ?? undefined
   const plain = { status, code: headers.get('x-ms-error-code') ?? '', words: '', region, headers }
   const text = body.replace(/^\uFEFF/, '')
@@ -44,9 +44,9 @@ export function readRefusal(status: number, headers: Headers, body: string, host
 
 /** What has no sentence of its own: the store's words, without the secrets that it may have sent back. */
 export function unexplained(
-  { status, code, words, headers }: Refusal,
+  { status, code, words, headers }: StoreErrorResponse,
   { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },
-): SourceProblem | PassingTrouble {
+): SourceProblem | TransientError {
   let said = [code, words].filter(Boolean).join(': ')
   for (const secret of secrets) if (secret) said = said.replaceAll(secret, '…')
   const shown = said.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
@@ -59,5 +59,7 @@ export function unexplained(
     status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
     `${host} answers ${status} when asked for ${what}.${shown ? ` It says: ${shown}` : ''}`,
   )
-  return passing.has(status) || passingCodes.has(code) ? new PassingTrouble(problem, retryAfter(headers)) : problem
+  return retryableStatuses.has(status) || retryableCodes.has(code)
+    ? new TransientError(problem, parseRetryAfter(headers))
+    : problem
 }

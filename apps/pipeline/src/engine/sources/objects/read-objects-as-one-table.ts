@@ -1,4 +1,4 @@
-import { countOf } from '../describe-columns.ts'
+import { countOf } from '../log-text.ts'
 import {
   type ColumnFacts,
   type Feed,
@@ -9,20 +9,20 @@ import {
   type TupleChunk,
   TypesWidened,
 } from '../source.ts'
-import { twoHalves } from '../two-halves.ts'
-import { KeptObjects } from './kept-objects.ts'
-import { TupleLayout } from './lay-out-tuples.ts'
+import { splitProgress } from '../split-progress.ts'
+import { ObjectCache } from './object-cache.ts'
+import { TupleLayout } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
-import { placesOf, storedOf, tableOf } from './table-of-objects.ts'
-import { uniteColumns, whatDiffers } from './widen-columns.ts'
+import { findFieldSources, findStoredTypes, createCombinedTable } from './combined-table.ts'
+import { uniteColumns, describeDifferences } from './widen-columns.ts'
 
 /** Objects whose readers tell in the log how they read them; of the others only what is odd is told. */
-const mostTold = 10
+const maxLoggedObjects = 10
 /** Bytes of an object that is read to its end already when it is looked at. */
-const mostProven = 1024 * 1024
+const maxFullyReadBytes = 1024 * 1024
 
-export interface Together {
+export interface CombinedReading {
   objects: readonly StoredObject[]
   /** Columns of objects that were loaded before, which the table has as well. */
   before?: readonly FeedColumn[]
@@ -39,19 +39,19 @@ export interface Together {
  * looked at before the first row is given, for a table's columns are known from the start. Throws `SourceProblem`, or the
  * signal's reason.
  */
-export async function* readTogether(
+export async function* readObjectsAsOneTable(
   reading: ObjectReading,
-  { objects, before = [], keyed, counts, rest = () => [] }: Together,
+  { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
-  const { first, second } = twoHalves(report)
+  const { first, second } = splitProgress(report)
   const log: Report['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
-  const keptOf = (all: readonly StoredObject[]) => stack.use(new KeptObjects(reading, all, { log }))
+  const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
   const kept = keptOf(objects)
-  let besides: KeptObjects | undefined
+  let besides: ObjectCache | undefined
   const shapes = new Map<string, FeedColumn[]>()
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
@@ -72,12 +72,12 @@ export async function* readTogether(
     return united.length > 0 ? united : reading.columnsBefore
   }
   if (emptyListProblem && unite().length === 0) throw emptyListProblem
-  const differences = whatDiffers(
+  const differences = describeDifferences(
     [...shapes.values()].filter(({ length }) => length > 0),
     unite(),
   )
   if (differences) report.log('WARN', 'MEDIUM', differences)
-  const columns = tableOf(unite(), { keyed })
+  const columns = createCombinedTable(unite(), { keyed })
   const progress = second(total)
 
   let begun = false
@@ -89,7 +89,7 @@ export async function* readTogether(
     begun = true
     held.clear()
     const read = { bytes: 0, rows: 0 }
-    async function* of(all: KeptObjects): AsyncGenerator<TupleChunk, void, void> {
+    async function* of(all: ObjectCache): AsyncGenerator<TupleChunk, void, void> {
       for await (const [index, local] of all.all(signal, () => report.progress({}))) {
         const { object } = local
         const shape = shapes.get(object.key) ?? (await look(local))
@@ -98,10 +98,10 @@ export async function* readTogether(
           continue
         }
         const told = toldOf(object, index, read, report, progress)
-        const layout = new TupleLayout(placesOf(columns, types, shape, object), shape.length)
+        const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
         try {
           for await (const { content } of readLocalObject(readingOf(object), local, told, signal)) {
-            for await (const chunk of content.rows(storedOf(columns, types, shape))) yield layout.lay(chunk)
+            for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
             const facts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
             for (const { column, evidence } of facts) held.set(column, [...(held.get(column) ?? []), evidence])
           }
@@ -109,7 +109,7 @@ export async function* readTogether(
           if (!(error instanceof TypesWidened)) throw error
           shapes.set(object.key, error.columns)
           misguessed.add(object.key)
-          throw new TypesWidened(tableOf(unite(), { keyed }))
+          throw new TypesWidened(createCombinedTable(unite(), { keyed }))
         }
         counts.set(object.key, layout.rows)
         read.bytes += object.size
@@ -171,7 +171,7 @@ async function shapeOf(
 ): Promise<Pick<Feed, 'columns' | 'unread'>> {
   const quiet: Report = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
   for await (const feed of readLocalObject(reading, local, quiet, signal))
-    return local.size > mostProven ? feed : { ...feed, columns: await provenShape(feed) }
+    return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await provenShape(feed) }
   throw new Error(`nothing was found in ${local.object.key}`)
 }
 
@@ -196,7 +196,7 @@ function toldOf(
     // Whoever takes the rows anew takes them of all objects.
     async startOver() {},
     log(level, importance, message) {
-      if (index < mostTold || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
+      if (index < maxLoggedObjects || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
     },
     rowsSoFar: () => rows,
   }

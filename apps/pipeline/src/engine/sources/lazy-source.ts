@@ -1,11 +1,11 @@
 import type { SourceKind } from './reading.ts'
 
 /** A kind that does all that can be done; there may be nothing to look up. */
-export type WholeKind = Required<Omit<SourceKind, 'lookup'>> & Pick<SourceKind, 'lookup'>
+export type CompleteSourceKind = Required<Omit<SourceKind, 'lookup'>> & Pick<SourceKind, 'lookup'>
 
 /** A kind of source whose code comes with its first use: most processes never read most sources, and what is not there takes no memory. */
-export function byNeed(load: () => Promise<WholeKind>): SourceKind {
-  let loaded: Promise<WholeKind> | undefined
+export function lazySource(load: () => Promise<CompleteSourceKind>): SourceKind {
+  let loaded: Promise<CompleteSourceKind> | undefined
   const kind = () => (loaded ??= load())
   return {
     increments: async (reading) => (await kind()).increments(reading),

@@ -1,26 +1,26 @@
-import { longestMessage, mostBeforeSignIn, tooLong } from '../arrivals.ts'
+import { maxMessageBytes, maxBytesBeforeSignIn, messageTooLongProblem } from '../inbound-byte-limit.ts'
 import { databaseProblem } from '../problems.ts'
-import type { Access } from '../session.ts'
+import type { SessionAccess } from '../session.ts'
 import type { SourceProblem } from '../../source.ts'
 
 /** Milliseconds. So much more may come as the network carries in that time. */
 const lookEvery = 20
 /** Of one answer of rows, which may be sixteen of megabytes each. */
-export const longestRows = 4 * longestMessage
+export const longestRows = 4 * maxMessageBytes
 
 /**
  * Looks at how many bytes came since something was asked, and breaks the connection when it is too much: the driver queues all that comes,
  * wanted or not. It takes no socket of ours and shows none, so what the sockets count by themselves has to do, TLS included.
  */
-export class OracleArrivals implements Disposable {
-  readonly #access: Access
+export class OracleInboundByteLimit implements Disposable {
+  readonly #access: SessionAccess
   readonly #timer: NodeJS.Timeout
   #signedIn = false
   #since = 0
-  #most = mostBeforeSignIn
+  #most = maxBytesBeforeSignIn
   #problem: SourceProblem | undefined
 
-  constructor(access: Access) {
+  constructor(access: SessionAccess) {
     this.#access = access
     this.#timer = setInterval(() => this.#look(), lookEvery).unref()
   }
@@ -30,7 +30,7 @@ export class OracleArrivals implements Disposable {
   }
 
   /** What the driver answers. Throws `SourceProblem` when it answers nothing because too much came; otherwise what the driver throws. */
-  async ask<T>(act: () => Promise<T>, most = longestMessage): Promise<T> {
+  async ask<T>(act: () => Promise<T>, most = maxMessageBytes): Promise<T> {
     this.#since = this.#received()
     if (this.#signedIn) this.#most = most
     try {
@@ -52,7 +52,7 @@ export class OracleArrivals implements Disposable {
     if (this.#received() - this.#since <= this.#most) return
     const { config, opened } = this.#access
     this.#problem ??= this.#signedIn
-      ? tooLong(config, 'Oracle', this.#most)
+      ? messageTooLongProblem(config, 'Oracle', this.#most)
       : databaseProblem({ code: 'OTHER_PROTOCOL' }, config, 'Oracle')
     for (const socket of opened) socket.destroy(new Error('closed'))
   }

@@ -1,13 +1,13 @@
-import { Arrivals } from '../arrivals.ts'
+import { InboundByteLimit } from '../inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-config.ts'
 
 const headerBytes = 5
 const readyForQuery = 0x5a
 /** Notices, settings and notifications come at any time, in any number, and are kept by nobody. */
-const passing = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
+const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
 
 /** A letter, and a length that counts itself: https://www.postgresql.org/docs/current/protocol-message-formats.html. */
-export class PostgresArrivals extends Arrivals {
+export class PostgresInboundByteLimit extends InboundByteLimit {
   constructor(config: DatabaseConfig, engine: string) {
     super(headerBytes, config, engine)
   }
@@ -20,7 +20,7 @@ export class PostgresArrivals extends Arrivals {
     if (type === readyForQuery) {
       this.signedIn = true
       this.answer = 0
-    } else if (!passing.has(type)) this.answer += length
+    } else if (!ignoredMessageTypes.has(type)) this.answer += length
     return length - 4
   }
 }

@@ -2,10 +2,10 @@ import { SourceProblem } from '../source.ts'
 import { type TextEncoding, textEncoding } from './encodings/text-encoding.ts'
 
 /** What the bytes of an upload are. */
-export type Content = { kind: 'PARQUET' | 'GZIP' | 'ZIP' } | ({ kind: 'JSON' | 'TEXT' } & TextEncoding)
+export type FileContent = { kind: 'PARQUET' | 'GZIP' | 'ZIP' } | ({ kind: 'JSON' | 'TEXT' } & TextEncoding)
 
 /** Bytes that recognising looks at. */
-export const lookedAt = 64 * 1024
+export const detectionBytes = 64 * 1024
 
 const advice = 'upload CSV, JSON, Excel (.xlsx) or Parquet, or one of these in gzip or ZIP'
 
@@ -31,7 +31,7 @@ const tarMark = 257
  * Tells by content, never by name, what an upload that begins with `start` is.
  * Throws SourceProblem NOT_SUPPORTED, OLD_EXCEL, EXCEL_PROTECTED or what `textEncoding` throws.
  */
-export function recognise(start: Buffer, name: string, declared?: string): Content {
+export function detectFormat(start: Buffer, name: string, declared?: string): FileContent {
   const head = start.subarray(0, 512).toString('latin1')
   if (isParquet(head)) return { kind: 'PARQUET' }
   if (isPacked(start)) return { kind: head.startsWith('PK') ? 'ZIP' : 'GZIP' }

@@ -4,17 +4,17 @@ import type { DatabaseConfig } from './database-config.ts'
 import { databaseProblem } from './problems.ts'
 
 /** Bytes that no server needs to let somebody in. */
-export const mostBeforeSignIn = 1024 * 1024
+export const maxBytesBeforeSignIn = 1024 * 1024
 /** The longest row that is read, with room for what stands around it. */
-export const longestMessage = 64 * 1024 * 1024 + 256 * 1024
+export const maxMessageBytes = 64 * 1024 * 1024 + 256 * 1024
 
-type Listener = (bytes: Buffer) => void
+type DataListener = (bytes: Buffer) => void
 
 /**
  * Counts what a server sends before its driver gets it, and breaks the connection when it is too much: drivers keep what they have of
  * a message until the rest comes, whatever length a server names, and all rows of an answer that is no feed.
  */
-export abstract class Arrivals {
+export abstract class InboundByteLimit {
   signedIn = false
   /** Bytes of the answer that a driver keeps; a feed's rows are not counted. */
   protected answer = 0
@@ -36,7 +36,7 @@ export abstract class Arrivals {
 
   /** Stands between a stream and the driver that listens to it, from a message's beginning on. */
   watch(stream: Duplex): void {
-    const [driver, ...others] = stream.listeners('data') as Listener[]
+    const [driver, ...others] = stream.listeners('data') as DataListener[]
     if (!driver || others.length > 0) throw new Error('one listener of the driver was expected')
     const header = Buffer.alloc(this.#headerBytes)
     let filled = 0
@@ -75,14 +75,18 @@ export abstract class Arrivals {
   }
 
   #check(): void {
-    if (!this.signedIn && this.#before > mostBeforeSignIn) throw this.otherProtocol()
-    if (!this.signedIn || Math.max(this.message, this.answer) <= longestMessage) return
-    throw tooLong(this.#config, this.#engine)
+    if (!this.signedIn && this.#before > maxBytesBeforeSignIn) throw this.otherProtocol()
+    if (!this.signedIn || Math.max(this.message, this.answer) <= maxMessageBytes) return
+    throw messageTooLongProblem(this.#config, this.#engine)
   }
 }
 
 /** `most` is in bytes. */
-export const tooLong = ({ host, port }: DatabaseConfig, engine: string, most = longestMessage): SourceProblem =>
+export const messageTooLongProblem = (
+  { host, port }: DatabaseConfig,
+  engine: string,
+  most = maxMessageBytes,
+): SourceProblem =>
   new SourceProblem(
     'MESSAGE_TOO_LONG',
     `${engine} at ${host}, port ${port} sends more than ${Math.floor(most / 1024 / 1024)} MB in one row or one answer. Leave out the columns with such long values, or shorten them in a query.`,

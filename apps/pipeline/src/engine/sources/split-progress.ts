@@ -1,7 +1,7 @@
 import type { Report } from './source.ts'
 
 /** Writing an upload anew is the first half of the way, and reading that the second, both told in bytes of the upload. */
-export function twoHalves(report: Report) {
+export function splitProgress(report: Report) {
   let uploadSize: number | undefined
   return {
     /** Of the first half; what is read in place has none. */

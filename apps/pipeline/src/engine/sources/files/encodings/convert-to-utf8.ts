@@ -5,13 +5,16 @@ import { TextDecoder } from 'node:util'
 const multiByte = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
 
 /** `encoding` is a name that TextDecoder has for one that is not UTF-8. */
-export function decoderOf(encoding: string): Decoder {
+export function decoderOf(encoding: string): TextDecoderPort {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding)
   return multiByte.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)
 }
 
 /** A text as UTF-8, without its byte order mark. */
-export function asUtf8(source: ByteSource, { encoding, skip }: Pick<TextEncoding, 'encoding' | 'skip'>): ByteSource {
+export function convertToUtf8(
+  source: ByteSource,
+  { encoding, skip }: Pick<TextEncoding, 'encoding' | 'skip'>,
+): ByteSource {
   if (encoding === 'utf-8' && skip === 0) return source
   return { chunks: () => decode(source, encoding, skip) }
 }
@@ -30,7 +33,7 @@ async function* decode(source: ByteSource, encoding: string, skip: number): Asyn
 const replacement = '\uFFFD'
 
 /** The encodings of East Asia, by the platform's own decoder. Where it would put a replacement character, a broken byte stays. */
-class MultiByteDecoder implements Decoder {
+class MultiByteDecoder implements TextDecoderPort {
   readonly #decoder: TextDecoder
 
   constructor(encoding: string) {
@@ -53,7 +56,7 @@ function utf8(text: string): Buffer {
 }
 
 /** The Latin family and its like: every byte is a character, or none. */
-class SingleByteDecoder implements Decoder {
+class SingleByteDecoder implements TextDecoderPort {
   /** The UTF-8 of each byte from 0x80 on: up to three bytes, lowest first, with their number above them. */
   readonly #upper: Int32Array
   #out = Buffer.allocUnsafeSlow(0)
@@ -108,7 +111,7 @@ function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
  * UTF-16 of either byte order. Half a surrogate pair comes out as the three bytes that UTF-8 forbids, and half a unit as 0xFF.
  * Well-formed chunks take the platform's way; only a chunk with a broken pair is walked unit by unit.
  */
-class Utf16Decoder implements Decoder {
+class Utf16Decoder implements TextDecoderPort {
   readonly #swap: boolean
   #units = Buffer.allocUnsafeSlow(0)
   #out = Buffer.allocUnsafeSlow(0)
@@ -174,7 +177,7 @@ function walk(text: string, out: Buffer): number {
  * its record is rejected like any other that is not valid, and never a replacement character.
  * What it answers is its caller's until the next call.
  */
-interface Decoder {
+interface TextDecoderPort {
   decode(bytes: Buffer): Buffer
   /** What was still waiting for more. */
   end(): Buffer

@@ -1,10 +1,10 @@
 import { type GuardedFetch, guardedFetch, type OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import { SourceProblem } from '../source.ts'
-import { PassingTrouble } from './passing-trouble.ts'
+import { TransientError } from './transient-error.ts'
 
 /** What a store answered. The body is read, or cancelled. */
-export interface StoreAnswer {
+export interface StoreResponse {
   status: number
   headers: Headers
   chunks: AsyncIterable<Uint8Array>
@@ -13,49 +13,49 @@ export interface StoreAnswer {
 }
 
 /** Asks a store. Throws `PassingTrouble`, `SourceProblem`, or the signal's reason; every status is an answer. */
-export interface AskStore extends AsyncDisposable {
-  (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreAnswer>
+export interface StoreClient extends AsyncDisposable {
+  (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
 }
 
-export interface Silence {
+export interface IdleTimeout {
   /** Milliseconds without a byte, headers included, after which a connection is taken for dead. */
   silence: number
 }
 
 /** Bytes of a list or an error that are read. */
-const mostText = 16 * 1024 * 1024
+const maxTextBytes = 16 * 1024 * 1024
 /** Nothing reads this much at once: guards the counters alone. Parts are counted where they are written. */
-const mostBytes = 2 ** 46
+const maxBodyBytes = 2 ** 46
 /** Milliseconds of one exchange: objects that come in one piece take their time, and silence ends it before. */
-const longest = 6 * 3_600_000
+const exchangeTimeoutMs = 6 * 3_600_000
 
 /** Requests over the guarded client, each ended by silence rather than by its length. */
-export function askStore(allowed: OutgoingAllowed, { silence }: Silence): AskStore {
+export function createStoreClient(allowed: OutgoingAllowed, { silence }: IdleTimeout): StoreClient {
   const http = guardedFetch({
     allowed,
-    timeLimit: longest,
+    timeLimit: exchangeTimeoutMs,
     connectLimit: Math.min(silence, 10_000),
-    maxBytes: mostBytes,
+    maxBytes: maxBodyBytes,
   })
-  const ask = (url: URL, headers: Headers, signal: AbortSignal) => answerOf(http, url, headers, silence, signal)
+  const ask = (url: URL, headers: Headers, signal: AbortSignal) => sendRequest(http, url, headers, silence, signal)
   return Object.assign(ask, { [Symbol.asyncDispose]: () => http.close() })
 }
 
-async function answerOf(
+async function sendRequest(
   http: GuardedFetch,
   url: URL,
   headers: Headers,
   silence: number,
   signal: AbortSignal,
-): Promise<StoreAnswer> {
+): Promise<StoreResponse> {
   signal.throwIfAborted()
   const dead = new AbortController()
   // What is not read to its end is not to keep a process alive.
-  const timer = setTimeout(() => dead.abort(silent(url.host, silence)), silence).unref()
+  const timer = setTimeout(() => dead.abort(idleTimeoutProblem(url.host, silence)), silence).unref()
   const told = (error: unknown): unknown => {
     clearTimeout(timer)
     signal.throwIfAborted()
-    return explained(dead.signal.aborted ? dead.signal.reason : error)
+    return toSourceProblem(dead.signal.aborted ? dead.signal.reason : error)
   }
   try {
     const response = await http.fetch(url, { headers, signal: AbortSignal.any([signal, dead.signal]) })
@@ -70,7 +70,8 @@ async function answerOf(
         let size = 0
         for await (const part of chunksOf(body, timer, told)) {
           size += part.length
-          if (size > mostText) throw new SourceProblem('OTHER_PROTOCOL', `${url.host} answers more than a list can be.`)
+          if (size > maxTextBytes)
+            throw new SourceProblem('OTHER_PROTOCOL', `${url.host} answers more than a list can be.`)
           parts.push(part)
         }
         return Buffer.concat(parts).toString('utf8')
@@ -107,7 +108,7 @@ async function* chunksOf(
   }
 }
 
-function silent(host: string, silence: number): OutgoingProblem {
+function idleTimeoutProblem(host: string, silence: number): OutgoingProblem {
   return new OutgoingProblem(`${host} said nothing for ${Math.ceil(silence / 1000)} seconds.`, {
     code: 'CONNECTION_TIMEOUT',
   })
@@ -123,9 +124,9 @@ const hints: Partial<Record<OutgoingCode, string>> = {
 }
 
 /** The words of the guarded client hold a host and nothing else of an address, so no signature either. */
-function explained(error: unknown): unknown {
+function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
   const problem = new SourceProblem(code, message + (hints[code] ?? ''), { cause: error })
-  return error.passes ? new PassingTrouble(problem) : problem
+  return error.passes ? new TransientError(problem) : problem
 }

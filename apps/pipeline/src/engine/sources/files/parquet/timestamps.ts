@@ -1,5 +1,5 @@
 /** A 64-bit integer in two halves, given out without making an object. */
-export interface Halves {
+export interface Int64Halves {
   low: Int32Array
   high: Int32Array
 }
@@ -16,13 +16,13 @@ export const endOfTimestampDays = 106_762_940
 export const outOfRange = (value: number | bigint, unit: string) =>
   `is ${value} ${unit} from 1970, a time that the warehouse’s calendar does not reach`
 
-export function storeWhole(halves: Halves, row: number, value: number): void {
+export function storeWhole(halves: Int64Halves, row: number, value: number): void {
   const high = Math.floor(value / two32)
   halves.high[row] = high
   halves.low[row] = value - high * two32
 }
 
-function storeBig(halves: Halves, row: number, value: bigint): boolean {
+function storeBig(halves: Int64Halves, row: number, value: bigint): boolean {
   if (value >= 2n ** 63n || value < BigInt(firstMicrosecond)) return false
   halves.high[row] = Number(value >> 32n)
   halves.low[row] = Number(BigInt.asIntN(32, value))
@@ -30,7 +30,7 @@ function storeBig(halves: Halves, row: number, value: bigint): boolean {
 }
 
 /** Units since 1970 as microseconds; false when PostgreSQL has no such moment. */
-export function storeMoment(halves: Halves, row: number, low: number, high: number, perSecond: number): boolean {
+export function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
   if (perSecond === 1_000_000_000) {
     // (high * 2^32 + low) / 1000, rounded down, in numbers that stay exact.
     const quotient = Math.floor(high / 1000)
@@ -57,7 +57,7 @@ export function isFiner(low: number, high: number): boolean {
 }
 
 /** Impala's timestamps: nanoseconds of the day and the Julian day. */
-export function storeJulian(halves: Halves, row: number, low: number, high: number, julianDay: number): boolean {
+export function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
   const ofDay = Math.floor((high * two32 + (low >>> 0)) / 1000)
   const days = julianDay - unixJulianDay
   if (days > -100_000 && days < 100_000 && ofDay < 1e12) storeWhole(halves, row, days * microsecondsOfDay + ofDay)

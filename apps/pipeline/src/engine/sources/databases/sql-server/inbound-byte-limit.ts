@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { longestMessage, mostBeforeSignIn, tooLong } from '../arrivals.ts'
+import { maxMessageBytes, maxBytesBeforeSignIn, messageTooLongProblem } from '../inbound-byte-limit.ts'
 import type { SourceProblem } from '../../source.ts'
 import type { DatabaseConfig } from '../database-config.ts'
 import { databaseProblem } from '../problems.ts'
@@ -8,7 +8,7 @@ import { databaseProblem } from '../problems.ts'
 const engine = 'SQL Server'
 
 /** What is not in the driver's types: it makes a reader of tokens for each message, from the far side of TLS where there is TLS. */
-interface Driver {
+interface TediousMessageIo {
   createTokenStreamParser(message: AsyncIterable<Buffer>, handler: unknown): { parser: Readable }
 }
 
@@ -16,7 +16,7 @@ interface Driver {
  * Counts what a server sends, and breaks the connection when it is too much. A value here may come in pieces without a length, and the
  * driver keeps them all until the last one; and so may an answer's rows, notices and errors.
  */
-export class SqlServerArrivals {
+export class SqlServerInboundByteLimit {
   signedIn = false
   /** Rows are taken one by one: each is bounded, and not all of them together. Otherwise the driver keeps the whole answer. */
   feeding = false
@@ -36,7 +36,7 @@ export class SqlServerArrivals {
     const count = (bytes: Buffer): void => {
       if (this.signedIn) return void socket.off('data', count)
       this.#before += bytes.length
-      if (this.#before > mostBeforeSignIn) this.#break(this.#otherProtocol())
+      if (this.#before > maxBytesBeforeSignIn) this.#break(this.#otherProtocol())
     }
     // Whoever listens sets a stream going: nothing is to pass before the driver listens too.
     socket.pause()
@@ -44,7 +44,7 @@ export class SqlServerArrivals {
   }
 
   /** Counts what the driver reads tokens from. */
-  watch(driver: Driver): void {
+  watch(driver: TediousMessageIo): void {
     const create = driver.createTokenStreamParser.bind(driver)
     driver.createTokenStreamParser = (message, handler) => {
       const answer = { bytes: 0 }
@@ -61,8 +61,8 @@ export class SqlServerArrivals {
   async *#counted(message: AsyncIterable<Buffer>, answer: { bytes: number }): AsyncGenerator<Buffer> {
     for await (const bytes of message) {
       answer.bytes += bytes.length
-      if (answer.bytes > longestMessage) {
-        this.#break(tooLong(this.#config, engine))
+      if (answer.bytes > maxMessageBytes) {
+        this.#break(messageTooLongProblem(this.#config, engine))
         // What is told last is told by the socket: an answer that ends here would look whole.
         await new Promise(() => {})
       }

@@ -1,7 +1,7 @@
 import { momentOf, writeMicroseconds } from '@sluice/tuples'
-import type { Cell } from '../preview/source-preview.ts'
+import type { PreviewCell } from '../preview/source-preview.ts'
 import { type FeedColumn, maxColumns, SourceProblem, type StoredType } from '../source.ts'
-import type { Place } from './lay-out-tuples.ts'
+import type { FieldSource } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 
 /** What says by which object a row came. No file has columns of these names: theirs begin with a letter or a digit. */
@@ -15,7 +15,7 @@ const own = [key, row, modified]
  * The table of several objects, by the columns that they have together. Keyed, where rows are to be merged: a key costs an index.
  * Throws TOO_MANY_COLUMNS.
  */
-export function tableOf(united: readonly FeedColumn[], { keyed }: { keyed: boolean }): FeedColumn[] {
+export function createCombinedTable(united: readonly FeedColumn[], { keyed }: { keyed: boolean }): FeedColumn[] {
   const identity = keyed ? { primaryKey: true } : {}
   const columns = [...united, { ...key, ...identity }, { ...row, ...identity }, modified]
   if (columns.length > maxColumns) {
@@ -26,14 +26,14 @@ export function tableOf(united: readonly FeedColumn[], { keyed }: { keyed: boole
 }
 
 /** Where the fields of the table's rows come from, for rows of one object with these columns. */
-export function placesOf(
+export function findFieldSources(
   columns: readonly FeedColumn[],
   types: readonly StoredType[],
   shape: readonly FeedColumn[],
   object: StoredObject,
-): Place[] {
+): FieldSource[] {
   const places = new Map(shape.map(({ name }, index) => [name, index]))
-  return columns.map(({ name }, index): Place => {
+  return columns.map(({ name }, index): FieldSource => {
     if (name === key.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
     if (name === modified.name) return moment(object.lastModified, types[index]!)
     if (name === row.name) return 'ROW_NUMBER'
@@ -42,7 +42,7 @@ export function placesOf(
 }
 
 /** How the columns of one object are stored in the table of all. */
-export function storedOf(
+export function findStoredTypes(
   columns: readonly FeedColumn[],
   types: readonly StoredType[],
   shape: readonly FeedColumn[],
@@ -52,18 +52,18 @@ export function storedOf(
 }
 
 /** The columns that objects bring themselves. */
-export const withoutOwn = (columns: readonly FeedColumn[]): FeedColumn[] =>
+export const omitOwnColumns = (columns: readonly FeedColumn[]): FeedColumn[] =>
   columns.filter(({ name }) => !own.some((one) => one.name === name))
 
 /** Rows of a preview as the table of several objects would have them. */
-export function withOwn(
+export function addOwnColumns(
   columns: readonly FeedColumn[],
-  rows: readonly Cell[][],
+  rows: readonly PreviewCell[][],
   { key: name, lastModified }: StoredObject,
 ) {
   const at = lastModified.toISOString()
   return {
-    columns: tableOf(columns, { keyed: false }),
+    columns: createCombinedTable(columns, { keyed: false }),
     rows: rows.map((cells, index) => [...cells, name, String(index + 1), at]),
   }
 }

@@ -1,24 +1,24 @@
 import { SourceProblem } from '../../source.ts'
 import { isExact } from './exact-numbers.ts'
-import { BadRecord, type Flattening, type Value, flatten, idText } from './flatten.ts'
+import { BadRecord, type FlattenOptions, type RecordValue, flatten, idText } from './flatten.ts'
 import { tableName } from './names.ts'
 import { type KnownColumn, TableSpool } from './table-spool.ts'
 import { hash } from 'node:crypto'
 
 /** What records become tables. */
-export interface RecordShape extends Flattening {
+export interface RecordShape extends FlattenOptions {
   /** The table of the records themselves. */
   table: string
   /** Paths of what tells a record from all others; empty where nothing does. */
   key: readonly string[]
   columns?: readonly KnownColumn[]
   /** Whether texts may be numbers and dates that the system only writes as text. */
-  textsMayBeAnything?: boolean
+  inferStrings?: boolean
 }
 
-const mostTables = 100
+const maxTables = 100
 /** Ways to groups whose tables are remembered: to tell the name of one takes longer than to write a row. */
-const mostWays = 1_000
+const maxCachedGroups = 1_000
 
 /** Records of one kind become rows here, of a table and of those of its groups. Nothing of them is held but keys. */
 export class RecordTables implements Disposable {
@@ -48,13 +48,13 @@ export class RecordTables implements Disposable {
   }
 
   /** Adds a record whose key was not there before; says what it is. Throws `BadRecord`. */
-  add(record: unknown): Seen {
+  add(record: unknown): KeyComparison {
     this.records += 1
     if (record instanceof BadRecord) throw record
     if (typeof record !== 'object' || record === null || Array.isArray(record))
       throw new BadRecord('is no object, so it has no fields')
     const { key } = this.shape
-    const ids = key.map((path) => idAt(record, path))
+    const ids = key.map((path) => readKeyValue(record, path))
     const [id = this.records] = ids
     const { row, groups } = flatten(record, ids.length > 1 ? ids.map(idText).join('/') : id, this.shape)
     const seen = key.length > 0 ? this.#keys.compare(JSON.stringify(ids), JSON.stringify(record)) : 'NEW'
@@ -88,7 +88,7 @@ export class RecordTables implements Disposable {
     const way = groups.join('\0')
     const known = this.#ways.get(way)
     if (known) return known
-    if (this.#ways.size === mostWays) this.#ways.clear()
+    if (this.#ways.size === maxCachedGroups) this.#ways.clear()
     const table = this.#group(groups)
     this.#ways.set(way, table)
     return table
@@ -98,7 +98,7 @@ export class RecordTables implements Disposable {
     const name = tableName(this.shape.table, groups)
     const found = this.#groups.get(name)
     if (found) return found
-    if (this.#groups.size === mostTables) throw tooManyTables(this.shape.table)
+    if (this.#groups.size === maxTables) throw tooManyTablesProblem(this.shape.table)
     const path = groups.join('\0')
     const own = (this.shape.columns ?? []).filter((column) => column.groups?.join('\0') === path)
     const table = new TableSpool(name, ['_row_id'], [...this.#places(groups), ...own], this.#directory, this.#limit)
@@ -108,7 +108,7 @@ export class RecordTables implements Disposable {
 }
 
 /** The value at a path, whose parts are between points unless a field is called like the whole. */
-function idAt(record: object, path: string): Value {
+function readKeyValue(record: object, path: string): RecordValue {
   const fields = record as Record<string, unknown>
   const value =
     path in fields
@@ -119,17 +119,17 @@ function idAt(record: object, path: string): Value {
     typeof value === 'number' ||
     (typeof value === 'object' && value !== null && isExact(value))
   if (!known) throw new BadRecord(`has no value in "${path}", which is to tell it from others`, path)
-  return value as Value
+  return value as RecordValue
 }
 
-const tooManyTables = (table: string): SourceProblem =>
+const tooManyTablesProblem = (table: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_TABLES',
-    `The records of ${table} have more than ${mostTables} groups in them, and each would be a table. Choose less to load.`,
+    `The records of ${table} have more than ${maxTables} groups in them, and each would be a table. Choose less to load.`,
   )
 
 /** NEW: the key was not there. SAME: it was, with the same content. OTHER: it was, with other content. */
-type Seen = 'NEW' | 'SAME' | 'OTHER'
+type KeyComparison = 'NEW' | 'SAME' | 'OTHER'
 
 /** Keys that are remembered at once, in two halves: the older half is forgotten when the newer is full. */
 const mostInHalf = 250_000
@@ -151,7 +151,7 @@ export class SeenKeys {
   }
 
   /** Remembers the key with its content, and says how it compares with what was there. */
-  compare(whole: string, content: string): Seen {
+  compare(whole: string, content: string): KeyComparison {
     const key = whole.length > mostAsItIs ? hash('sha256', whole, 'base64') : whole
     const mark = content === '' ? 0 : hash('sha1', content, 'buffer').readInt32LE()
     const known = this.#newer.get(key) ?? this.#older.get(key)

@@ -2,14 +2,14 @@ import type { RejectedRow, Report } from '../source.ts'
 import { BadRecord } from './tables/flatten.ts'
 
 /** Rows that were set aside and are told again where another table is read anew. */
-const mostTold = 1_000
+const maxKeptRejects = 1_000
 /** Characters of them. */
-const mostRaw = 4_000
-const mostColumn = 300
-const mostReason = 300
+const maxRawLength = 4_000
+const maxColumnLength = 300
+const maxReasonLength = 300
 
 /** How far a reading of several tables is, told as of one. */
-export interface Told {
+export interface ReadingLog {
   /** Bytes that came from the system. */
   bytes(more: number): void
   /** Records of the stream at hand. */
@@ -19,17 +19,17 @@ export interface Told {
   /** A sign of life. */
   alive(): void
   /** What adding a record answers, or undefined where the record is bad and was set aside. `number` counts from 1. */
-  trying<T>(number: number, record: unknown, add: () => T): T | undefined
+  tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
   /** Sets a whole record aside. `number` counts from 1. */
-  leaveOut(number: number, record: unknown, reason: string): void
+  rejectRecord(number: number, record: unknown, reason: string): void
   /** Everything is read although only what is new was asked for. */
-  readsEverything(why: string): void
+  reportFullRead(why: string): void
   /** For one table on its way to the warehouse. */
-  ofTable(): Report
+  forTable(): Report
   log: Report['log']
 }
 
-export function tellReading(report: Report): Told {
+export function createReadingLog(report: Report): ReadingLog {
   let bytesRead = 0
   let rowsBefore = 0
   let rowsNow = 0
@@ -39,11 +39,11 @@ export function tellReading(report: Report): Told {
   function reject({ line, column, reason, raw }: RejectedRow): void {
     const row: RejectedRow = {
       line,
-      ...(column !== undefined && { column: beginning(column, mostColumn) }),
-      reason: beginning(reason, mostReason),
-      raw: beginning(raw, mostRaw),
+      ...(column !== undefined && { column: truncateText(column, maxColumnLength) }),
+      reason: truncateText(reason, maxReasonLength),
+      raw: truncateText(raw, maxRawLength),
     }
-    if (rejected.length < mostTold) rejected.push(row)
+    if (rejected.length < maxKeptRejects) rejected.push(row)
     else more += 1
     report.reject(row)
   }
@@ -59,22 +59,22 @@ export function tellReading(report: Report): Told {
       return rejected.length + more
     },
     alive: () => report.progress({}),
-    trying(number, record, add) {
+    tryRecord(number, record, add) {
       try {
         return add()
       } catch (error) {
         if (!(error instanceof BadRecord)) throw error
         const { message: reason, path } = error
-        reject({ line: number, reason, raw: rawOf(record), ...(path !== undefined && { column: path }) })
+        reject({ line: number, reason, raw: formatRecord(record), ...(path !== undefined && { column: path }) })
         return undefined
       }
     },
-    leaveOut: (number, record, reason) => reject({ line: number, reason, raw: rawOf(record) }),
-    readsEverything(why) {
+    rejectRecord: (number, record, reason) => reject({ line: number, reason, raw: formatRecord(record) }),
+    reportFullRead(why) {
       report.log('INFO', 'MEDIUM', why)
       report.readsEverything?.(why)
     },
-    ofTable() {
+    forTable() {
       rowsBefore += rowsNow
       rowsNow = 0
       const [told, counted] = [rejected.length, more]
@@ -104,7 +104,7 @@ export function tellReading(report: Report): Told {
 }
 
 /** The record as text; empty where it is nested deeper than can be written. */
-function rawOf(record: unknown): string {
+function formatRecord(record: unknown): string {
   try {
     return JSON.stringify(record) ?? String(record)
   } catch (error) {
@@ -114,7 +114,7 @@ function rawOf(record: unknown): string {
 }
 
 /** As it can be stored, since what is wrong may be in the text itself; a copy, since a part of a long text keeps all of it in memory. */
-function beginning(text: string, most: number): string {
+function truncateText(text: string, most: number): string {
   const shown = text.slice(0, most).replaceAll('\0', '␀').toWellFormed()
   return text.length > most ? Buffer.from(shown).toString() : shown
 }

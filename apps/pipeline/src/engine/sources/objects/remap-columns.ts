@@ -4,17 +4,17 @@ import type { TupleChunk } from '../source.ts'
  * Where a field of a row comes from: a field of the row as it is, from 0; bytes that are the same in every row, null for none;
  * or the number of the row, from 1.
  */
-export type Place = number | Uint8Array | null | 'ROW_NUMBER'
+export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
 
 /** Fields that stand side by side before and after, bytes with their lengths before them, or the number of the row. */
-type Piece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
+type TuplePiece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
 
 const usualBytes = 256 * 1024
 const numberBytes = 12
 
 /** Rows as they come, laid out as a table has them. Memory is used again once a chunk is released. */
 export class TupleLayout {
-  readonly #pieces: Piece[]
+  readonly #pieces: TuplePiece[]
   readonly #width: number
   /** Where each field begins, its length included; one more for the end of the row. */
   readonly #starts: Int32Array
@@ -24,7 +24,7 @@ export class TupleLayout {
   #rows = 0
 
   /** `fields` is how many fields the rows have as they come. */
-  constructor(places: readonly Place[], fields: number) {
+  constructor(places: readonly FieldSource[], fields: number) {
     this.#pieces = piecesOf(places)
     this.#width = places.length
     this.#starts = new Int32Array(fields + 1)
@@ -77,8 +77,8 @@ export class TupleLayout {
   }
 }
 
-function piecesOf(places: readonly Place[]): Piece[] {
-  const pieces: Piece[] = []
+function piecesOf(places: readonly FieldSource[]): TuplePiece[] {
+  const pieces: TuplePiece[] = []
   for (const place of places) {
     const last = pieces.at(-1)
     if (place === 'ROW_NUMBER') pieces.push({ number: true })
@@ -95,7 +95,7 @@ function fieldOf(bytes: Uint8Array | null): Buffer {
   return bytes ? Buffer.concat([length, bytes]) : length
 }
 
-function lengthOf(piece: Piece): number {
+function lengthOf(piece: TuplePiece): number {
   if ('bytes' in piece) return piece.bytes.length
   return 'number' in piece ? numberBytes : 0
 }

@@ -1,11 +1,11 @@
 import type { FeedColumn } from './source.ts'
 
-const longest = 1000
+const maxTextLength = 1000
 
 /** What columns are called and hold, for a line of the log: `id BIGINT, price DECIMAL(8,2)`. */
 export function describeColumns(columns: readonly FeedColumn[]): string {
   const all = columns.map(describeColumn).join(', ')
-  return all.length > longest ? `${all.slice(0, longest)}…` : all
+  return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all
 }
 
 function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {

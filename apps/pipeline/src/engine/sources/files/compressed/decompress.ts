@@ -6,13 +6,13 @@ import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
 /** What a decompressor makes of a part of a file, chunk by chunk and under guard. `name` is what messages call it. */
-export async function* unpacked(
+export async function* decompress(
   file: FileBytes,
   decompressor: Transform,
   name: string,
   limits: UploadLimits,
 ): AsyncGenerator<Buffer, void, void> {
-  const guard = new BombGuard(name, limits)
+  const guard = new DecompressionLimit(name, limits)
   const pieces = file.pieces((bytes) => {
     guard.packed = bytes
   })
@@ -32,7 +32,7 @@ export async function* unpacked(
  * Counts what comes out of a decompressor against what went in, and ends it at the limits. The ratio is asked only from a
  * size on, since small files of one repeated line are packed very well and harm nobody.
  */
-class BombGuard {
+class DecompressionLimit {
   /** Packed bytes handed to the decompressor so far. */
   packed = 0
   unpacked = 0
@@ -76,6 +76,6 @@ function why(code: string, message: string, unpacked: number): string {
  * What a gzip file holds; several members follow each other, as `cat a.gz b.gz` makes them, and zeros may follow the last.
  * Each member's checksum is checked. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
-export function gunzipped(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
-  return { chunks: () => unpacked(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }
+export function gunzip(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
+  return { chunks: () => decompress(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }
 }

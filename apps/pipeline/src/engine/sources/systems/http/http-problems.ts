@@ -1,32 +1,32 @@
 import type { OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { SourceProblem } from '../../source.ts'
-import { longestRest, retryAfter } from './patience.ts'
+import { maxRetryAfter, parseRetryAfter } from './retry-policy.ts'
 
 /** An answer that is none, or no answer: what to say of it, and whether waiting may mend it. */
-export interface Refusal {
+export interface FailedRequest {
   problem: SourceProblem
-  again: boolean
+  isRetryable: boolean
   /** Seconds that the system wants to be left alone. */
-  after?: number | undefined
+  retryAfter?: number | undefined
   /** 401: a session may have ended. */
   signedOut?: boolean
 }
 
-export interface Scene {
+export interface RequestTarget {
   /** What the system is called. */
   system: string
   host: string
-  words(text: string): string
+  redactText(text: string): string
   /** What it is that may not be there. */
-  what?: string | undefined
+  subject?: string | undefined
 }
 
 /** Something was wrong on the way. */
-export function ofNetwork(error: OutgoingProblem, { words }: Scene): Refusal {
+export function networkProblem(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
   const { code, message } = error
   const hint = hints[code] ?? ''
-  const problem = new SourceProblem(code, words(`${message}${hint}`), { cause: error })
-  return { problem, again: error.passes }
+  const problem = new SourceProblem(code, redactText(`${message}${hint}`), { cause: error })
+  return { problem, isRetryable: error.passes }
 }
 
 const hints: Partial<Record<OutgoingCode, string>> = {
@@ -40,23 +40,23 @@ const hints: Partial<Record<OutgoingCode, string>> = {
 }
 
 /** An answer whose status is none of success. */
-export function ofStatus(status: number, headers: Headers, text: string, scene: Scene): Refusal {
-  const { system, host, words, what } = scene
-  const said = saidIn(text)
-  const says = said ? ` It says: ${words(said)}` : ''
+export function statusProblem(status: number, headers: Headers, text: string, scene: RequestTarget): FailedRequest {
+  const { system, host, redactText, subject } = scene
+  const said = findErrorText(text)
+  const says = said ? ` It says: ${redactText(said)}` : ''
   const at = `${system} at ${host}`
-  const who = beginsSentence(at)
+  const who = capitalizeArticle(at)
   const made = (
     code: string,
     sentence: string,
-    more: Omit<Refusal, 'problem' | 'again'> = {},
-    again = false,
-  ): Refusal => ({
+    more: Omit<FailedRequest, 'problem' | 'isRetryable'> = {},
+    isRetryable = false,
+  ): FailedRequest => ({
     problem: new SourceProblem(code, `${sentence}${says}`),
-    again,
+    isRetryable,
     ...more,
   })
-  const after = retryAfter(headers)
+  const after = parseRetryAfter(headers)
   switch (status) {
     case 401:
       return made(
@@ -67,18 +67,23 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
     case 403:
       return made(
         'PERMISSION_DENIED',
-        `The account may not read ${what ?? 'this'} from ${at} (403): give it the right to, or use another account.`,
+        `The account may not read ${subject ?? 'this'} from ${at} (403): give it the right to, or use another account.`,
       )
     case 404:
     case 410:
       return made(
         'NOT_FOUND',
-        what
-          ? `${what} is not at ${isSame(what, system) ? host : at}, or the account may not see it (${status}): choose another one.`
+        subject
+          ? `${subject} is not at ${isSame(subject, system) ? host : at}, or the account may not see it (${status}): choose another one.`
           : `${who} has nothing at this address (${status}): check the address.`,
       )
     case 429:
-      return made('RATE_LIMITED', `${who} asks to be left alone${rest(after)} (429): load less often.`, { after }, true)
+      return made(
+        'RATE_LIMITED',
+        `${who} asks to be left alone${describeRetryAfter(after)} (429): load less often.`,
+        { retryAfter: after },
+        true,
+      )
     case 408:
     case 425:
     case 500:
@@ -88,7 +93,7 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
       return made(
         'SOURCE_FAILED',
         `${who} fails (${status}): look what is wrong there, then run again.`,
-        { after },
+        { retryAfter: after },
         true,
       )
     default:
@@ -101,19 +106,19 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
 /** A function is asked of `the function`: it is not to be at itself. */
 const isSame = (what: string, system: string): boolean => what.toLowerCase().startsWith(system.toLowerCase())
 
-const beginsSentence = (text: string): string => text.replace(/^the /, 'The ')
+const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
 
-function rest(seconds: number | undefined): string {
+function describeRetryAfter(seconds: number | undefined): string {
   if (seconds === undefined || seconds < 1) return ''
-  if (seconds <= longestRest && seconds < 120) return ` for ${Math.ceil(seconds)} seconds`
+  if (seconds <= maxRetryAfter && seconds < 120) return ` for ${Math.ceil(seconds)} seconds`
   return ` for ${Math.ceil(seconds / 60)} minutes`
 }
 
 /** A web page where data was asked for: often a form to sign in with, which the status says nothing of. */
-export function ofPage(text: string, { system, host }: Scene): Refusal {
+export function webPageProblem(text: string, { system, host }: RequestTarget): FailedRequest {
   const form = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
   return {
-    again: false,
+    isRetryable: false,
     signedOut: form,
     problem: form
       ? new SourceProblem(
@@ -127,16 +132,16 @@ export function ofPage(text: string, { system, host }: Scene): Refusal {
   }
 }
 
-export const notJson = (type: string, { system, host }: Scene): Refusal => ({
-  again: false,
+export const notJsonProblem = (type: string, { system, host }: RequestTarget): FailedRequest => ({
+  isRetryable: false,
   problem: new SourceProblem(
     'OTHER_PROTOCOL',
     `What ${host} answers is no JSON${type ? ` but ${type}` : ''}, so it is not the API of ${system}: check the address.`,
   ),
 })
 
-export const redirectsElsewhere = (to: string, { system, host }: Scene): Refusal => ({
-  again: false,
+export const redirectProblem = (to: string, { system, host }: RequestTarget): FailedRequest => ({
+  isRetryable: false,
   problem: new SourceProblem(
     'REDIRECTED',
     `${host} leads to ${to}, which is not asked since the credentials of ${system} would go there: type that address, if it is the right one.`,
@@ -144,41 +149,50 @@ export const redirectsElsewhere = (to: string, { system, host }: Scene): Refusal
 })
 
 /** To itself, where what is sent by POST does not go after it. */
-export const redirectsWhatIsSent = (to: string, { host }: Scene): Refusal => ({
-  again: false,
+export const redirectedPostProblem = (to: string, { host }: RequestTarget): FailedRequest => ({
+  isRetryable: false,
   problem: new SourceProblem(
     'REDIRECTED',
     `${host} leads to another of its addresses, ${to}, and what is sent to one address is not sent on to another: type that address, if it is the right one.`,
   ),
 })
 
-export const redirectsForEver = ({ host }: Scene): Refusal => ({
-  again: false,
+export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest => ({
+  isRetryable: false,
   problem: new SourceProblem('REDIRECTED', `${host} leads from one of its addresses to the next: check the address.`),
 })
 
 /** The keys under which systems say what is wrong. */
-const keys = ['detail', 'message', 'error_description', 'description', 'title', 'error', 'reason', 'diagnostics']
+const errorTextKeys = [
+  'detail',
+  'message',
+  'error_description',
+  'description',
+  'title',
+  'error',
+  'reason',
+  'diagnostics',
+]
   // Those of AWS.
   .concat('Message', 'errorMessage')
 
 /** What an answer says for people, in the JSON of any of the systems or in plain text; undefined where it says nothing. */
-export function saidIn(text: string): string | undefined {
+export function findErrorText(text: string): string | undefined {
   if (/^\s*</.test(text)) return undefined
   try {
-    return sentenceIn(JSON.parse(text))
+    return findErrorValue(JSON.parse(text))
   } catch {
     return text.trim() || undefined
   }
 }
 
-function sentenceIn(value: unknown, depth = 0): string | undefined {
+function findErrorValue(value: unknown, depth = 0): string | undefined {
   if (typeof value === 'string') return value.trim() || undefined
   if (typeof value !== 'object' || value === null || depth > 4) return undefined
-  if (Array.isArray(value)) return sentenceIn(value[0], depth + 1)
+  if (Array.isArray(value)) return findErrorValue(value[0], depth + 1)
   const fields = value as Record<string, unknown>
-  for (const key of [...keys, 'issue', 'errors', 'details']) {
-    const sentence = key in fields ? sentenceIn(fields[key], depth + 1) : undefined
+  for (const key of [...errorTextKeys, 'issue', 'errors', 'details']) {
+    const sentence = key in fields ? findErrorValue(fields[key], depth + 1) : undefined
     if (sentence) return sentence
   }
   return undefined
