@@ -19,7 +19,7 @@ const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
   WAREHOUSE_A: 'redshift',
 }
 
-/** Databases that are asked a query, or for a table. `connectable` says where a host that somebody typed may be reached. */
+/** Sources that read a query or a table of a database. `connectable` resolves the host of the settings and checks that it may be reached. */
 export function databaseQueries(connectable: ConnectableAddress): Record<DatabaseType, SourceKind> {
   const source = databaseSource(connectable)
   const kind: SourceKind = {

@@ -1,9 +1,9 @@
 import type { SourceKind } from './reading.ts'
 
-/** A kind that does all that can be done; there may be nothing to look up. */
+/** A source kind with all operations; `lookup` is optional. */
 export type CompleteSourceKind = Required<Omit<SourceKind, 'lookup'>> & Pick<SourceKind, 'lookup'>
 
-/** A kind of source whose code comes with its first use: most processes never read most sources, and what is not there takes no memory. */
+/** A source whose module is imported at its first use: most processes use few sources, and unused modules take no memory. */
 export function lazySource(load: () => Promise<CompleteSourceKind>): SourceKind {
   let loaded: Promise<CompleteSourceKind> | undefined
   const kind = () => (loaded ??= load())

@@ -2,7 +2,7 @@ import type { FeedColumn } from './source.ts'
 
 const maxTextLength = 1000
 
-/** What columns are called and hold, for a line of the log: `id BIGINT, price DECIMAL(8,2)`. */
+/** Describes columns for the log: `id BIGINT, price DECIMAL(8,2)`. */
 export function describeColumns(columns: readonly FeedColumn[]): string {
   const all = columns.map(describeColumn).join(', ')
   return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all
@@ -12,6 +12,6 @@ function describeColumn({ name, dataType, precision, scale }: FeedColumn): strin
   return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
 }
 
-/** `1 object`, `2,000 objects`: how many there are of what is said in the singular. */
+/** Formats a count with a singular noun: `1 object`, `2,000 objects`. */
 export const countOf = (amount: number, what: string): string =>
   `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

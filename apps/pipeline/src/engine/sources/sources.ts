@@ -13,19 +13,19 @@ import type { RetryPolicy } from './systems/http/retry-policy.ts'
 import { httpSystems, type SystemsByType } from './systems/systems.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
-/** Where data comes from, for every type of pipeline that this version can load. */
+/** The sources of all pipeline types that this version can load. */
 export interface Sources {
-  /** Whether this version reads a type at all. */
+  /** Whether this version supports a type. */
   reads(type: string): boolean
   /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
   increments(reading: Reading): Promise<boolean>
-  /** What the cursors of a type of pipeline are. */
+  /** The kind of cursors of a pipeline type. */
   cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
-  /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
+  /** Tests the connection to the source. Returns the problem, or undefined. */
   test(reading: Reading, signal: AbortSignal): Promise<SourceTrouble | undefined>
-  /** What there is to choose from; undefined where there is no such kind of thing. Throws `SourceProblem`. */
+  /** Lists choices; undefined for an unknown kind. Throws `SourceProblem`. */
   lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows, so many at most. Throws `SourceProblem`. */
   preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
@@ -40,17 +40,17 @@ export interface SourceTrouble {
 
 export interface SourceOptions {
   filesDirectory: string
-  /** What the operator lets be read inside the network, at addresses that users type. */
+  /** Addresses inside the network that the operator allows users to read from. */
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
   datasets?: Datasets
-  /** How patiently systems and stores are asked again. */
+  /** The retry policy of loads from systems and object stores. */
   retryPolicy?: RetryPolicy
-  /** Systems besides those that types of pipelines have. */
+  /** Additional systems. */
   systems?: SystemsByType
 }
 
-/** Opens nothing until it is asked. */
+/** Creates the sources of all pipeline types. Nothing connects before the first use. */
 export function openSources({ filesDirectory, allowed, datasets, retryPolicy, systems }: SourceOptions): Sources {
   const look = outgoingAddresses({ allowed })
   const options = { filesDirectory, allowed, ...(retryPolicy && { retryPolicy }) }

@@ -11,6 +11,13 @@ import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
+
+/** Decides which timeout applies: none while the consumer is slow, a longer one before the first row. */
+type WatchedSink = Pick<TupleSink, 'waiting' | 'rows'>
+
+/** The state before rows are read: a locked table can delay even its columns. */
+const beforeRows: WatchedSink = { waiting: false, rows: 1 }
+
 const port = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
 const engine = await engines[config.kind]()
@@ -137,13 +144,7 @@ try {
   }
 }
 
-/** What decides how long is too long: whether somebody else is waited for, and whether the first row is still to come. */
-type WatchedSink = Pick<TupleSink, 'waiting' | 'rows'>
-
-/** For moments before any rows are asked for: a table that somebody else has locked may keep its columns to itself. */
-const beforeRows: WatchedSink = { waiting: false, rows: 1 }
-
-/** Calls `silent` once when nothing has come from the database for too long. Time in which nobody wants more does not count. */
+/** Calls `silent` once if the database sends nothing for too long. Time in which the consumer is slow does not count. */
 function watchForSilence(
   session: Pick<DatabaseSession, 'received'>,
   sink: WatchedSink,

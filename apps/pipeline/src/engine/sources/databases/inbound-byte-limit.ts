@@ -3,7 +3,7 @@ import { SourceProblem } from '../source.ts'
 import type { DatabaseConfig } from './database-config.ts'
 import { databaseProblem } from './problems.ts'
 
-/** Bytes that no server needs to let somebody in. */
+/** Bytes that no server sends before authentication ends. */
 export const maxBytesBeforeSignIn = 1024 * 1024
 /** The longest row that is read, with room for what stands around it. */
 export const maxMessageBytes = 64 * 1024 * 1024 + 256 * 1024

@@ -72,7 +72,7 @@ export function explainError(
   return known && databaseProblem(known, config, engine.name, { cause: redactError(error, config) })
 }
 
-/** A bug as it is told to whoever runs the service: with its stack, and without the password. */
+/** An error for operators: with its stack, without the password. */
 export function redactError(error: unknown, config: DatabaseConfig): Error {
   const told = new Error(withoutPassword(messageOf(error), config))
   if (error instanceof Error) told.stack = withoutPassword(error.stack ?? '', config)
@@ -97,14 +97,14 @@ const systemErrorCodes: Record<string, DatabaseProblemCode> = {
   ECONNRESET: 'CONNECTION_LOST',
   EPIPE: 'CONNECTION_LOST',
   ECONNABORTED: 'CONNECTION_LOST',
-  // What Node says of writing to a connection that broke a moment ago.
+  // Errors of Node for writing to a broken connection.
   ERR_STREAM_DESTROYED: 'CONNECTION_LOST',
   ERR_STREAM_WRITE_AFTER_END: 'CONNECTION_LOST',
   ERR_STREAM_PREMATURE_CLOSE: 'CONNECTION_LOST',
   ERR_SOCKET_CLOSED: 'CONNECTION_LOST',
   EHOSTDOWN: 'CONNECTION_TIMEOUT',
   ENETDOWN: 'CONNECTION_TIMEOUT',
-  // What a firewall on this side says.
+  // Errors of a firewall on this side.
   EACCES: 'CONNECTION_REFUSED',
   EPERM: 'CONNECTION_REFUSED',
 }
@@ -126,7 +126,7 @@ function explainTlsError(error: unknown): ExplainedError | undefined {
   return undefined
 }
 
-/** The codes of an error and of its causes. */
+/** Lists the codes of an error and its causes. */
 export function codes(error: unknown): string[] {
   return chain(error).map(codeOf)
 }

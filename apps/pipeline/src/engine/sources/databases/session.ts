@@ -7,7 +7,7 @@ import type { TupleSink } from './tuple-sink.ts'
 /** A column before it has a name in the warehouse. */
 export type DescribedColumn = Omit<FeedColumn, 'name'>
 
-/** What a session is opened with. */
+/** The parameters of a session. */
 export interface SessionAccess {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
@@ -16,7 +16,7 @@ export interface SessionAccess {
   opened: Socket[]
 }
 
-/** What is known of a statement before its rows are read. */
+/** The columns of a statement before its rows are read. */
 export interface DescribedStatement {
   columns: DescribedColumn[]
   notes: ReadingNote[]
@@ -26,7 +26,7 @@ export interface DescribedStatement {
 
 /** A connection that is signed in and reads only. Throws what the driver throws; `problem` makes sentences of that. */
 export interface DatabaseSession extends AsyncDisposable {
-  /** About the connection as a whole. */
+  /** Notes about the connection. */
   readonly notes: ReadingNote[]
   /** Bytes received so far, or anything else that grows while the database answers. */
   received(): number
@@ -38,9 +38,9 @@ export interface DatabaseSession extends AsyncDisposable {
   read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]>
 }
 
-/** One database's part: how it is reached, and what its errors mean. */
+/** The driver of one database: opens sessions and explains errors. */
 export interface DatabaseEngine {
-  /** As people call it. */
+  /** The display name. */
   name: string
   open(access: SessionAccess): Promise<DatabaseSession>
   /**
@@ -52,7 +52,7 @@ export interface DatabaseEngine {
 
 export interface ExplainedError {
   code: DatabaseProblemCode
-  /** The database's own words, where they help. */
+  /** The database's message, if it helps. */
   detail?: string
 }
 

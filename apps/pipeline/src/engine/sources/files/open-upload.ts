@@ -14,7 +14,7 @@ import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.t
 export interface UploadToOpen {
   /** Where the file is on this machine, or the descriptor of one that is open and stays so. */
   path: string | number
-  /** What people call it; messages name it, never the path. */
+  /** The display name; messages show it instead of the path. */
   name: string
   /** Spools are made in its folder `spool`. */
   filesDirectory: string
@@ -40,7 +40,7 @@ export interface OpenedUpload extends Disposable {
   inPlace: boolean
   /** False where `firstBytes` left something out: the last record may be cut then. */
   complete: boolean
-  /** What was found, in a sentence for people. */
+  /** Describes the detected format in a sentence. */
   how: string
   /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
   dialect?: ReadDialect

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { ColumnOptions } from '@sluice/delimited'
 
-/** What people may say about an upload beyond what its content tells. */
+/** The options that users can set for an upload. */
 export interface UploadOptions {
   /** A label that TextDecoder knows, such as `windows-1252`; for text without a byte order mark. */
   encoding?: string
@@ -34,7 +34,7 @@ export interface WrittenDialect {
   columns?: DeclaredColumn[]
 }
 
-/** What the source itself says of a column. */
+/** A column type declared by the source. */
 export interface DeclaredColumn {
   index: number
   label: string

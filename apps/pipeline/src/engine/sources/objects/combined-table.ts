@@ -4,7 +4,7 @@ import { type FeedColumn, maxColumns, SourceProblem, type StoredType } from '../
 import type { FieldSource } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 
-/** What says by which object a row came. No file has columns of these names: theirs begin with a letter or a digit. */
+/** The columns that name the object of a row. No file has such columns: their names start with a letter or a digit. */
 const key: FeedColumn = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
 const row: FeedColumn = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
 const modified: FeedColumn = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
@@ -25,7 +25,7 @@ export function createCombinedTable(united: readonly FeedColumn[], { keyed }: { 
   return columns
 }
 
-/** Where the fields of the table's rows come from, for rows of one object with these columns. */
+/** Finds the source of each field of the table's rows, for an object with the columns `shape`. */
 export function findFieldSources(
   columns: readonly FeedColumn[],
   types: readonly StoredType[],
@@ -41,7 +41,7 @@ export function findFieldSources(
   })
 }
 
-/** How the columns of one object are stored in the table of all. */
+/** Finds the stored types of the columns of one object. */
 export function findStoredTypes(
   columns: readonly FeedColumn[],
   types: readonly StoredType[],
@@ -68,7 +68,7 @@ export function addOwnColumns(
   }
 }
 
-/** Text where the table says so, because it was made by somebody else. */
+/** Text if the column of an existing table is text. */
 function moment(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
   const into = { days: 0, seconds: 0, microseconds: 0 }

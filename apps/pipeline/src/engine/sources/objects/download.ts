@@ -7,7 +7,7 @@ import type { ObjectStore, StoredObject } from './object-store.ts'
 import { TransientError, type StoreRetryPolicy, createRetryCounter } from './transient-error.ts'
 
 export interface DownloadLimits {
-  /** Bytes that are asked for at a time. */
+  /** Bytes of a range request. */
   partBytes: number
   /** Parts of one object that are read at the same time. */
   atOnce: number
@@ -94,7 +94,7 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
       }
       let place = bytes.from
       for await (const chunk of bytes.chunks) {
-        // A store that knows no ranges begins at the start, and does not end where it was asked to.
+        // A store without range support returns the whole object.
         const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
         place += chunk.length
         if (piece.length > 0) await writeWhole(fd, piece, at)

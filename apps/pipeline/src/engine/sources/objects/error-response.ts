@@ -2,13 +2,13 @@ import { SourceProblem } from '../source.ts'
 import { TransientError, parseRetryAfter } from './transient-error.ts'
 import { childOf, parseXml, textOf } from './xml.ts'
 
-/** What a store says is wrong. */
+/** The error response of a store. */
 export interface StoreErrorResponse {
   status: number
   /** As `NoSuchKey`; empty where it gives none. */
   code: string
   words: string
-  /** Where the bucket is, if that is what is wrong. */
+  /** The region of the bucket, if the request went to another region. */
   region: string | undefined
   headers: Headers
 }
@@ -25,7 +25,7 @@ const retryableCodes = new Set([
   'OperationTimedOut',
 ])
 
-/** Reads an answer that is no success. */
+/** Parses an error response. */
 export function parseErrorResponse(status: number, headers: Headers, body: string, host: string): StoreErrorResponse {
   const region = headers.get('x-amz-bucket-region') ?? undefined
   const plain = { status, code: headers.get('x-ms-error-code') ?? '', words: '', region, headers }
@@ -42,7 +42,7 @@ export function parseErrorResponse(status: number, headers: Headers, body: strin
   }
 }
 
-/** What has no sentence of its own: the store's words, without the secrets that it may have sent back. */
+/** The problem of an unknown error, with the store's message without secrets. */
 export function unexplained(
   { status, code, words, headers }: StoreErrorResponse,
   { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },

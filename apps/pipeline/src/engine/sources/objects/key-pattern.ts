@@ -1,11 +1,11 @@
 import { SourceProblem } from '../source.ts'
 import { keyProblem } from '../../../key-problem.ts'
 
-/** Which keys are meant: one, or all with a beginning that match. */
+/** A key, or the keys with a prefix that match a pattern. */
 export interface KeyPattern {
   /** The only key that is meant; undefined where it may be several. */
   single: string | undefined
-  /** What all keys that are meant begin with. */
+  /** The prefix of all matching keys. */
   prefix: string
   matches(key: string): boolean
 }
@@ -70,7 +70,7 @@ function alternatives(pattern: string): string[] {
 const maxAlternatives = 200
 /** Signs of all alternatives together: what a key is compared with. */
 const maxTokens = 10_000
-/** UTF-16 units. Stores keep keys of 1,024 characters at most; whoever lists a longer one is none. */
+/** UTF-16 units. Object stores allow keys of up to 1,024 characters. */
 const maxKeyLength = 2_048
 
 const shown = (pattern: string) => (pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern)
@@ -100,7 +100,7 @@ function tokens(pattern: string): PatternToken[] {
       at = end
     } else if (sign === '*' && signs[at + 1] === '*') {
       found.push({ kind: 'folders' })
-      // The slash behind belongs to the folders: `a/**/b` is also `a/b`.
+      // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
       at += signs[at + 2] === '/' ? 2 : 1
     } else if (sign === '*') found.push({ kind: 'some' })
     else found.push({ kind: 'sign', sign })

@@ -2,12 +2,12 @@ import type { Report } from '../source.ts'
 import type { StoredObject } from './object-store.ts'
 import { type LocalObject, type ObjectReading, fetchObject } from './read-object.ts'
 
-/** What is kept between two passes: open files, and bytes of disk. Whatever is more is fetched twice. */
+/** Limits of the cache: open files, and bytes of disk. Objects beyond the limits are downloaded twice. */
 const cacheLimits = { things: 64, bytes: 4 * 1024 ** 3 }
-/** What is fetched while another object is read. */
+/** Limits of the downloads that run while another object is read. */
 const prefetchLimits = { things: 4, weight: 64 * 1024 * 1024 }
 
-/** Objects that are gone through more than once. Disposing it gives back the room of those that it kept. */
+/** Keeps downloaded objects between two passes over them. Disposing the cache deletes the files. */
 export class ObjectCache implements Disposable {
   readonly #reading: ObjectReading
   readonly #objects: readonly StoredObject[]
@@ -21,7 +21,7 @@ export class ObjectCache implements Disposable {
     this.#report = report
   }
 
-  /** Each object with its place, in order, here until the next one is asked for. `tell` hears the bytes that were fetched in all. */
+  /** Yields each object with its index, in order. The file is valid until the next one is requested. `tell` receives the bytes downloaded so far. */
   async *all(
     signal: AbortSignal,
     tell: (bytes: number) => void,
@@ -71,14 +71,14 @@ export class ObjectCache implements Disposable {
 }
 
 interface PrefetchOptions<T extends Disposable> {
-  /** How much each weighs, in their order. */
+  /** The weight of each item, in order. */
   weights: readonly number[]
-  /** What may be under way or waiting besides the one that is needed. */
+  /** Limits of the items that are prepared in advance. */
   mostAhead: { things: number; weight: number }
   make(index: number, signal: AbortSignal): Promise<T>
 }
 
-/** Makes things ahead of whoever takes them, and hands them out in their order. What nobody took is disposed of. */
+/** Prepares items in advance and yields them in order. Items that were not taken are disposed of. */
 export async function* prefetchInOrder<T extends Disposable>(
   { weights, mostAhead, make }: PrefetchOptions<T>,
   signal: AbortSignal,
@@ -93,7 +93,7 @@ export async function* prefetchInOrder<T extends Disposable>(
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
         const made = make(next, both)
-        // Whoever takes it hears of its failure; until then nobody does.
+        // The consumer receives the error when it takes the item; until then it counts as handled.
         made.catch(() => {})
         ahead.push(made)
         next += 1

@@ -7,11 +7,11 @@ import type { DownloadLimits } from './download.ts'
 export type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
 
 export interface StoreOptions {
-  /** Where objects are kept while they are read. */
+  /** The directory of objects that are being read. */
   filesDirectory: string
-  /** What the operator lets be reached inside the network, at addresses that users type. */
+  /** Addresses inside the network that the operator allows users to reach. */
   allowed: OutgoingAllowed
-  /** How patiently a load asks again. */
+  /** The retry policy of loads. */
   retryPolicy?: RetryPolicy
   limits?: DownloadLimits
 }

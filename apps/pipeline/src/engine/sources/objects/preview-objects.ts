@@ -47,7 +47,7 @@ async function previewObject(
 
 type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
 
-/** Whether the beginning is enough. Half a line at its end, which would look broken, is cut off. */
+/** Decides whether the start of the object is enough. Removes an incomplete last line. */
 function kindOf({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
   const bytes = Buffer.alloc(Math.min(size, detectionBytes))
   const content = detectFormat(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)

@@ -9,7 +9,7 @@ import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import type { StoreRetryPolicy } from './transient-error.ts'
 
-/** What reading objects needs besides the objects. */
+/** Settings for reading objects. */
 export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
@@ -20,7 +20,7 @@ export interface ObjectReading {
   limits?: DownloadLimits
 }
 
-/** An object on this machine's disk, in a file without a name. Disposing it gives the room back. */
+/** A downloaded object in an unnamed file. Disposing it frees the disk space. */
 export interface LocalObject extends Disposable {
   object: StoredObject
   fd: number
@@ -28,7 +28,7 @@ export interface LocalObject extends Disposable {
   size: number
 }
 
-/** Brings an object here. Progress is told in bytes of it. */
+/** Downloads an object. Progress is reported in bytes. */
 export async function fetchObject(
   reading: ObjectReading,
   object: StoredObject,

@@ -17,7 +17,7 @@ import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObje
 import { findFieldSources, findStoredTypes, createCombinedTable } from './combined-table.ts'
 import { uniteColumns, describeDifferences } from './widen-columns.ts'
 
-/** Objects whose readers tell in the log how they read them; of the others only what is odd is told. */
+/** The number of objects whose reading is logged; for the others, only warnings are logged. */
 const maxLoggedObjects = 10
 /** Bytes of an object that is read to its end already when it is looked at. */
 const maxFullyReadBytes = 1024 * 1024
@@ -28,7 +28,7 @@ export interface CombinedReading {
   before?: readonly FeedColumn[]
   /** Whether the rows are merged with others. */
   keyed: boolean
-  /** Where the number of rows of each object is put, by its key. */
+  /** Receives the number of rows of each object, by key. */
   counts: Map<string, number>
   /** Asked once all rows are counted: objects that are to be read besides, of columns that `before` has. */
   rest?(): readonly StoredObject[]

@@ -9,16 +9,16 @@ import { readObjectsAsOneTable } from './read-objects-as-one-table.ts'
 import { omitOwnColumns } from './combined-table.ts'
 import { createHash } from 'node:crypto'
 
-/** What a pipeline asks for. */
+/** The objects that a pipeline loads. */
 export interface ObjectsRequest {
   key: string
   /** Everything that decides what the rows are; no secrets. */
   settings: unknown
-  /** What an earlier load kept with its rows. */
+  /** The cursor of the previous load. */
   cursor?: unknown
 }
 
-/** What has come since an earlier load, and what is as it was then. */
+/** The objects that are new since the previous load, and those that are unchanged. */
 export interface ObjectIncrement {
   before: LoadedObjects
   fresh: StoredObject[]
@@ -139,25 +139,25 @@ function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], re
   report.log('INFO', 'MEDIUM', message)
 }
 
-/** What is kept with loaded rows, so that the next load can tell what is new. */
+/** The cursor of a load, by which the next load finds new objects. */
 interface LoadedObjects {
-  /** Of what was asked for: another pattern or another way to read makes everything new. */
+  /** A hash of the settings: after a change of the settings, everything is loaded. */
   settings: string
   /** Marks of versions, by key. */
   objects: Record<string, string>
-  /** How many rows each gave, by key; absent of one that nobody counted. */
+  /** Numbers of rows, by key; absent if they were not counted. */
   rows: Record<string, number>
   /** The columns that the objects had together. */
   columns: FeedColumn[]
 }
 
-/** How a store differs from what was loaded. */
+/** The difference between the objects of the store and those of the previous load. */
 interface ObjectDifferences {
   fresh: StoredObject[]
   changed: StoredObject[]
   /** As they were. */
   same: StoredObject[]
-  /** How many are no longer there. */
+  /** The number of deleted objects. */
   gone: number
 }
 
@@ -176,7 +176,7 @@ function createLoadedObjects(
   }
 }
 
-/** What the cursor of an earlier load of the same settings says; undefined for any other. */
+/** Parses the cursor of a load with the same settings; undefined for other settings. */
 function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
   const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
   if (before !== fingerprint(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined

@@ -23,7 +23,7 @@ export async function rangeOf(
     await cancel()
     throw objectChangedProblem(key)
   }
-  // Whoever asks has unpacked it by then, so that places in it mean nothing.
+  // The client has already decompressed the body, so offsets in it are meaningless.
   const unpacked = (headers.get('content-encoding') ?? '')
     .split(',')
     .some((coding) => ['gzip', 'x-gzip', 'deflate', 'br', 'zstd'].includes(coding.trim().toLowerCase()))
@@ -36,7 +36,7 @@ const objectChangedProblem = (key: string): SourceProblem =>
 /** Without the mark of weakness, and without the quotes that some lists leave out. */
 const plain = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
 
-/** What the headers of an answer say of an object, of which at least the first byte was asked for. Throws OTHER_PROTOCOL. */
+/** Describes an object by the headers of a range response. Throws OTHER_PROTOCOL. */
 export function describedBy(key: string, { status, headers }: StoreResponse): StoredObject {
   const total =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
@@ -52,10 +52,10 @@ export function describedBy(key: string, { status, headers }: StoreResponse): St
   }
 }
 
-/** A length as a list says it; what is none is 0, and such an object is left out. */
+/** Parses the length of a list entry; an invalid length is 0, and the object is skipped. */
 export const lengthOf = (text: string): number => (/^\d{1,18}$/.test(text) ? Number(text) : 0)
 
-/** The beginning of all times where a store does not say it. */
+/** Parses a timestamp; 1970 if it is invalid. */
 export function momentOf(text: string): Date {
   const milliseconds = Date.parse(text)
   return new Date(Number.isNaN(milliseconds) ? 0 : milliseconds)

@@ -20,7 +20,7 @@ import { omitOwnColumns } from './combined-table.ts'
 
 type StoreSettings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: Type }>
 
-/** Milliseconds without a byte after which a connection is taken for dead; where somebody waits for the answer, fewer. */
+/** Idle timeouts in milliseconds: `run` for loads, `asked` for requests that a user waits for. */
 const silence = { run: 60_000, asked: 12_000 }
 
 /** Milliseconds that looking for what is new may take. */
@@ -37,7 +37,7 @@ export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourc
       const known = omitOwnColumns(columnsBefore(reading.remembered))
       return { store, filesDirectory, options: optionsOf(reading), columnsBefore: known, retrying: again, limits }
     }
-    // What was found new belongs to the very reading that it was found for: whether rows are merged hangs on it.
+    // An increment belongs to the reading that it was found for, because it decides whether rows are merged.
     const found = new WeakMap<Reading, ObjectIncrement>()
     return {
       async increments(reading) {
@@ -52,7 +52,7 @@ export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourc
           if (increment) found.set(reading, increment)
           return increment !== undefined
         } catch {
-          // Whatever it is, reading everything meets it again, with more patience, and says it.
+          // A full read meets the same error, retries it longer and reports it.
           return false
         }
       },
@@ -111,7 +111,7 @@ const toObjectsRequest = ({ settings, cursor, mode, reset }: Reading): ObjectsRe
   return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
-/** The delimiter is a field of its own here; what is no delimited text takes any. */
+/** The delimiter is a separate setting of object stores; other formats ignore it. */
 function optionsOf({ settings, remembered }: Reading): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const known = rememberedFile(remembered)

@@ -4,12 +4,12 @@ import { type KeyPattern, keyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import { type StoreRetryPolicy, retryTransientErrors } from './transient-error.ts'
 
-/** What is to be loaded: exactly one object, or those that fit a pattern, of which there may be one just now. */
+/** The objects to load: a single one, or those that match a pattern. */
 export interface SelectedObjects {
   single: boolean
-  /** By key, in the order of its bytes. */
+  /** Sorted by the bytes of their keys. */
   objects: StoredObject[]
-  /** How many were left out because they are empty. */
+  /** The number of empty objects, which are skipped. */
   empty: number
 }
 
@@ -17,9 +17,9 @@ export interface ObjectSelection {
   store: ObjectStore
   key: string
   retrying: StoreRetryPolicy
-  /** Objects that are enough to know; all when absent. */
+  /** The number of objects to find; all when absent. */
   enough?: number
-  /** Told after each page of a long list. */
+  /** Called after each page of a list. */
   onPage?(): void
 }
 
@@ -56,7 +56,7 @@ export async function selectObjects(choosing: ObjectSelection, signal: AbortSign
   return { single: false, objects: sortByKey(objects), empty }
 }
 
-/** By the bytes of their keys, whatever the order of the store. */
+/** Sorts objects by the bytes of their keys. */
 export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
   objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 
@@ -74,7 +74,7 @@ async function* listMatchingObjects(
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
       else passedBy(object)
-      // Somebody's long pattern and long keys are not to hold up everybody else.
+      // Long patterns and keys must not block the event loop.
       if (performance.now() - since < maxBlockingMs) continue
       await breathe(undefined, { signal }).catch(() => {})
       signal.throwIfAborted()
@@ -90,7 +90,7 @@ async function* listMatchingObjects(
 
 const depth = (key: string): number => key.replace(/^\/+/, '').split('/').length
 
-/** What goes through all folders as well: `a/*.csv` is `a/**\/*.csv`. */
+/** The same pattern for all folders: `a/*.csv` becomes `a/**\/*.csv`. */
 const throughFolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
 
 const noObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>

@@ -3,7 +3,7 @@ import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import { SourceProblem } from '../source.ts'
 import { TransientError } from './transient-error.ts'
 
-/** What a store answered. The body is read, or cancelled. */
+/** The response of a store. The caller must read or cancel the body. */
 export interface StoreResponse {
   status: number
   headers: Headers
@@ -29,7 +29,7 @@ const maxBodyBytes = 2 ** 46
 /** Milliseconds of one exchange: objects that come in one piece take their time, and silence ends it before. */
 const exchangeTimeoutMs = 6 * 3_600_000
 
-/** Requests over the guarded client, each ended by silence rather than by its length. */
+/** Sends requests with the guarded client; each is limited by its idle time, not by its duration. */
 export function createStoreClient(allowed: OutgoingAllowed, { silence }: IdleTimeout): StoreClient {
   const http = guardedFetch({
     allowed,
@@ -50,7 +50,7 @@ async function sendRequest(
 ): Promise<StoreResponse> {
   signal.throwIfAborted()
   const dead = new AbortController()
-  // What is not read to its end is not to keep a process alive.
+  // A response that is not read to its end must not keep the process alive.
   const timer = setTimeout(() => dead.abort(idleTimeoutProblem(url.host, silence)), silence).unref()
   const told = (error: unknown): unknown => {
     clearTimeout(timer)

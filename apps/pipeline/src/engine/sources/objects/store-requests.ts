@@ -14,13 +14,13 @@ export interface StoreRequest {
 
 interface StoreProtocol {
   host: string
-  /** Asks as whoever is meant to. Every status from 300 is thrown as a problem but those that are expected. */
+  /** Sends an authenticated request. Throws a problem for each status from 300 that is not expected. */
   get(asked: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
   list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
   close(): PromiseLike<void>
 }
 
-/** What is the same in every protocol of object stores. */
+/** Creates an object store from the requests of its protocol. */
 export function objectStore({ host, get, list, close }: StoreProtocol): ObjectStore {
   return {
     host,

@@ -27,7 +27,7 @@ export function widen(one: StoredType, other: StoredType): StoredType {
   return precision > mostDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
 }
 
-/** What two shapes come to: the columns of the first in their order, then what only the second has. */
+/** Unites two lists of columns: those of the first in order, then those that only the second has. */
 export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedColumn[]): FeedColumn[] {
   const more = new Map(other.map((column) => [column.name, column]))
   const all = one.map((column): FeedColumn => {

@@ -26,6 +26,6 @@ export interface SourcePreview {
   /** A sentence about sheets with rows that a load would not read. */
   unread?: string
   csvGuesses?: CsvGuesses
-  /** Of a workbook. */
+  /** The sheets of a workbook. */
   sheets?: FoundSheet[]
 }

@@ -12,32 +12,32 @@ import { TableSpool } from './tables/table-spool.ts'
 import { RecordTables } from './tables/record-tables.ts'
 import type { ReadingLog } from './reading-log.ts'
 
-/** What is kept with the rows for the next reading. With version 1, increments kept values that the source had cleared. */
+/** The cursor that is stored with the rows. With version 1, increments kept values that the source had cleared. */
 interface IncrementState {
   version: 2
-  /** What the settings were: with others, everything is read. */
+  /** A hash of the settings: after a change, everything is read. */
   settingsHash: string
-  /** By streams. */
+  /** Cursors by stream. */
   at: Record<string, unknown>
-  /** Those that were filled. */
+  /** Tables with rows. */
   tables: string[]
 }
 
-/** Milliseconds after which others get their turn on the event loop: few records may be much work. */
+/** Milliseconds after which the loop yields to the event loop: a few records can take long. */
 const maxBlockingMs = 25
 
 export interface SystemReading {
   system: HttpSystem
   asking: SystemContext
   reading: Reading
-  /** Where spools are made. */
+  /** The directory of the spools. */
   directory: string
   told: ReadingLog
   /** So many records of the first stream are enough. */
   most?: number
 }
 
-/** Whether what an earlier reading left can be gone on from: these settings can tell what is new, and have not changed. */
+/** Whether an increment can be read: the settings support it and have not changed since the cursor. */
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: Reading): boolean =>
   system.increments?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
@@ -63,7 +63,7 @@ export async function* readSystem(given: SystemReading): AsyncGenerator<Feed, vo
   using stack = new DisposableStack()
   const read: { stream: RecordStream; tables: RecordTables }[] = []
   const streams = several ? found : [found]
-  // Streams may be called by people: two names may come to the same.
+  // Stream names can come from users: two of them can result in the same table name.
   const names = columnNames(streams.map((stream) => stream.name))
   for (const [index, stream] of streams.entries()) {
     const table = several ? tableName(target, [names[index]!]) : target
@@ -168,7 +168,7 @@ async function* withCursor(feeds: AsyncIterable<Feed>, kept: IncrementState): As
   for await (const feed of feeds) yield { ...feed, cursor: () => kept }
 }
 
-/** All pages of a stream. Answers where the next reading begins. */
+/** Reads all pages of a stream and returns the cursor of the next reading. */
 async function readStream(
   stream: RecordStream,
   tables: RecordTables,

@@ -1,14 +1,14 @@
 import type { RejectedRow, Report } from '../source.ts'
 import { BadRecord } from './tables/flatten.ts'
 
-/** Rows that were set aside and are told again where another table is read anew. */
+/** Rejected rows that are kept to be reported again when a table is read again. */
 const maxKeptRejects = 1_000
 /** Characters of them. */
 const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
-/** How far a reading of several tables is, told as of one. */
+/** Reports the progress of several tables as one reading. */
 export interface ReadingLog {
   /** Bytes that came from the system. */
   bytes(more: number): void
@@ -16,15 +16,15 @@ export interface ReadingLog {
   records(count: number): void
   /** Records that were set aside so far. */
   readonly rejected: number
-  /** A sign of life. */
+  /** Reports that the reader is alive. */
   alive(): void
-  /** What adding a record answers, or undefined where the record is bad and was set aside. `number` counts from 1. */
+  /** Returns the result of `add`, or undefined if the record was rejected. `number` counts from 1. */
   tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
-  /** Sets a whole record aside. `number` counts from 1. */
+  /** Rejects a whole record. `number` counts from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
-  /** Everything is read although only what is new was asked for. */
+  /** Reports that everything is read although an increment was requested. */
   reportFullRead(why: string): void
-  /** For one table on its way to the warehouse. */
+  /** The report of one table. */
   forTable(): Report
   log: Report['log']
 }

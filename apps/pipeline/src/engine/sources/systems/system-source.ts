@@ -14,9 +14,9 @@ import { type ReadingLog, createReadingLog } from './reading-log.ts'
 
 export interface SystemOptions {
   filesDirectory: string
-  /** What the operator lets be reached inside the network, at addresses that users type. */
+  /** Addresses inside the network that the operator allows users to reach. */
   allowed: OutgoingAllowed
-  /** How patiently a load asks again. */
+  /** The retry policy of loads. */
   retryPolicy?: RetryPolicy
 }
 
@@ -27,7 +27,7 @@ const connectTimeoutMs = 10_000
 const maxResponseBytes = 32_000_000
 const maxDownloadBytes = 8_000_000_000
 
-/** How a system is asked while somebody waits in front of a form. */
+/** Limits of requests that a user waits for. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
 interface SessionOptions {
@@ -37,12 +37,12 @@ interface SessionOptions {
   maxValues?: number
 }
 
-/** A system as a source. Its code comes with the first use: most processes never ask most systems. */
+/** Turns an HTTP system into a source. Its module is imported at the first use. */
 export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): CompleteSourceKind {
   const { filesDirectory, allowed, retryPolicy = backgroundRetry } = parts
   const directory = spoolDirectory(filesDirectory)
 
-  /** Asks a system for as long as `work` takes; no connection outlives it. */
+  /** Opens a session for `work` and closes all connections afterwards. */
   async function* withSession<T>(
     reading: Reading,
     { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,

@@ -27,7 +27,7 @@ import { startCsvThread } from './csv-in-thread.ts'
 export interface CsvConfig extends DelimitedOptions {
   /** Where the file is on this machine, or the descriptor of a file that is open and stays so. */
   path: string | number
-  /** What people call it; messages name it, never the path. */
+  /** The display name; messages show it instead of the path. */
   fileName: string
   /** Whether we wrote it ourselves, of something that has neither encoding nor delimiter. */
   written?: boolean

@@ -19,7 +19,7 @@ import { suspendSpareThreads } from '../../spare-thread.ts'
 export interface ParquetConfig {
   /** Where the file is on this machine, or a descriptor of it: whoever opened that closes it, once reading is over. */
   path: string | number
-  /** What people call it; messages name it, never the path. */
+  /** The display name; messages show it instead of the path. */
   fileName: string
 }
 

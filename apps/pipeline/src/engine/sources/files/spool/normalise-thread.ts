@@ -12,7 +12,7 @@ const post = (message: NormaliseMessage) => port.postMessage(message, [])
 let told = performance.now()
 let furthest = 0
 
-/** A source that is looked at first and read anew then has not gone back for whoever watches. */
+/** Progress never decreases, even if the source is read a second time. */
 function tell(bytes: number): void {
   furthest = Math.max(furthest, bytes)
   const now = performance.now()

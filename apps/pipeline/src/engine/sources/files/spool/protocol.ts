@@ -6,7 +6,7 @@ import type { UploadLimits } from './limits.ts'
 
 /** What the thread is started with. All descriptors stay the property of whoever started it. */
 export interface NormaliseJob {
-  /** What people call the upload; messages name it. */
+  /** The display name of the upload, for messages. */
   name: string
   source: number
   size: number
@@ -23,7 +23,7 @@ export interface NormaliseJob {
   limits: UploadLimits
 }
 
-/** What became of the upload. */
+/** The result of normalising an upload. */
 export interface NormalisedFile {
   format: UploadFormat
   /** Bytes of the spool. */
@@ -31,7 +31,7 @@ export interface NormalisedFile {
   /** What was found, outermost first, in words. */
   found: string[]
   dialect?: WrittenDialect
-  /** Of a workbook. */
+  /** The sheets of a workbook. */
   sheets?: FoundSheet[]
   /** Its columns are those that some record has. */
   sparse?: boolean

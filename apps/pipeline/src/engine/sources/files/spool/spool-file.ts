@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '../../source.ts'
 
-/** Where spools are made; nothing is ever to be found there for longer than a moment. */
+/** The directory of spools, which have no name and so are not listed there. */
 export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
 
 /**
@@ -33,7 +33,7 @@ export function openSpool(directory: string): number {
   }
 }
 
-/** A name that is still there was left by a crash, or is about to be removed by whoever made it: nobody needs it. */
+/** A name that still exists was left by a crash or is about to be removed, so it can be deleted. */
 function clearLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) remove(join(directory, name))
 }
@@ -48,7 +48,7 @@ function remove(path: string): void {
 
 const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** The problem that an error of writing stands for, where it says that there is no room. */
+/** The problem of a write error that says that the disk is full; undefined for other errors. */
 export function diskProblem(error: unknown): SourceProblem | undefined {
   if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =

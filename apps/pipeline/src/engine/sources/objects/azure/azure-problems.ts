@@ -6,7 +6,7 @@ import type { AzureConfig } from './azure-config.ts'
 interface AzureRequest {
   config: AzureConfig
   host: string
-  /** Which blob was asked for; absent for lists. */
+  /** The key of the requested blob; absent for lists. */
   key?: string
 }
 
@@ -47,7 +47,7 @@ const noContainer: AzureExplanation = [
   ({ config }) =>
     `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
 ]
-/** What everybody is told of what not everybody may see. */
+/** The problem of a container that anonymous requests cannot see. */
 const hidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>

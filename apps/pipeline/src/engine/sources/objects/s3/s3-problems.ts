@@ -6,7 +6,7 @@ import type { S3Config } from './s3-config.ts'
 interface S3Request {
   config: S3Config
   host: string
-  /** Which object was asked for; absent for lists. */
+  /** The key of the requested object; absent for lists. */
   key?: string
 }
 

@@ -17,7 +17,7 @@ export function s3Store(config: S3Config, ask: StoreClient): ObjectStore {
   let region = firstRegion(config)
   const { host } = bucketAddress(config, region)
 
-  /** Every status from 300 is a problem but those that are expected. A region that nobody gave is corrected once. */
+  /** Throws a problem for each status from 300 that is not expected. Corrects a region that is not configured once. */
   async function get(
     { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
@@ -94,7 +94,7 @@ function decodedKey(key: string): string {
 
 const nothing = createHash('sha256').digest('hex')
 
-/** The headers of a GET, signed by AWS Signature Version 4 as whoever the config names; as they are where it names nobody. Throws SourceProblem. */
+/** Signs the headers of a GET with AWS Signature Version 4; anonymous requests are not signed. Throws SourceProblem. */
 export async function signed(
   url: URL,
   headers: Readonly<Record<string, string>>,

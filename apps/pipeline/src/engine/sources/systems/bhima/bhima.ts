@@ -9,7 +9,7 @@ type BhimaSettings = SettingsOf<'SOURCE_SYSTEM_A'>
 
 const name = 'BHIMA'
 
-/** BHIMA: a table for each resource of one project, which is a facility. The API tells of nothing when it was changed. */
+/** BHIMA: a table for each resource of one project, which is a facility. The API has no modification times. */
 export const bhima: HttpSystem<BhimaSettings> = {
   name,
 
@@ -18,7 +18,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
     return {
       url,
       async signIn(http): Promise<Readonly<Record<string, string>>> {
-        // Which projects there are is said before anybody signs in to one.
+        // The list of projects needs no session.
         if (project === undefined) return {}
         const body = { username, password, project: Number(project) }
         const session = await http.getJson('auth/login', { method: 'POST', body, repeatable: true })
@@ -64,7 +64,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
   },
 }
 
-/** What says of what project it is, and is of another one, is not loaded: some lists have all that the account may see. */
+/** Some lists contain records of all projects that the account can read; those of other projects are not loaded. */
 function belongsToProject(record: unknown, project: string): boolean {
   const own = toText((record as { project_id?: unknown } | null)?.project_id)
   return own === undefined || own === project
@@ -100,7 +100,7 @@ export function splitIntoMonths(
   for (;;) {
     const [year, month] = start.split('-').map(Number) as [number, number]
     const end = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
-    // What is dated ahead is wanted as well where no last day is said.
+    // Without a last day, records with future dates are read too.
     if (end >= last) return [...parts, endDate === undefined ? { start } : { start, end: endDate }]
     parts.push({ start, end })
     start = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
@@ -111,11 +111,11 @@ type ResourceKind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
 
 interface BhimaResource {
   path: string
-  /** What tells a row from all others; empty where the list has nothing that does. */
+  /** The key of a row; empty if the list has none. */
   key: readonly string[]
   columns: readonly KnownColumn[]
   query?: Readonly<Record<string, string | number>>
-  /** The parameters of the first and the last day; absent where there are no days. */
+  /** The parameters of the first and the last day; absent if the list cannot be filtered by day. */
   days?: readonly [string, string]
   byProject?: boolean
 }

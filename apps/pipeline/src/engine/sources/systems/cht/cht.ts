@@ -82,7 +82,7 @@ async function listForms({ http }: SystemContext): Promise<SourceChoice[]> {
 
 const pageSize = 1_000
 
-/** The feed of changes of CouchDB: every document once, as it is now, behind a place in the feed that only the server understands. */
+/** Reads the changes feed of CouchDB: each document once, in its current version, after an opaque sequence. */
 async function* readChanges(
   http: HttpSession,
   cursor: unknown,
@@ -109,7 +109,7 @@ async function* readChanges(
 }
 
 interface DocumentFilter {
-  /** By their codes; all when undefined. */
+  /** Codes of the forms; all forms when undefined. */
   forms: ReadonlySet<string> | undefined
   contacts: boolean
 }
@@ -164,7 +164,7 @@ function parseTimestamp(value: unknown): unknown {
   return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
 }
 
-/** Questions that nobody answered are empty texts. */
+/** Omits unanswered questions, which are empty strings. */
 function omitEmptyAnswers(value: unknown): object {
   return Object.fromEntries(
     Object.entries(value as object).flatMap(([key, one]): [string, unknown][] => {

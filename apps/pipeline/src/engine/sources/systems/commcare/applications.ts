@@ -8,10 +8,10 @@ export interface CommCareApplication {
   modules: { name: string; type: string | undefined; forms: readonly unknown[] }[]
 }
 
-/** What is known of a form before any is read, of all applications that have it. */
+/** The structure of a form in all applications that contain it. */
 export interface CommCareForm {
   name: string
-  /** Where people find it: `Application / Module / Form`. */
+  /** Its path in the user interface: `Application / Module / Form`. */
   place: string
   code: string | undefined
   columns: KnownColumn[]
@@ -55,7 +55,7 @@ function applicationOf(given: unknown): CommCareApplication {
   }
 }
 
-/** By their XMLNS. */
+/** Forms by XMLNS. */
 export function formsOf(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
   const found = new Map<string, CommCareForm>()
   for (const application of applications)
@@ -74,7 +74,7 @@ export function formsOf(applications: readonly CommCareApplication[]): Map<strin
   return found
 }
 
-/** Kinds of questions whose answers are texts, whatever they look like. */
+/** Question types whose answers are always text. */
 const texts = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
 function takeQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {

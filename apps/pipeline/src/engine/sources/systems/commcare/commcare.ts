@@ -152,7 +152,7 @@ async function* cases(
     const from = next === undefined ? boundCursor(latest, asOf) : undefined
     yield { records, ...(from !== undefined && { cursor: from }) }
     if (next === undefined) return
-    // The link holds all that was asked for.
+    // The link contains all parameters of the query.
     path = http.resolveLink(next)
     query = {}
   }

@@ -12,7 +12,7 @@ export interface FormQuery {
 }
 
 const name = 'CommCare'
-/** What the server gives at once at most. */
+/** The server's maximum page size. */
 const pageSize = 1_000
 
 /**
@@ -29,7 +29,7 @@ export async function* readForms(
   let offset = 0
   let most = pageSize
   let latest = ''
-  /** What was given of the moment at which the next page starts. */
+  /** Submissions already read that have the start timestamp of the next page. */
   let given = new Set<string>()
   for (;;) {
     const { answer, limit } = await requestFittingPage(most, (some) =>

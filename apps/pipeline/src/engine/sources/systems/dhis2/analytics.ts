@@ -16,7 +16,7 @@ export async function analytics({ http, settings, log }: SystemContext<Dhis2Sett
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
   const columns = [...key, 'dx_name', 'ou_name'].map((path) => ({ path, dataType: 'TEXT' as const }))
 
-  /** There is no paging, but a limit of rows: what is beyond it is asked in halves. */
+  /** The API has a row limit instead of paging: larger queries are split in halves. */
   async function* ask(question: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
     const { data, periods: times, units } = question
     const dimension = [

@@ -27,7 +27,7 @@ function listChoices(kind: string, { http, query }: SystemContext): Promise<Sour
 
 export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 
-/** What each content is read by. */
+/** The reader of each kind of content. */
 const contents: Record<
   Dhis2Settings['content'],
   (asking: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
@@ -42,7 +42,7 @@ const contents: Record<
 /** DHIS2, from 2.38 on: data values, analytics, events, organisation units and other metadata. */
 export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
-  // Analytics are computed anew as a whole.
+  // Analytics tables are recomputed completely.
   increments: ({ content }) => content !== 'ANALYTICS',
   // Servers read moments by their own zone, which is 14 hours away at most.
   cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),

@@ -8,15 +8,15 @@ import { exactNumber } from '../tables/exact-numbers.ts'
 export interface Dhis2Server {
   /** As it calls itself: `2.41.3`. */
   version: string
-  /** The part of it that counts: 41; 0 where it cannot be told. */
+  /** The minor version: 41; 0 if unknown. */
   release: number
   /** Its clock some minutes ago: where a reading that begins now is gone on from later. Undefined where it does not say. */
   from: string | undefined
-  /** Whether its periods are those of the calendar that everybody has. */
+  /** Whether it uses the ISO 8601 calendar. */
   isoCalendar: boolean
 }
 
-/** Who is signed in, and what it is that answers. Throws `SourceProblem`; OTHER_PROTOCOL where it is no DHIS2. */
+/** Reads the account and the version. Throws `SourceProblem`; OTHER_PROTOCOL if the server is not DHIS2. */
 export async function readServer(http: HttpSession): Promise<Dhis2Server> {
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'id,username' } }), 'DHIS2')
   const info = parseObject(await http.getJson('api/system/info'), 'DHIS2')
@@ -40,7 +40,7 @@ export async function findUnits(http: HttpSession, chosen: readonly string[] = [
   return units.map(({ id }) => toText(id)).filter((id) => id !== undefined)
 }
 
-/** What kinds of values are texts whatever they look like: codes, telephone numbers, names. */
+/** Value types that are always text: codes, telephone numbers, names. */
 const isText =
   /^(TEXT|LONG_TEXT|LETTER|PHONE_NUMBER|EMAIL|USERNAME|ORGANISATION_UNIT|FILE_RESOURCE|IMAGE|URL|MULTI_TEXT|COORDINATE|GEOJSON|REFERENCE|TRACKER_ASSOCIATE)$/
 

@@ -11,14 +11,14 @@ export interface ExportRequest {
   /** Below the host: where FHIR is. */
   prefix: string
   types: readonly string[]
-  /** How many times some type of it is read: after the last one nobody needs it. */
+  /** The number of reads of the export; it is deleted after the last one. */
   readings: number
   /** The members of it alone; everything when absent. */
   group?: string | undefined
 }
 
 interface ExportManifest {
-  /** By the clock of the server: what it exported is as of then. */
+  /** The server's time of the export. */
   transactionTime: string
   files: { type: string; url: string }[]
   needsToken: boolean
@@ -59,7 +59,7 @@ export function createBulkExport(
     }
     yield { records: [], cursor: manifest.transactionTime }
     left -= 1
-    // Servers keep files for long unless they are told that nobody needs them.
+    // Servers keep export files for long unless they are deleted.
     if (left > 0) return
     for (const { status } of await Promise.all(prepared.values()))
       await http.download(status, { method: 'DELETE' }).then(

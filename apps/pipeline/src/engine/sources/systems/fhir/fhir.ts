@@ -41,7 +41,7 @@ export const fhir: HttpSystem<FhirSettings> = {
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
-  /** What a server can do it tells everybody, so the types themselves are asked for. */
+  /** The capability statement is public, so each type is requested to check the credentials. */
   async test({ http, settings }) {
     viewsOf(settings)
     const prefix = prefixOf(settings.apiSource)

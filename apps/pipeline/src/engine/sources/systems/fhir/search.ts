@@ -5,7 +5,7 @@ import { detectEndlessPaging } from '../http/paging.ts'
 import { overlapSeconds, type RecordPage } from '../system.ts'
 import { boundCursor } from '../tables/timestamps.ts'
 
-/** Where a resource says when it was changed. */
+/** The path of the modification time of a resource. */
 export const lastUpdated = 'meta.lastUpdated'
 
 export interface SearchFilter {
@@ -14,19 +14,19 @@ export interface SearchFilter {
 }
 
 export interface SearchRequest extends SearchFilter {
-  /** What the system is called. */
+  /** The display name of the system. */
   name: string
   type: string
-  /** Where it is asked for; the type itself when absent. */
+  /** The path of the search; the type when absent. */
   path?: string
-  /** Parameters as they stand behind a question mark. */
+  /** The query string without the question mark. */
   search: string
   /** Where the link to the next page leads; links within the host are followed when absent. */
   follow?(link: string): string
 }
 
 const pageSize = 200
-/** What a search says of its form, which is not the user's to say: pages are read in their order to the last one. */
+/** Search parameters that users cannot set, because they change the pages of the result. */
 const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
 /**

@@ -2,7 +2,7 @@ import { SourceProblem } from '../../source.ts'
 import { BadRecord } from '../tables/flatten.ts'
 import { type FhirPathExpression, fhirPath } from './fhirpath.ts'
 
-/** What columns come of the resources of a type: a ViewDefinition of SQL on FHIR, ready to be asked. */
+/** A compiled ViewDefinition (SQL on FHIR) of one resource type. */
 export interface ResourceView {
   name: string
   resource: string
@@ -20,7 +20,7 @@ export interface ViewColumn {
 type DefinitionFields = Readonly<Record<string, unknown>>
 type RowFunction = (focus: unknown) => ViewRow[]
 
-/** A select as it is asked: its columns in their order, and what rows it makes of a focus. */
+/** A compiled select: its columns in order, and the function that creates the rows of a focus. */
 interface SelectPart {
   columns: ViewColumn[]
   rows: RowFunction

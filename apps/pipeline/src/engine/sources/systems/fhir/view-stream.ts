@@ -17,7 +17,7 @@ const types: Readonly<Record<string, DataType>> = {
 }
 const numbers = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
-/** A view as a table: no key tells its rows apart, so it is read whole each time. */
+/** The table of a view. Its rows have no key, so it is always read completely. */
 export const viewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],

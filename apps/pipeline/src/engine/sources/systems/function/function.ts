@@ -11,11 +11,11 @@ import type { KnownColumn } from '../tables/table-spool.ts'
 type FunctionSettings = SettingsOf<'FUNCTION'>
 type FunctionAddress = FunctionSettings['functionSource']
 
-/** Whoever has an access key means AWS Lambda, also before a function is chosen. */
+/** An access key means AWS Lambda, even if no function is selected yet. */
 const isOfLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecrets): boolean =>
   functionName !== undefined || accessKey !== undefined
 
-/** Any function that answers with rows: of AWS Lambda, or behind an address. */
+/** A function that returns rows: an AWS Lambda function, or an HTTP address. */
 export const functionCall: HttpSystem<FunctionSettings> = {
   name: 'the function',
 
@@ -24,7 +24,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
 
   async test(asking) {
     const { functionSource: place } = asking.settings
-    // An address knows no trial: what shows that it can be asked is an answer.
+    // An address can only be tested by a call.
     if (place.functionName === undefined) return void (await call(asking, 1))
     using _tried = await keyTold(
       asking.http.download(invocationPath(place), {
@@ -83,7 +83,7 @@ function pathOf(place: FunctionAddress): string {
 const whatOf = ({ functionName }: FunctionAddress): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
-/** What may not be there: nobody chose another than what is at the address. */
+/** The subject of NOT_FOUND messages. */
 const chosenOf = (place: FunctionAddress) => place.functionName !== undefined && { subject: whatOf(place) }
 
 /** One call: the payload of the settings, with which page it is, and the token of the last answer. */
@@ -139,7 +139,7 @@ const goesInCircles = (page: number): SourceProblem =>
     `The function gives the same nextToken with page ${page} as with the one before, so it would never end: let it give another one, or none.`,
   )
 
-/** What one answer of a function holds. */
+/** The rows of one response of a function. */
 interface RowList {
   rows: readonly unknown[]
   /** Absent where it is the last one. */

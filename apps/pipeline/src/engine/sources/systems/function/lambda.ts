@@ -14,7 +14,7 @@ const name = 'AWS Lambda'
 const arn = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
 const functions = '2015-03-31/functions'
 
-/** AWS Lambda in the region of the function, asked as whom the access key is of. */
+/** Connects to AWS Lambda in the region of the function with the access key. */
 export function lambda(place: LambdaFunction, secrets: SourceSecrets): SystemConnection {
   const key = {
     accessKeyId: requireSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
@@ -39,7 +39,7 @@ function regionOf({ functionName = '', region }: LambdaFunction): string {
   )
 }
 
-/** Where a function is invoked. */
+/** The path that invokes a function. */
 export function invocationPath({ functionName = '', qualifier }: LambdaFunction): string {
   const version = qualifier === undefined ? '' : `?Qualifier=${encodeURIComponent(qualifier)}`
   return `${functions}/${encodeURIComponent(functionName)}/invocations${version}`
@@ -64,7 +64,7 @@ export async function keyTold<T>(asking: Promise<T>): Promise<T> {
   }
 }
 
-/** More than anybody chooses among. */
+/** The number of functions that are listed. */
 const mostFunctions = 20_000
 
 /** All functions of the region that the account may list, page by page. */

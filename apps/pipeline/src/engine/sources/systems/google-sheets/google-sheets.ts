@@ -181,7 +181,7 @@ async function requestSpreadsheet(
   try {
     return await http.getJson(`v4/spreadsheets/${id}`, { query, subject: 'The spreadsheet' })
   } catch (error) {
-    // 400, whatever is asked.
+    // Google responds with 400 to every request.
     if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
@@ -206,7 +206,7 @@ const dayZero = Date.UTC(1899, 11, 30)
 /** The days that have four digits for their year. */
 const [firstDay, lastDay] = [-693_593, 2_958_465]
 
-/** What is in a cell: undefined for nothing, an empty text, and errors such as #N/A. */
+/** The value of a cell: undefined for an empty cell, an empty text, and errors such as #N/A. */
 function valueOf(cell: unknown): RecordValue | undefined {
   const { effectiveValue, effectiveFormat } = (cell ?? {}) as GridCell
   const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
@@ -223,7 +223,7 @@ function asShown(serial: number, type: unknown): string | undefined {
   const total = Math.round(serial * dayLength)
   const day = Math.floor(total / dayLength)
   const clock = clockOf(total - day * dayLength)
-  // A duration of a day or more is no time of a day.
+  // A duration of a day or more is not a time of day.
   if (type === 'TIME') return day === 0 ? clock : undefined
   if (day < firstDay || day > lastDay) return undefined
   const date = new Date(dayZero + day * dayLength).toISOString().slice(0, 10)

@@ -14,7 +14,7 @@ interface KeyFile {
   email: string
   key: KeyObject
   keyId: string | undefined
-  /** Where tokens are given out. */
+  /** The token endpoint. */
   address: string
 }
 
@@ -60,7 +60,7 @@ function read(text: string): KeyFile {
     if (email !== undefined && key.asymmetricKeyType === 'rsa' && URL.canParse(address))
       return { email, key, keyId: toText(file['private_key_id']), address }
   } catch {
-    // Whatever it is, it is no key file.
+    // The text is not a key file.
   }
   throw refused('cannot be read: check that it is the JSON file, whole, as Google gave it out.')
 }

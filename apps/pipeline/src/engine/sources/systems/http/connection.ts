@@ -3,11 +3,11 @@ import { SourceProblem } from '../../source.ts'
 /** Parameters of a request; what is undefined is left out, and a list comes once for each of its values. */
 export type QueryParameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
-/** Where a system is, and how whoever asks it shows who it is. */
+/** The address of a system and the credentials of its requests. */
 export interface SystemConnection {
-  /** As somebody typed it. */
+  /** As entered by the user. */
   url: string
-  /** Names of paths that people copy along and that are no part of the address, such as `api`. */
+  /** Trailing path segments that users copy by mistake, such as `api`; they are removed. */
   ignoredSegments?: readonly string[]
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>>
@@ -21,11 +21,11 @@ export interface SystemConnection {
    * fails hurts nobody.
    */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
-  /** What is sent besides, for systems that want each request signed with what is in it. Asked anew each time that it goes out. */
+  /** Returns the headers that sign a request. Called before each attempt. */
   sign?(request: UnsignedRequest): Promise<Readonly<Record<string, string>>>
 }
 
-/** A request that is about to go out. */
+/** A request before it is signed. */
 export interface UnsignedRequest {
   method: string
   url: URL
@@ -33,30 +33,30 @@ export interface UnsignedRequest {
   body?: string
 }
 
-/** How one thing is asked. */
+/** Options of one request. */
 export interface RequestOptions {
   query?: QueryParameters
-  /** GET unless told otherwise. */
+  /** GET by default. */
   method?: 'GET' | 'POST' | 'DELETE'
   /** Sent as a form where these are parameters, and as JSON where it is anything else. */
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>
-  /** Whether it does no harm to ask it twice. A GET does none. */
+  /** Whether the request is idempotent. GET requests always are. */
   repeatable?: boolean
-  /** What it is that may not be there, for a 404: `The form "abc"`. */
+  /** The requested thing, for the message of a 404: `The form "abc"`. */
   subject?: string
 }
 
-/** A text that was downloaded, on disk. Disposing it gives its room back. */
+/** A response body on disk. Disposing it frees the disk space. */
 export interface DownloadedBody extends Disposable {
   /** Bytes. */
   size: number
   headers: Headers
-  /** From the start, as often as it is asked for; a chunk is its reader's until the next one is asked for. */
+  /** Reads the body from its start; can be called again. A chunk is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>
 }
 
-/** One system as it is asked. Paths stand below the address of the connection. All throw `SourceProblem`, or the signal's reason. */
+/** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem` or the signal's reason. */
 export interface HttpSession {
   /** `https://host/prefix`, without a slash at its end. */
   readonly base: string
@@ -65,17 +65,17 @@ export interface HttpSession {
    * answer took. Our own clock where no answer has a `Date`, or none has come.
    */
   startedAt(): number
-  /** What is answered, as parsed JSON of 32 MB at most. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
+  /** Returns the parsed JSON body, which is limited to 32 MB. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
   getJson(path: string, asked?: RequestOptions): Promise<unknown>
-  /** The same with the headers that came along, for systems that page or sign in by them. */
+  /** Returns the parsed JSON body and the response headers. */
   getResponse(path: string, asked?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
-  /** For bodies that may be larger than what is held in memory. */
+  /** Downloads a body that can be larger than the memory limit. */
   download(path: string, asked?: RequestOptions): Promise<DownloadedBody>
-  /** A link that the system gave, as a path of this connection. Refuses one that leads to another host: credentials would go there. */
+  /** Turns a link of a response into a path of this session. Throws for another host, which would receive the credentials. */
   resolveLink(link: string): string
-  /** Another address, as something that is not signed in to and gets nothing that is sent here: where tokens are given out, or files wait. */
+  /** A session for another address, without credentials, such as a token endpoint or a file server. */
   forOrigin(url: string): HttpSession
-  /** What the system said, without secrets, as one line of 500 characters at most. */
+  /** Removes secrets from text of the system and shortens it to one line of 500 characters. */
   redactText(text: string): string
 }
 

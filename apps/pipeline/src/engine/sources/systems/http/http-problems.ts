@@ -2,26 +2,26 @@ import type { OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { SourceProblem } from '../../source.ts'
 import { maxRetryAfter, parseRetryAfter } from './retry-policy.ts'
 
-/** An answer that is none, or no answer: what to say of it, and whether waiting may mend it. */
+/** A failed request: the problem, and whether a retry can succeed. */
 export interface FailedRequest {
   problem: SourceProblem
   isRetryable: boolean
-  /** Seconds that the system wants to be left alone. */
+  /** Seconds to wait before the next request, from Retry-After. */
   retryAfter?: number | undefined
   /** 401: a session may have ended. */
   signedOut?: boolean
 }
 
 export interface RequestTarget {
-  /** What the system is called. */
+  /** The display name of the system. */
   system: string
   host: string
   redactText(text: string): string
-  /** What it is that may not be there. */
+  /** The requested thing, for NOT_FOUND messages. */
   subject?: string | undefined
 }
 
-/** Something was wrong on the way. */
+/** Turns a network error into a failed request. */
 export function networkProblem(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
   const { code, message } = error
   const hint = hints[code] ?? ''
@@ -39,7 +39,7 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   ANSWER_TOO_LARGE: ' Narrow down what is loaded.',
 }
 
-/** An answer whose status is none of success. */
+/** Turns an error status into a failed request. */
 export function statusProblem(status: number, headers: Headers, text: string, scene: RequestTarget): FailedRequest {
   const { system, host, redactText, subject } = scene
   const said = findErrorText(text)
@@ -114,7 +114,7 @@ function describeRetryAfter(seconds: number | undefined): string {
   return ` for ${Math.ceil(seconds / 60)} minutes`
 }
 
-/** A web page where data was asked for: often a form to sign in with, which the status says nothing of. */
+/** An HTML page instead of data, often a sign-in form. */
 export function webPageProblem(text: string, { system, host }: RequestTarget): FailedRequest {
   const form = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
   return {
@@ -162,7 +162,7 @@ export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest => (
   problem: new SourceProblem('REDIRECTED', `${host} leads from one of its addresses to the next: check the address.`),
 })
 
-/** The keys under which systems say what is wrong. */
+/** Keys of error messages in responses. */
 const errorTextKeys = [
   'detail',
   'message',
@@ -176,7 +176,7 @@ const errorTextKeys = [
   // Those of AWS.
   .concat('Message', 'errorMessage')
 
-/** What an answer says for people, in the JSON of any of the systems or in plain text; undefined where it says nothing. */
+/** Finds the error message in a JSON or plain text response. */
 export function findErrorText(text: string): string | undefined {
   if (/^\s*</.test(text)) return undefined
   try {

@@ -31,24 +31,24 @@ export interface HttpSessionOptions {
   fetch: Pick<GuardedFetch, 'fetch'>
   /** The same for bodies that go to disk. */
   downloads: Pick<GuardedFetch, 'fetch'>
-  /** What the system is called. */
+  /** The display name of the system. */
   system: string
-  /** What no message may hold. */
+  /** Values that no message may contain. */
   secrets: readonly string[]
   retryPolicy: RetryPolicy
   /** Values of one answer of JSON; as many as are ever read at once when absent. */
   maxValues?: number
-  /** Where bodies wait that are larger than what is held. */
+  /** The directory of downloaded bodies. */
   directory: string
   signal: AbortSignal
-  /** Told of each answer's bytes as they come. */
+  /** Called with the bytes of each response. */
   onBytes(bytes: number): void
-  /** Told before each wait, and every few seconds of it. */
+  /** Called before each wait. */
   onRetry(problem: SourceProblem, seconds: number): void
   onAlive(): void
 }
 
-/** As whom a request goes out, and by which client. */
+/** Whether a request is authenticated, and its client. */
 interface RequestMode {
   own: boolean
   fetch: Pick<GuardedFetch, 'fetch'>
@@ -56,7 +56,7 @@ interface RequestMode {
 
 type ResponseReader<T> = (response: Response) => Promise<T>
 
-/** An answer that cannot be used, on its way to whoever decides whether to ask again. */
+/** A response that cannot be used; the retry loop decides what to do. */
 class UnusableResponse extends Error {
   readonly refusal: FailedRequest
 
@@ -71,13 +71,13 @@ const maxRedirects = 5
 /** Milliseconds that the end of a session may take: a run that was cancelled has to be over in five seconds. */
 const signOutTimeoutMs = 2_000
 
-/** Http that is done with one day. */
+/** A session that can be closed. */
 export interface OpenHttpSession extends HttpSession {
   /** Ends the session, if there is one that has to be ended. Never throws. */
   signOut(): Promise<void>
 }
 
-/** A system as it is asked from now on. Connects to nothing yet. */
+/** Opens a session. Connects at the first request. */
 export function openHttpSession(connection: SystemConnection, parts: HttpSessionOptions): OpenHttpSession {
   const { signal, retryPolicy, secrets } = parts
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
@@ -94,7 +94,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
     ...(asked?.subject !== undefined && { subject: asked.subject }),
   })
 
-  /** The headers of whoever is signed in. */
+  /** Returns the headers of the session and signs in if there is none. */
   async function signedIn(): Promise<Readonly<Record<string, string>>> {
     const { signIn } = connection
     if (!signIn) return {}
@@ -136,7 +136,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
       if (!next || next.host !== at.host)
         throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', scene(asked)))
       if (!safer) throw new UnusableResponse(redirectProblem(next.origin, scene(asked)))
-      // What follows the question mark may be a secret of theirs.
+      // The query can contain secrets of the system.
       if (method !== 'GET')
         throw new UnusableResponse(redirectedPostProblem(words(next.origin + next.pathname), scene(asked)))
       if (hops === maxRedirects) throw new UnusableResponse(redirectLoopProblem(scene(asked)))
@@ -153,7 +153,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
     return await take(response)
   }
 
-  /** Asks until there is an answer, or it is no use. A session that has ended is begun anew once. */
+  /** Sends a request and retries transient failures. Signs in again once if the session has ended. */
   async function request<T>(
     path: string,
     asked: RequestOptions,
@@ -214,7 +214,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
       redactText: (text) => words(text),
     }
   }
-  /** Whatever ended all else is not to end this: it has a signal of its own. */
+  /** Uses its own signal, so that it also runs after an abort. */
   async function signOut(): Promise<void> {
     const headers = await session?.catch(() => undefined)
     if (!headers || !connection.signOut) return
@@ -229,7 +229,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
   return { ...open(true), signOut }
 }
 
-/** Whoever waits long is not to be taken for dead. */
+/** Waits, and reports that the process is alive every ten seconds. */
 async function waitForRetry(
   seconds: number,
   { signal, onAlive }: Pick<HttpSessionOptions, 'signal' | 'onAlive'>,
@@ -240,7 +240,7 @@ async function waitForRetry(
   }
 }
 
-/** What headers say, also without the kind of credentials in front of it: servers say back one or the other. */
+/** Lists header values with and without the authentication scheme, because servers repeat either in messages. */
 const listCredentials = (headers: Readonly<Record<string, string>>): string[] =>
   Object.values(headers).flatMap((value) => [value, value.replace(/^\S+ /, '')])
 
@@ -259,7 +259,7 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
   return url
 }
 
-/** A link counts by its path and question: behind a proxy, systems do not know by which scheme and port they are reached. */
+/** Compares hosts only: systems behind a proxy do not know their public scheme and port. */
 function resolveLinkPath(link: string, base: string, scene: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
@@ -268,10 +268,10 @@ function resolveLinkPath(link: string, base: string, scene: RequestTarget): stri
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }
 
-/** Bytes of an answer that says why there is none. */
+/** Bytes of an error response that are read. */
 const maxErrorBytes = 100_000
 
-/** How a body begins, as text. No more is read of it: a few packed bytes may be gigabytes. */
+/** Reads the first bytes of a body. A few compressed bytes can expand to gigabytes. */
 async function readErrorBody({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0

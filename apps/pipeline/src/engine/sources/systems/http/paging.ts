@@ -17,7 +17,7 @@ export async function requestFittingPage<T>(
   }
 }
 
-/** Pages in a row: real systems give a few that are empty, and as many as these only where there is no end to them. */
+/** Consecutive pages without a new record. Real systems return a few of them; this many mean that paging never ends. */
 const maxEmptyPages = 1_000
 
 /**

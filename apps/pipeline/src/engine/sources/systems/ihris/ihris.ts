@@ -64,7 +64,7 @@ function reportStream(id: string, report: IhrisReport, http: HttpSession): Recor
   }
 }
 
-/** What people call a column. */
+/** The label of a column. */
 const known =
   (groups?: string[]) =>
   ({ name: path, label }: { name: string; label: string }) => ({ path, label, ...(groups && { groups }) })

@@ -17,7 +17,7 @@ import type { KnownColumn } from '../tables/table-spool.ts'
 type KoboSettings = SettingsOf<'SOURCE_SYSTEM_E'>
 
 const name = 'KoboToolbox'
-/** What servers give at once at most; older ones gave more, newer ones silently less. */
+/** Current servers silently return at most this many submissions; older ones allowed more. */
 const pageSize = 1_000
 const maxListedSurveys = 10_000
 
@@ -122,7 +122,7 @@ async function* readSubmissions(
   }
 }
 
-/** Submissions of long forms may be large: where a page is too much at once, fewer are asked for. */
+/** Requests fewer submissions if a page exceeds the size limit. */
 async function pageOf(
   http: HttpSession,
   survey: string,
@@ -163,7 +163,7 @@ function parseLocation([latitude, longitude, altitude, accuracy]: unknown[]): ob
   )
 }
 
-/** What is known of submissions before any is read. */
+/** Reads the deployed version of the form. */
 interface SurveyForm {
   columns: KnownColumn[]
   /** Paths of questions for a place on earth. */

@@ -31,7 +31,7 @@ export const odk: HttpSystem<OdkSettings> = {
     return {
       url,
       ignoredSegments: ['v1'],
-      // By a session, since Central takes names and passwords over HTTPS only.
+      // Central accepts basic authentication over HTTPS only, so a session is used.
       async signIn(http) {
         const body = { email: username, password }
         const session = await http.getJson('v1/sessions', { method: 'POST', body, repeatable: true })
@@ -114,7 +114,7 @@ const systemColumns: KnownColumn[] = [
   })),
 ]
 
-/** What is known of submissions before any is read: the questions of all versions of the form, as OData spells them. */
+/** Reads the fields of all versions of the form, with their OData names. */
 async function readFormColumns(http: HttpSession, project: string, form: string): Promise<KnownColumn[]> {
   const what = `The form "${form}" of project ${project}`
   const path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}/fields`

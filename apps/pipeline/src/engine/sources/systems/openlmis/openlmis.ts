@@ -18,7 +18,7 @@ type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
 const name = 'OpenLMIS'
 const pageSize = 100
 const maxFacilities = 20_000
-/** Requisitions that are asked for at once, one request each. */
+/** Requisitions that are requested concurrently. */
 const maxConcurrentRequests = 4
 
 /** OpenLMIS 3: the requisitions that facilities began between two days, their lines as tables below. */
@@ -55,7 +55,7 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
   },
 }
 
-/** By name. */
+/** Lists choices by name. */
 async function listFacilities(http: HttpSession): Promise<SourceChoice[]> {
   const found: SourceChoice[] = []
   for await (const page of readPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
@@ -111,7 +111,7 @@ function later(latest: string, one: unknown): string {
   return Date.parse(moment) <= Date.parse(latest) ? latest : moment
 }
 
-/** With its lines; undefined where it was deleted meanwhile. */
+/** Reads a requisition with its lines; undefined if it was deleted in the meantime. */
 async function readRequisition(http: HttpSession, one: unknown): Promise<unknown> {
   const id = toText(parseObject(one, name)['id'])
   if (id === undefined) return one
@@ -176,7 +176,7 @@ const omittedFields = new Set([
   'previousRequisitions',
 ])
 
-/** What a requisition is about comes whole; of that, only what it is called and the like is kept. */
+/** Referenced objects are nested completely; only their plain fields are kept. */
 const referenceFields = new Set([
   'facility',
   'supplyingFacility',

@@ -21,12 +21,12 @@ const root = 'sormas-rest'
 const pageSize = 1_000
 const maxPageSize = 64_000
 const maxTestedEntities = 10
-/** What stands for the record before the first one. */
+/** The marker of the first page. */
 const firstRecordMarker = 'NO_LAST_SYNCED_UUID'
-/** A moment behind all records, so that asking for what was changed since brings none. */
+/** A timestamp after all records, so that the request returns none. */
 const futureTimestamp = 9_999_999_999_999
 
-/** What the places of an outbreak are found by. */
+/** Paths of the choices, by kind. */
 const choicePaths: Readonly<Record<string, string>> = {
   regions: 'regions/all/0',
   districts: 'districts/all/0',
@@ -74,7 +74,7 @@ export const sormas: HttpSystem<SormasSettings> = {
   },
 }
 
-/** In the order of their changes: each page begins behind the last record of the page before. */
+/** Reads records in the order of their changes; each page starts after the last record of the previous page. */
 async function* readChangedRecords(http: Http, entity: string, first: number): AsyncGenerator<RecordPage, void, void> {
   let [since, last, size] = [first, firstRecordMarker, pageSize]
   let most = maxPageSize
@@ -128,7 +128,7 @@ async function requestPage(
   }
 }
 
-/** By name. */
+/** Lists choices by name. */
 async function listChoices(http: Http, path: string): Promise<SourceChoice[]> {
   const found = parseList(await http.getJson(`${root}/${path}`), name).flatMap((one): SourceChoice[] => {
     const { uuid, externalID: external, epidCode, name: called } = parseObject(one, name)
@@ -140,7 +140,7 @@ async function listChoices(http: Http, path: string): Promise<SourceChoice[]> {
   return found.toSorted((one, other) => one.name.localeCompare(other.name))
 }
 
-/** What all records have, and codes that are texts whatever they look like. */
+/** Columns of all records, and codes that are always text. */
 const columns: KnownColumn[] = [
   { path: 'uuid', dataType: 'TEXT' },
   { path: 'creationDate', dataType: 'TIMESTAMPTZ' },
@@ -159,7 +159,7 @@ function parseTimestamp(value: unknown): number | undefined {
   return Number.isFinite(time) ? time : undefined
 }
 
-/** A record whose moments are written as such, wherever they are. */
+/** Formats the timestamps of a record, at any depth. */
 function formatTimestamps(record: unknown): unknown {
   if (Array.isArray(record)) return record.map(formatTimestamps)
   if (typeof record !== 'object' || record === null || isExact(record)) return record

@@ -56,13 +56,13 @@ function rowAt(text: string, from: number): { fields: string[]; next: number } |
     if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
     if (text.charCodeAt(at) !== COMMA) return undefined
     at += 1
-    // Nothing stands behind the last comma.
+    // The field after the last comma is empty.
     if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
   }
   return undefined
 }
 
-/** Behind the closing quote. */
+/** Returns the position after the closing quote. */
 function endOfQuoted(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)

@@ -1,6 +1,6 @@
 import { assertJsonLimits, maxJsonValues } from './json-limits.ts'
 
-/** What the language has and its types do not yet: JSON.parse with source text, and JSON.rawJSON. */
+/** Types for JSON.parse with source text and JSON.rawJSON, which TypeScript does not have yet. */
 const json = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   rawJSON(text: string): object
@@ -32,6 +32,6 @@ export const isExact = (value: unknown): value is object => json.isRawJSON(value
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?$/
 
-/** A text as the number that it is, every digit kept; undefined where it is none. */
+/** Parses a number and keeps all digits; undefined if the text is not a number. */
 export const exactNumber = (text: string): object | undefined =>
   number.test(text) && text.length < 400 ? json.rawJSON(text) : undefined

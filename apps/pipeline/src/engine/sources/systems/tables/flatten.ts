@@ -1,5 +1,5 @@
 import { isExact } from './exact-numbers.ts'
-/** What a cell can hold before its type is told: nested values are kept as they are. */
+/** A value before its type is inferred; nested values are kept as they are. */
 export type RecordValue = string | number | boolean | object
 
 /** A row by the paths of its columns, in the order of the source. */
@@ -18,7 +18,7 @@ export interface FlattenedRecord {
 }
 
 export interface FlattenOptions {
-  /** Paths whose values stay as they are, as JSON. */
+  /** Whether the value at a path is stored as JSON. */
   isStoredAsJson?(path: string): boolean
   /** Groups that a system writes without a list where there is one row only. */
   isRepeatGroup?(path: string): boolean
@@ -68,7 +68,7 @@ interface RecordPosition {
 
 interface CollectedRows {
   rows: GroupRow[]
-  /** Of paths and ids so far. */
+  /** Total characters of paths and ids so far. */
   characters: number
 }
 

@@ -36,7 +36,7 @@ export function assertJsonLimits(text: string, most: number): void {
   if (greatest > maxDepth) throw tooDeepProblem(greatest)
 }
 
-/** Where the text ends that begins here. */
+/** Finds the end of the string that starts here. */
 function endOfText(text: string, from: number): number {
   let at = from
   for (let code = text.charCodeAt(at); at < text.length && code !== quote; code = text.charCodeAt(at))

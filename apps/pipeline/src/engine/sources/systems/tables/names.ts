@@ -22,7 +22,7 @@ export function columnNames(paths: readonly string[]): string[] {
   })
 }
 
-/** `target`, and behind two underscores each group on the way. */
+/** `target` followed by the groups of the path, each after two underscores. */
 export function tableName(target: string, groups: readonly string[]): string {
   const whole = [target, ...groups.map(nameOf)].join('__')
   return Buffer.byteLength(whole) <= maxNameBytes ? whole : withHash(whole, [target, ...groups].join('\0'))

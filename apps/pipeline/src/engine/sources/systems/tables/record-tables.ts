@@ -5,14 +5,14 @@ import { tableName } from './names.ts'
 import { type KnownColumn, TableSpool } from './table-spool.ts'
 import { hash } from 'node:crypto'
 
-/** What records become tables. */
+/** Describes the table of a stream of records. */
 export interface RecordShape extends FlattenOptions {
   /** The table of the records themselves. */
   table: string
-  /** Paths of what tells a record from all others; empty where nothing does. */
+  /** Paths of the key; empty if there is none. */
   key: readonly string[]
   columns?: readonly KnownColumn[]
-  /** Whether texts may be numbers and dates that the system only writes as text. */
+  /** Whether types are inferred from strings, because the system writes numbers and dates as text. */
   inferStrings?: boolean
 }
 
@@ -141,7 +141,7 @@ const mostAsItIs = 64
  * pages; what comes twice further apart than half a million keys is left to the warehouse, which refuses it.
  */
 export class SeenKeys {
-  /** By key: 32 bits of a hash of the content. */
+  /** 32 bits of a hash of the content, by key. */
   #newer = new Map<string, number>()
   #older = new Map<string, number>()
 

@@ -17,11 +17,11 @@ import type { TableSpool } from './table-spool.ts'
 
 export interface TableFeedOptions {
   table: TableSpool
-  /** What the feed calls it: empty for the pipeline's own. */
+  /** The table name in the feed: empty for the pipeline's own table. */
   as: string
   /** Whether texts may be numbers and dates. */
   textsMayBeAnything: boolean
-  /** Where the rows are written anew as delimited text. */
+  /** The directory of the delimited text. */
   directory: string
   told: ReadingLog
   signal: AbortSignal
@@ -59,7 +59,7 @@ export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<Feed, 
   }
 }
 
-/** By their labels in the spool, which are paths. */
+/** Column options by label, which is a path in the spool. */
 function columnOptions({ table, textsMayBeAnything }: TableFeedOptions, { dialect }: NormalisedFile): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
@@ -85,7 +85,7 @@ function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): Re
 
 type ColumnRenamer = (columns: readonly FeedColumn[]) => FeedColumn[]
 
-/** What the spool calls by its path has a name in the warehouse, a label, and a place in the key. */
+/** Gives columns their warehouse name, label and key flag; the spool only has paths. */
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
   const paths = [...table.seen.keys()]
   const names = columnNames(paths)

@@ -6,7 +6,7 @@ import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 import { tooLarge } from '../../files/spool/spool-writer.ts'
 import type { RecordRow, RecordValue } from './flatten.ts'
 
-/** What a column was seen to hold. */
+/** Kinds of values found in a column. */
 const TEXT = 1
 const OTHER = 2
 const NESTED = 4
@@ -15,7 +15,7 @@ const NESTED = 4
 export interface KnownColumn {
   /** Its path in the record. */
   path: string
-  /** What people call it; the path when absent. */
+  /** Its label; the path when absent. */
   label?: string
   dataType?: DataType
   /** Whether it is there although no record has it. */
@@ -32,7 +32,7 @@ export class TableSpool implements Disposable {
   readonly key: readonly string[]
   /** Columns by their paths, in the order in which they came first, and what they were seen to hold. */
   readonly seen = new Map<string, number>()
-  /** What the system says of columns, whether or not they were seen. */
+  /** The columns that the system declares, found or not. */
   readonly known: ReadonlyMap<string, KnownColumn>
   readonly name: string
   rows = 0
