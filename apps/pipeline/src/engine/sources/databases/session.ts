@@ -79,7 +79,7 @@ export type DatabaseProblemCode =
 
 /** The statement is something else than a query, or, as `message` says, a query that cannot be read as it stands. */
 export class StatementNotAllowed extends Error {
-  override readonly name = 'NotAllowed'
+  override readonly name = 'StatementNotAllowed'
 
   constructor(message = 'only queries are run', options?: ErrorOptions) {
     super(message, options)

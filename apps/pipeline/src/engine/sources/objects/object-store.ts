@@ -20,7 +20,7 @@ export interface ObjectBytes {
 }
 
 /**
- * A bucket or container. Everything throws `SourceProblem` for what a person can mend, `PassingTrouble` for what waiting may
+ * A bucket or container. Everything throws `SourceProblem` for what a person can mend, `TransientError` for what waiting may
  * mend, or the signal's reason.
  */
 export interface ObjectStore extends AsyncDisposable {

@@ -28,7 +28,7 @@ export interface ObjectIncrement {
 
 /**
  * What has come since the load that kept the cursor; undefined where only a full load can tell: an object is gone, or one changed that
- * is all there is, or of which nobody knows how many rows it gave. Throws what `chooseObjects` throws.
+ * is all there is, or of which nobody knows how many rows it gave. Throws what `selectObjects` throws.
  */
 export async function findIncrement(
   { store, retrying }: ObjectReading,

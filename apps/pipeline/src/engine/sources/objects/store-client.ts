@@ -12,7 +12,7 @@ export interface StoreResponse {
   cancel(): Promise<void>
 }
 
-/** Asks a store. Throws `PassingTrouble`, `SourceProblem`, or the signal's reason; every status is an answer. */
+/** Sends a request to a store. Throws `TransientError`, `SourceProblem`, or the signal's reason; no status is an error. */
 export interface StoreClient extends AsyncDisposable {
   (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
 }

@@ -4,7 +4,7 @@ import type { RetryPolicy } from '../systems/http/retry-policy.ts'
 
 /** Something that waiting may mend: a connection that broke, a store that is busy. `problem` is what it is if it does not. */
 export class TransientError extends Error {
-  override readonly name = 'PassingTrouble'
+  override readonly name = 'TransientError'
   readonly problem: SourceProblem
   /** Milliseconds that the store wants to be left alone for. */
   readonly wait: number | undefined

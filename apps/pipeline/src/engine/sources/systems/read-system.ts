@@ -44,8 +44,8 @@ export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }
   (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
 
 /**
- * Reads all streams to disk, page by page, then gives their tables one after another. What is kept for the next reading is kept with
- * the first, which is the pipeline's own.
+ * Reads all streams to disk, page by page, then yields their tables one after another. The cursor is stored with the first table, which is
+ * the pipeline's own.
  */
 export async function* readSystem(given: SystemReading): AsyncGenerator<Feed, void, void> {
   const { system, asking, reading, directory, told, most } = given

@@ -20,8 +20,8 @@ export interface HttpSystem<Settings = unknown> {
   /** Lists the choices of a setting; undefined for an unknown kind. */
   lookup?(kind: string, asking: SystemContext<Settings>): Promise<SourceChoice[]> | undefined
   /**
-   * What is read. A single one fills the pipeline's own table. Several fill a table each, called like the pipeline's own with `__` and
-   * their names; its own then says which there are. It has to be clear from the settings which of the two it is.
+   * Returns the streams to read. A single stream fills the pipeline's own table. Several streams fill one table each, named after the
+   * pipeline's own table, `__` and the stream; the pipeline's own table then lists them. The settings alone must decide between the two.
    */
   streams(asking: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
   /** Whether these settings support increments, which need a key for all streams. Absent if the system has none. */
@@ -56,21 +56,21 @@ export interface RecordStream extends FlattenOptions {
   /** A warning that names parts of the source with rows that the settings neither choose nor exclude. The run ends as WARNING. */
   unreadWarning?: string | undefined
   /**
-   * All records, or from `cursor` on those that are new or were changed: one page after another, so that no more than a page is held. Not
-   * to be asked for twice at once.
+   * Yields all records, or those that are new or changed since `cursor`, page by page, so that only one page is in memory. Must not be
+   * called twice concurrently.
    */
   pages(cursor: unknown): AsyncIterable<RecordPage>
 }
 
 export interface RecordPage {
   /**
-   * As parsed JSON. What is no object is set aside, and so is what the system made a `BadRecord` of. A thousand pages in a row without a new
-   * one end the reading: where what is chosen may have none, no page is given.
+   * Parsed JSON. Values that are not objects are rejected, and so are instances of `BadRecord`. A thousand consecutive pages without a new
+   * record end the reading, so yield no page for a selected item without records.
    */
   records: readonly unknown[]
   /**
-   * Where a later reading would begin so that it misses nothing behind the records given so far, as JSON; by the clock of the source, some
-   * minutes back. Absent while that is not known: the last one given is kept.
+   * The cursor, as JSON, from which a later reading misses no record after those read so far: some minutes back by the clock of the source.
+   * Absent while it is unknown; the last cursor is kept.
    */
   cursor?: unknown
 }

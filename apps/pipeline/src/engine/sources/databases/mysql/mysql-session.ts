@@ -305,7 +305,7 @@ class MysqlInboundByteLimit extends InboundByteLimit {
 const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
 
 /**
- * Throws `NotAllowed` unless the statement begins like a query. That it is one only is the protocol's rule, and that it changes nothing
+ * Throws `StatementNotAllowed` unless the statement begins like a query. That it is one only is the protocol's rule, and that it changes nothing
  * the transaction's; this keeps out what ends a transaction, or is told to the server's operator and not to its tables.
  */
 function assertQuery(text: string): void {

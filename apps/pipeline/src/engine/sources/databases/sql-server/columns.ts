@@ -68,7 +68,7 @@ const typeName = ({ system_type_name: system, user_type_name: user }: ServerFiel
 export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
 /**
- * Throws `NotAllowed` unless the statement begins with SELECT. Statements follow each other here without any sign between them, so a query
+ * Throws `StatementNotAllowed` unless the statement begins with SELECT. Statements follow each other here without any sign between them, so a query
  * is run as part of another one only, where a second statement, WITH, and ORDER BY without TOP or OFFSET are not understood.
  */
 export function assertQuery(text: string): void {

@@ -136,7 +136,7 @@ describe('an answer of a store', () => {
       host: 'h',
       key: 'k',
     })
-    expect(busy).toMatchObject({ name: 'PassingTrouble', wait: 2000, problem: { code: 'SOURCE_FAILED' } })
+    expect(busy).toMatchObject({ name: 'TransientError', wait: 2000, problem: { code: 'SOURCE_FAILED' } })
     expect(
       parseRetryAfter(new Headers({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() })),
     ).toBeGreaterThan(50_000)

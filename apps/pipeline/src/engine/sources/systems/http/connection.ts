@@ -12,13 +12,12 @@ export interface SystemConnection {
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Signs in and answers what is sent from then on, for systems that give out a session. Asked before the first request,
-   * and once more when the system says 401, since sessions end. Its `http` is not signed in.
+   * Signs in and returns the headers of the session. Called before the first request, and once more after a 401, because sessions expire.
+   * Its `http` is not signed in.
    */
   signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
   /**
-   * Ends the session that such headers are of, for systems that keep it until then. Asked when all else is over, for a second or two; that it
-   * fails hurts nobody.
+   * Ends the session, for systems whose sessions do not expire. Called at the end, with a timeout of two seconds; errors are ignored.
    */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
   /** Returns the headers that sign a request. Called before each attempt. */
@@ -80,8 +79,8 @@ export interface HttpSession {
 }
 
 /**
- * `https://host/prefix` of an address that somebody typed, whatever they copied along with it. Throws `SourceProblem` where it is none, as
- * the value of a variable may turn out.
+ * Returns `https://host/prefix` of an address that a user entered, without the segments `without`. Throws `SourceProblem` if the address is
+ * invalid, which can be the case for the value of a variable.
  */
 export function parseBaseUrl(typed: string, without: readonly string[] = []): string {
   if (!URL.canParse(typed.trim()))

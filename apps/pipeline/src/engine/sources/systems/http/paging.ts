@@ -1,8 +1,8 @@
 import { SourceProblem } from '../../source.ts'
 
 /**
- * Asks for so many at once; for a quarter of them where the answer is larger than what is held, and so on. Answers with how many it was at
- * last, so that the next page begins with that.
+ * Requests a page of `limit` items, and a quarter of them whenever the response exceeds the size limit. Returns the last page size, so that
+ * the next page starts with it.
  */
 export async function requestFittingPage<T>(
   limit: number,
@@ -21,8 +21,8 @@ export async function requestFittingPage<T>(
 const maxEmptyPages = 1_000
 
 /**
- * Told of each page of a list whether it brought anything. A system that goes on for ever, always with a link to another page, is asked no
- * more after a thousand in a row that brought nothing: then it throws `SourceProblem` OTHER_PROTOCOL.
+ * Returns a function to call after each page with whether the page had new records. It throws `SourceProblem` OTHER_PROTOCOL after a
+ * thousand consecutive pages without new records, because such a list never ends.
  */
 export function detectEndlessPaging(system: string): (brought: boolean) => void {
   let empty = 0
