@@ -2,7 +2,6 @@ import type { FeedColumn } from './source.ts'
 
 const maxTextLength = 1000
 
-/** Describes columns for the log: `id BIGINT, price DECIMAL(8,2)`. */
 export function describeColumns(columns: readonly FeedColumn[]): string {
   const all = columns.map(describeColumn).join(', ')
   return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all

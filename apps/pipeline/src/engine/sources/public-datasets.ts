@@ -20,7 +20,6 @@ export interface DatasetTable {
   labels: ReadonlyMap<string, string>
 }
 
-/** The database of the public datasets. */
 export interface Datasets {
   /** Undefined if there is no dataset with this key; without a table until the dataset was loaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>

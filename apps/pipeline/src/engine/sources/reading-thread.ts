@@ -26,7 +26,6 @@ export interface ThreadReader {
   ready?: Worker | undefined
   /** Takes the thread when it is through with its job and waits for another. */
   keep?: (worker: Worker) => void
-  /** Environment of the thread; the environment of the process when absent. */
   env?: Record<string, string>
   /**
    * The command by which a thread that is ended early cancels its query, and the milliseconds that it has to do so. After a message of

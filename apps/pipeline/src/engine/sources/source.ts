@@ -8,7 +8,6 @@ export const maxColumns = 1600
 export interface FeedColumn {
   /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
   name: string
-  /** The name in the source. */
   label: string
   dataType: DataType
   /** Total digits and digits after the point; DECIMAL only. */

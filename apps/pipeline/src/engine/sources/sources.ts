@@ -15,11 +15,9 @@ import { uploadedFiles } from './uploaded-files.ts'
 
 /** The sources of all pipeline types that this version can load. */
 export interface Sources {
-  /** Whether this version supports a type. */
   reads(type: string): boolean
   /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
   increments(reading: Reading): Promise<boolean>
-  /** The kind of cursors of a pipeline type. */
   cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
@@ -44,9 +42,7 @@ export interface SourceOptions {
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
   datasets?: Datasets
-  /** The retry policy of loads from systems and object stores. */
   retryPolicy?: RetryPolicy
-  /** Additional systems. */
   systems?: SystemsByType
 }
 

@@ -126,7 +126,6 @@ function explainTlsError(error: unknown): ExplainedError | undefined {
   return undefined
 }
 
-/** Lists the codes of an error and its causes. */
 export function codes(error: unknown): string[] {
   return chain(error).map(codeOf)
 }

@@ -7,7 +7,6 @@ import type { TupleSink } from './tuple-sink.ts'
 /** A column before it has a name in the warehouse. */
 export type DescribedColumn = Omit<FeedColumn, 'name'>
 
-/** The parameters of a session. */
 export interface SessionAccess {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
@@ -16,7 +15,6 @@ export interface SessionAccess {
   opened: Socket[]
 }
 
-/** The columns of a statement before its rows are read. */
 export interface DescribedStatement {
   columns: DescribedColumn[]
   notes: ReadingNote[]
@@ -26,7 +24,6 @@ export interface DescribedStatement {
 
 /** A connection that is signed in and reads only. Throws what the driver throws; `problem` makes sentences of that. */
 export interface DatabaseSession extends AsyncDisposable {
-  /** Notes about the connection. */
   readonly notes: ReadingNote[]
   /** Bytes received so far, or anything else that grows while the database answers. */
   received(): number
@@ -38,9 +35,7 @@ export interface DatabaseSession extends AsyncDisposable {
   read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]>
 }
 
-/** The driver of one database: opens sessions and explains errors. */
 export interface DatabaseEngine {
-  /** The display name. */
   name: string
   open(access: SessionAccess): Promise<DatabaseSession>
   /**

@@ -40,13 +40,11 @@ export interface OpenedUpload extends Disposable {
   inPlace: boolean
   /** False where `firstBytes` left something out: the last record may be cut then. */
   complete: boolean
-  /** Describes the detected format in a sentence. */
   how: string
   /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
   dialect?: ReadDialect
   /** Its columns are those that some record has. */
   sparse?: boolean
-  /** The sheets of a workbook. */
   sheets?: FoundSheet[]
   /** A sentence about what the upload holds and nobody chose to leave out. */
   unread?: string

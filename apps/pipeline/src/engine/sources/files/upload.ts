@@ -1,7 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { ColumnOptions } from '@sluice/delimited'
 
-/** The options that users can set for an upload. */
 export interface UploadOptions {
   /** A label that TextDecoder knows, such as `windows-1252`; for text without a byte order mark. */
   encoding?: string
@@ -34,7 +33,6 @@ export interface WrittenDialect {
   columns?: DeclaredColumn[]
 }
 
-/** A column type declared by the source. */
 export interface DeclaredColumn {
   index: number
   label: string

@@ -41,7 +41,6 @@ export function findFieldSources(
   })
 }
 
-/** Finds the stored types of the columns of one object. */
 export function findStoredTypes(
   columns: readonly FeedColumn[],
   types: readonly StoredType[],

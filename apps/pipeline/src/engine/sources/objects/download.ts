@@ -7,7 +7,6 @@ import type { ObjectStore, StoredObject } from './object-store.ts'
 import { TransientError, type StoreRetryPolicy, createRetryCounter } from './transient-error.ts'
 
 export interface DownloadLimits {
-  /** Bytes of a range request. */
   partBytes: number
   /** Parts of one object that are read at the same time. */
   atOnce: number

@@ -2,7 +2,6 @@ import { SourceProblem } from '../source.ts'
 import { TransientError, parseRetryAfter } from './transient-error.ts'
 import { childOf, parseXml, textOf } from './xml.ts'
 
-/** The error response of a store. */
 export interface StoreErrorResponse {
   status: number
   /** As `NoSuchKey`; empty where it gives none. */
@@ -25,7 +24,6 @@ const retryableCodes = new Set([
   'OperationTimedOut',
 ])
 
-/** Parses an error response. */
 export function parseErrorResponse(status: number, headers: Headers, body: string, host: string): StoreErrorResponse {
   const region = headers.get('x-amz-bucket-region') ?? undefined
   const plain = { status, code: headers.get('x-ms-error-code') ?? '', words: '', region, headers }
@@ -42,7 +40,6 @@ export function parseErrorResponse(status: number, headers: Headers, body: strin
   }
 }
 
-/** The problem of an unknown error, with the store's message without secrets. */
 export function unexplained(
   { status, code, words, headers }: StoreErrorResponse,
   { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },

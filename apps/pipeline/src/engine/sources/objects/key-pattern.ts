@@ -5,7 +5,6 @@ import { keyProblem } from '../../../key-problem.ts'
 export interface KeyPattern {
   /** The only key that is meant; undefined where it may be several. */
   single: string | undefined
-  /** The prefix of all matching keys. */
   prefix: string
   matches(key: string): boolean
 }

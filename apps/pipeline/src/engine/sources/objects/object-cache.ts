@@ -71,7 +71,6 @@ export class ObjectCache implements Disposable {
 }
 
 interface PrefetchOptions<T extends Disposable> {
-  /** The weight of each item, in order. */
   weights: readonly number[]
   /** Limits of the items that are prepared in advance. */
   mostAhead: { things: number; weight: number }

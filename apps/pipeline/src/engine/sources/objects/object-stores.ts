@@ -7,11 +7,9 @@ import type { DownloadLimits } from './download.ts'
 export type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
 
 export interface StoreOptions {
-  /** The directory of objects that are being read. */
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to reach. */
   allowed: OutgoingAllowed
-  /** The retry policy of loads. */
   retryPolicy?: RetryPolicy
   limits?: DownloadLimits
 }

@@ -9,7 +9,6 @@ import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import type { StoreRetryPolicy } from './transient-error.ts'
 
-/** Settings for reading objects. */
 export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string

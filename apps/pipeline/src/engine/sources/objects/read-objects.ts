@@ -9,12 +9,10 @@ import { readObjectsAsOneTable } from './read-objects-as-one-table.ts'
 import { omitOwnColumns } from './combined-table.ts'
 import { createHash } from 'node:crypto'
 
-/** The objects that a pipeline loads. */
 export interface ObjectsRequest {
   key: string
   /** Everything that decides what the rows are; no secrets. */
   settings: unknown
-  /** The cursor of the previous load. */
   cursor?: unknown
 }
 
@@ -157,7 +155,6 @@ interface ObjectDifferences {
   changed: StoredObject[]
   /** As they were. */
   same: StoredObject[]
-  /** The number of deleted objects. */
   gone: number
 }
 

@@ -7,9 +7,7 @@ import { type StoreRetryPolicy, retryTransientErrors } from './transient-error.t
 /** The objects to load: a single one, or those that match a pattern. */
 export interface SelectedObjects {
   single: boolean
-  /** Sorted by the bytes of their keys. */
   objects: StoredObject[]
-  /** The number of empty objects, which are skipped. */
   empty: number
 }
 
@@ -19,7 +17,6 @@ export interface ObjectSelection {
   retrying: StoreRetryPolicy
   /** The number of objects to find; all when absent. */
   enough?: number
-  /** Called after each page of a list. */
   onPage?(): void
 }
 
@@ -56,7 +53,6 @@ export async function selectObjects(choosing: ObjectSelection, signal: AbortSign
   return { single: false, objects: sortByKey(objects), empty }
 }
 
-/** Sorts objects by the bytes of their keys. */
 export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
   objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 

@@ -20,7 +20,6 @@ interface StoreProtocol {
   close(): PromiseLike<void>
 }
 
-/** Creates an object store from the requests of its protocol. */
 export function objectStore({ host, get, list, close }: StoreProtocol): ObjectStore {
   return {
     host,

@@ -17,7 +17,6 @@ export class TransientError extends Error {
 }
 
 export interface StoreRetryPolicy {
-  /** Attempts in total. */
   attempts: number
   /** Milliseconds before the second try; each further one waits twice as long, up to `longest`. */
   firstDelayMs: number

@@ -26,6 +26,5 @@ export interface SourcePreview {
   /** A sentence about sheets with rows that a load would not read. */
   unread?: string
   csvGuesses?: CsvGuesses
-  /** The sheets of a workbook. */
   sheets?: FoundSheet[]
 }

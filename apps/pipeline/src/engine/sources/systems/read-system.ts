@@ -17,9 +17,7 @@ interface IncrementState {
   version: 2
   /** A hash of the settings: after a change, everything is read. */
   settingsHash: string
-  /** Cursors by stream. */
   at: Record<string, unknown>
-  /** Tables with rows. */
   tables: string[]
 }
 
@@ -30,7 +28,6 @@ export interface SystemReading {
   system: HttpSystem
   asking: SystemContext
   reading: Reading
-  /** The directory of the spools. */
   directory: string
   told: ReadingLog
   /** So many records of the first stream are enough. */

@@ -16,7 +16,6 @@ export interface ReadingLog {
   records(count: number): void
   /** Records that were set aside so far. */
   readonly rejected: number
-  /** Reports that the reader is alive. */
   alive(): void
   /** Returns the result of `add`, or undefined if the record was rejected. `number` counts from 1. */
   tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
@@ -24,7 +23,6 @@ export interface ReadingLog {
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports that everything is read although an increment was requested. */
   reportFullRead(why: string): void
-  /** The report of one table. */
   forTable(): Report
   log: Report['log']
 }

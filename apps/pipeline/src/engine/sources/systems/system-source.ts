@@ -16,7 +16,6 @@ export interface SystemOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to reach. */
   allowed: OutgoingAllowed
-  /** The retry policy of loads. */
   retryPolicy?: RetryPolicy
 }
 
@@ -27,7 +26,6 @@ const connectTimeoutMs = 10_000
 const maxResponseBytes = 32_000_000
 const maxDownloadBytes = 8_000_000_000
 
-/** Limits of requests that a user waits for. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
 interface SessionOptions {

@@ -6,12 +6,10 @@ import type { SystemConnection, HttpSession } from './http/connection.ts'
 import type { FlattenOptions } from './tables/flatten.ts'
 import type { KnownColumn } from './tables/table-spool.ts'
 
-/** The source settings of a pipeline type, without secrets. */
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 
 /** A system with an HTTP API. docs/adding-a-source.md describes how to add one. */
 export interface HttpSystem<Settings = unknown> {
-  /** The display name, used in messages. */
   name: string
   /** Returns the address and the credentials of requests. Throws `SourceProblem` if a setting is missing. */
   connect(settings: Settings, secrets: SourceSecrets): SystemConnection
@@ -43,7 +41,6 @@ export interface SystemContext<Settings = unknown> {
   log(level: 'DEBUG' | 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM', message: string): void
 }
 
-/** The records of one kind, which become a table. */
 export interface RecordStream extends FlattenOptions {
   /** Part of the table name if there are several streams. */
   name: string

@@ -7,7 +7,6 @@ import type { SystemOptions } from './system-source.ts'
 /** Systems by their types; one's code comes with its first use. */
 export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
 
-/** All HTTP systems, by pipeline type. */
 const systems: Partial<Record<PipelineType, () => Promise<HttpSystem>>> = {
   FHIR: async () => (await import('./fhir/fhir.ts')).fhir,
   FUNCTION: async () => (await import('./function/function.ts')).functionCall,

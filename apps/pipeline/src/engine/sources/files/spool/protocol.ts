@@ -6,7 +6,6 @@ import type { UploadLimits } from './limits.ts'
 
 /** What the thread is started with. All descriptors stay the property of whoever started it. */
 export interface NormaliseJob {
-  /** The display name of the upload, for messages. */
   name: string
   source: number
   size: number
@@ -23,7 +22,6 @@ export interface NormaliseJob {
   limits: UploadLimits
 }
 
-/** The result of normalising an upload. */
 export interface NormalisedFile {
   format: UploadFormat
   /** Bytes of the spool. */
@@ -31,7 +29,6 @@ export interface NormalisedFile {
   /** What was found, outermost first, in words. */
   found: string[]
   dialect?: WrittenDialect
-  /** The sheets of a workbook. */
   sheets?: FoundSheet[]
   /** Its columns are those that some record has. */
   sparse?: boolean

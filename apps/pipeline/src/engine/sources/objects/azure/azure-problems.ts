@@ -6,7 +6,6 @@ import type { AzureConfig } from './azure-config.ts'
 interface AzureRequest {
   config: AzureConfig
   host: string
-  /** The key of the requested blob; absent for lists. */
   key?: string
 }
 

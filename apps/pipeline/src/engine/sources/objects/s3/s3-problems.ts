@@ -6,7 +6,6 @@ import type { S3Config } from './s3-config.ts'
 interface S3Request {
   config: S3Config
   host: string
-  /** The key of the requested object; absent for lists. */
   key?: string
 }
 

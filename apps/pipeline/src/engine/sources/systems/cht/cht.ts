@@ -109,7 +109,6 @@ async function* readChanges(
 }
 
 interface DocumentFilter {
-  /** Codes of the forms; all forms when undefined. */
   forms: ReadonlySet<string> | undefined
   contacts: boolean
 }

@@ -8,7 +8,6 @@ export interface CommCareApplication {
   modules: { name: string; type: string | undefined; forms: readonly unknown[] }[]
 }
 
-/** The structure of a form in all applications that contain it. */
 export interface CommCareForm {
   name: string
   /** Its path in the user interface: `Application / Module / Form`. */
@@ -55,7 +54,6 @@ function applicationOf(given: unknown): CommCareApplication {
   }
 }
 
-/** Forms by XMLNS. */
 export function formsOf(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
   const found = new Map<string, CommCareForm>()
   for (const application of applications)

@@ -12,7 +12,6 @@ export interface FormQuery {
 }
 
 const name = 'CommCare'
-/** The server's maximum page size. */
 const pageSize = 1_000
 
 /**

@@ -27,7 +27,6 @@ function listChoices(kind: string, { http, query }: SystemContext): Promise<Sour
 
 export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 
-/** The reader of each kind of content. */
 const contents: Record<
   Dhis2Settings['content'],
   (asking: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>

@@ -18,7 +18,6 @@ export interface ExportRequest {
 }
 
 interface ExportManifest {
-  /** The server's time of the export. */
   transactionTime: string
   files: { type: string; url: string }[]
   needsToken: boolean

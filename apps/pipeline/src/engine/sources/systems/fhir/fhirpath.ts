@@ -1,7 +1,6 @@
 import { SourceProblem } from '../../source.ts'
 import { isExact } from '../tables/exact-numbers.ts'
 
-/** Evaluates an expression for a resource, or a part of one. */
 export type FhirPathExpression = (focus: unknown) => unknown[]
 type CollectionFunction = (focus: unknown[]) => unknown[]
 
@@ -198,7 +197,6 @@ function combined(operator: string, left: unknown[], right: unknown[]): unknown[
   }
 }
 
-/** Converts an exact number to a JavaScript number. */
 const plain = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && isExact(value) ? Number(JSON.stringify(value)) : value
 
@@ -208,7 +206,6 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const texts = (values: readonly unknown[]): string[] => values.map(textOf)
 const textIn = (given: CollectionFunction | undefined, focus: unknown[]): string => textOf(given?.(focus)[0] ?? '')
 
-/** Filters items by a criterion. */
 const matching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
   given ? focus.filter((one) => isTrue(given([one]))) : [...focus]
 

@@ -5,7 +5,6 @@ import { detectEndlessPaging } from '../http/paging.ts'
 import { overlapSeconds, type RecordPage } from '../system.ts'
 import { boundCursor } from '../tables/timestamps.ts'
 
-/** The path of the modification time of a resource. */
 export const lastUpdated = 'meta.lastUpdated'
 
 export interface SearchFilter {
@@ -14,7 +13,6 @@ export interface SearchFilter {
 }
 
 export interface SearchRequest extends SearchFilter {
-  /** The display name of the system. */
   name: string
   type: string
   /** The path of the search; the type when absent. */

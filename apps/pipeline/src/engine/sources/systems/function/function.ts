@@ -83,7 +83,6 @@ function pathOf(place: FunctionAddress): string {
 const whatOf = ({ functionName }: FunctionAddress): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
-/** The subject of NOT_FOUND messages. */
 const chosenOf = (place: FunctionAddress) => place.functionName !== undefined && { subject: whatOf(place) }
 
 /** One call: the payload of the settings, with which page it is, and the token of the last answer. */
@@ -139,7 +138,6 @@ const goesInCircles = (page: number): SourceProblem =>
     `The function gives the same nextToken with page ${page} as with the one before, so it would never end: let it give another one, or none.`,
   )
 
-/** The rows of one response of a function. */
 interface RowList {
   rows: readonly unknown[]
   /** Absent where it is the last one. */

@@ -39,7 +39,6 @@ function regionOf({ functionName = '', region }: LambdaFunction): string {
   )
 }
 
-/** The path that invokes a function. */
 export function invocationPath({ functionName = '', qualifier }: LambdaFunction): string {
   const version = qualifier === undefined ? '' : `?Qualifier=${encodeURIComponent(qualifier)}`
   return `${functions}/${encodeURIComponent(functionName)}/invocations${version}`
@@ -64,7 +63,6 @@ export async function keyTold<T>(asking: Promise<T>): Promise<T> {
   }
 }
 
-/** The number of functions that are listed. */
 const mostFunctions = 20_000
 
 /** All functions of the region that the account may list, page by page. */

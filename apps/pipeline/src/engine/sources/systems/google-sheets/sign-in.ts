@@ -14,7 +14,6 @@ interface KeyFile {
   email: string
   key: KeyObject
   keyId: string | undefined
-  /** The token endpoint. */
   address: string
 }
 

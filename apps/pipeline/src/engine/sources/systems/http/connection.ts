@@ -5,7 +5,6 @@ export type QueryParameters = Readonly<Record<string, string | number | boolean 
 
 /** The address of a system and the credentials of its requests. */
 export interface SystemConnection {
-  /** As entered by the user. */
   url: string
   /** Trailing path segments that users copy by mistake, such as `api`; they are removed. */
   ignoredSegments?: readonly string[]
@@ -24,7 +23,6 @@ export interface SystemConnection {
   sign?(request: UnsignedRequest): Promise<Readonly<Record<string, string>>>
 }
 
-/** A request before it is signed. */
 export interface UnsignedRequest {
   method: string
   url: URL
@@ -32,10 +30,8 @@ export interface UnsignedRequest {
   body?: string
 }
 
-/** Options of one request. */
 export interface RequestOptions {
   query?: QueryParameters
-  /** GET by default. */
   method?: 'GET' | 'POST' | 'DELETE'
   /** Sent as a form where these are parameters, and as JSON where it is anything else. */
   body?: URLSearchParams | object
@@ -48,7 +44,6 @@ export interface RequestOptions {
 
 /** A response body on disk. Disposing it frees the disk space. */
 export interface DownloadedBody extends Disposable {
-  /** Bytes. */
   size: number
   headers: Headers
   /** Reads the body from its start; can be called again. A chunk is valid until the next one is requested. */

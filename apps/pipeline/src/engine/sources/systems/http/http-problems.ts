@@ -13,7 +13,6 @@ export interface FailedRequest {
 }
 
 export interface RequestTarget {
-  /** The display name of the system. */
   system: string
   host: string
   redactText(text: string): string
@@ -21,7 +20,6 @@ export interface RequestTarget {
   subject?: string | undefined
 }
 
-/** Turns a network error into a failed request. */
 export function networkProblem(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
   const { code, message } = error
   const hint = hints[code] ?? ''
@@ -39,7 +37,6 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   ANSWER_TOO_LARGE: ' Narrow down what is loaded.',
 }
 
-/** Turns an error status into a failed request. */
 export function statusProblem(status: number, headers: Headers, text: string, scene: RequestTarget): FailedRequest {
   const { system, host, redactText, subject } = scene
   const said = findErrorText(text)
@@ -162,7 +159,6 @@ export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest => (
   problem: new SourceProblem('REDIRECTED', `${host} leads from one of its addresses to the next: check the address.`),
 })
 
-/** Keys of error messages in responses. */
 const errorTextKeys = [
   'detail',
   'message',

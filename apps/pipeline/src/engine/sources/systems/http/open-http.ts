@@ -31,19 +31,15 @@ export interface HttpSessionOptions {
   fetch: Pick<GuardedFetch, 'fetch'>
   /** The same for bodies that go to disk. */
   downloads: Pick<GuardedFetch, 'fetch'>
-  /** The display name of the system. */
   system: string
   /** Values that no message may contain. */
   secrets: readonly string[]
   retryPolicy: RetryPolicy
   /** Values of one answer of JSON; as many as are ever read at once when absent. */
   maxValues?: number
-  /** The directory of downloaded bodies. */
   directory: string
   signal: AbortSignal
-  /** Called with the bytes of each response. */
   onBytes(bytes: number): void
-  /** Called before each wait. */
   onRetry(problem: SourceProblem, seconds: number): void
   onAlive(): void
 }
@@ -71,13 +67,11 @@ const maxRedirects = 5
 /** Milliseconds that the end of a session may take: a run that was cancelled has to be over in five seconds. */
 const signOutTimeoutMs = 2_000
 
-/** A session that can be closed. */
 export interface OpenHttpSession extends HttpSession {
   /** Ends the session, if there is one that has to be ended. Never throws. */
   signOut(): Promise<void>
 }
 
-/** Opens a session. Connects at the first request. */
 export function openHttpSession(connection: SystemConnection, parts: HttpSessionOptions): OpenHttpSession {
   const { signal, retryPolicy, secrets } = parts
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
@@ -268,7 +262,6 @@ function resolveLinkPath(link: string, base: string, scene: RequestTarget): stri
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }
 
-/** Bytes of an error response that are read. */
 const maxErrorBytes = 100_000
 
 /** Reads the first bytes of a body. A few compressed bytes can expand to gigabytes. */

@@ -13,7 +13,6 @@ export function parseList(answer: unknown, system: string, key?: string): readon
   throw createResponseProblem(system, key === undefined ? 'a list' : `a list under "${key}"`)
 }
 
-/** The problem of a response that does not match the API documentation. */
 export const createResponseProblem = (system: string, wanted: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',

@@ -64,7 +64,6 @@ function reportStream(id: string, report: IhrisReport, http: HttpSession): Recor
   }
 }
 
-/** The label of a column. */
 const known =
   (groups?: string[]) =>
   ({ name: path, label }: { name: string; label: string }) => ({ path, label, ...(groups && { groups }) })

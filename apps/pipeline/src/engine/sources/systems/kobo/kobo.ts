@@ -122,7 +122,6 @@ async function* readSubmissions(
   }
 }
 
-/** Requests fewer submissions if a page exceeds the size limit. */
 async function pageOf(
   http: HttpSession,
   survey: string,
@@ -163,7 +162,6 @@ function parseLocation([latitude, longitude, altitude, accuracy]: unknown[]): ob
   )
 }
 
-/** Reads the deployed version of the form. */
 interface SurveyForm {
   columns: KnownColumn[]
   /** Paths of questions for a place on earth. */

@@ -18,7 +18,6 @@ type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
 const name = 'OpenLMIS'
 const pageSize = 100
 const maxFacilities = 20_000
-/** Requisitions that are requested concurrently. */
 const maxConcurrentRequests = 4
 
 /** OpenLMIS 3: the requisitions that facilities began between two days, their lines as tables below. */
@@ -55,7 +54,6 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
   },
 }
 
-/** Lists choices by name. */
 async function listFacilities(http: HttpSession): Promise<SourceChoice[]> {
   const found: SourceChoice[] = []
   for await (const page of readPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {

@@ -21,12 +21,10 @@ const root = 'sormas-rest'
 const pageSize = 1_000
 const maxPageSize = 64_000
 const maxTestedEntities = 10
-/** The marker of the first page. */
 const firstRecordMarker = 'NO_LAST_SYNCED_UUID'
 /** A timestamp after all records, so that the request returns none. */
 const futureTimestamp = 9_999_999_999_999
 
-/** Paths of the choices, by kind. */
 const choicePaths: Readonly<Record<string, string>> = {
   regions: 'regions/all/0',
   districts: 'districts/all/0',
@@ -128,7 +126,6 @@ async function requestPage(
   }
 }
 
-/** Lists choices by name. */
 async function listChoices(http: Http, path: string): Promise<SourceChoice[]> {
   const found = parseList(await http.getJson(`${root}/${path}`), name).flatMap((one): SourceChoice[] => {
     const { uuid, externalID: external, epidCode, name: called } = parseObject(one, name)
@@ -159,7 +156,6 @@ function parseTimestamp(value: unknown): number | undefined {
   return Number.isFinite(time) ? time : undefined
 }
 
-/** Formats the timestamps of a record, at any depth. */
 function formatTimestamps(record: unknown): unknown {
   if (Array.isArray(record)) return record.map(formatTimestamps)
   if (typeof record !== 'object' || record === null || isExact(record)) return record

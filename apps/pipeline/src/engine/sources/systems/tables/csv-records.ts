@@ -62,7 +62,6 @@ function rowAt(text: string, from: number): { fields: string[]; next: number } |
   return undefined
 }
 
-/** Returns the position after the closing quote. */
 function endOfQuoted(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)

@@ -68,7 +68,6 @@ interface RecordPosition {
 
 interface CollectedRows {
   rows: GroupRow[]
-  /** Total characters of paths and ids so far. */
   characters: number
 }
 

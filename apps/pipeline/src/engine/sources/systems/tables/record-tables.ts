@@ -5,7 +5,6 @@ import { tableName } from './names.ts'
 import { type KnownColumn, TableSpool } from './table-spool.ts'
 import { hash } from 'node:crypto'
 
-/** Describes the table of a stream of records. */
 export interface RecordShape extends FlattenOptions {
   /** The table of the records themselves. */
   table: string

@@ -21,7 +21,6 @@ export interface TableFeedOptions {
   as: string
   /** Whether texts may be numbers and dates. */
   textsMayBeAnything: boolean
-  /** The directory of the delimited text. */
   directory: string
   told: ReadingLog
   signal: AbortSignal
@@ -59,7 +58,6 @@ export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<Feed, 
   }
 }
 
-/** Column options by label, which is a path in the spool. */
 function columnOptions({ table, textsMayBeAnything }: TableFeedOptions, { dialect }: NormalisedFile): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])

@@ -6,7 +6,6 @@ import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 import { tooLarge } from '../../files/spool/spool-writer.ts'
 import type { RecordRow, RecordValue } from './flatten.ts'
 
-/** Kinds of values found in a column. */
 const TEXT = 1
 const OTHER = 2
 const NESTED = 4
@@ -15,7 +14,6 @@ const NESTED = 4
 export interface KnownColumn {
   /** Its path in the record. */
   path: string
-  /** Its label; the path when absent. */
   label?: string
   dataType?: DataType
   /** Whether it is there although no record has it. */
