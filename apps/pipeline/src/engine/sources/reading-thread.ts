@@ -18,7 +18,6 @@ export interface ThreadReader {
   /** For debuggers and process lists. */
   name: string
   job: object
-  /** The name of the source in messages: `cases.csv`. */
   reading: string
   /** Memory limits for JavaScript objects; buffers do not count. */
   resourceLimits?: ResourceLimits

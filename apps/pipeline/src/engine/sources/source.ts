@@ -44,7 +44,6 @@ export interface TupleChunk {
  * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. What was not measured is absent.
  */
 export interface ColumnProfile {
-  /** The column's identifier. */
   column: string
   nulls: number
   distinct?: number

@@ -5,7 +5,6 @@ export interface DatabaseConfig {
   kind: DatabaseKind
   host: string
   port: number
-  /** Of Oracle, the service. */
   database: string
   username: string
   password: string

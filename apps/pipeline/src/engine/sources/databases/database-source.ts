@@ -128,7 +128,6 @@ class DatabaseReading implements AsyncDisposable {
     }
   }
 
-  /** The feed is done with, read or not. */
   next(): void {
     this.#thread.send({ kind: 'next' })
   }

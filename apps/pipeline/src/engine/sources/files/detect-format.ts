@@ -1,10 +1,8 @@
 import { SourceProblem } from '../source.ts'
 import { type TextEncoding, textEncoding } from './encodings/text-encoding.ts'
 
-/** What the bytes of an upload are. */
 export type FileContent = { kind: 'PARQUET' | 'GZIP' | 'ZIP' } | ({ kind: 'JSON' | 'TEXT' } & TextEncoding)
 
-/** Bytes that recognising looks at. */
 export const detectionBytes = 64 * 1024
 
 const advice = 'upload CSV, JSON, Excel (.xlsx) or Parquet, or one of these in gzip or ZIP'

@@ -6,7 +6,6 @@ export interface UploadOptions {
   encoding?: string
   /** The file inside a ZIP archive that holds the rows. */
   entry?: string
-  /** The sheet of a workbook. */
   sheet?: string
   /** The place of the sheet among those with cells, from 1. */
   sheetNumber?: number

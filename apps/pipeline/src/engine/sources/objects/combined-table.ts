@@ -50,7 +50,6 @@ export function findStoredTypes(
   return shape.map(({ name }) => byName.get(name)!)
 }
 
-/** The columns that objects bring themselves. */
 export const omitOwnColumns = (columns: readonly FeedColumn[]): FeedColumn[] =>
   columns.filter(({ name }) => !own.some((one) => one.name === name))
 

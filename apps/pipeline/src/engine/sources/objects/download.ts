@@ -10,7 +10,6 @@ export interface DownloadLimits {
   partBytes: number
   /** Parts of one object that are read at the same time. */
   atOnce: number
-  /** Bytes that an object may have. */
   mostBytes: number
 }
 

@@ -13,7 +13,6 @@ export interface StoreErrorResponse {
 }
 
 const retryableStatuses = new Set([408, 425, 429, 500, 502, 503, 504])
-/** Of whatever status: by both protocols. */
 const retryableCodes = new Set([
   'SlowDown',
   'RequestTimeout',

@@ -24,7 +24,6 @@ export interface ObjectBytes {
  * mend, or the signal's reason.
  */
 export interface ObjectStore extends AsyncDisposable {
-  /** The store's host, for messages. */
   host: string
   /** Finds an object by its key. Throws if it does not exist. */
   find(key: string, signal: AbortSignal): Promise<StoredObject>

@@ -23,7 +23,6 @@ export interface ObjectReading {
 export interface LocalObject extends Disposable {
   object: StoredObject
   fd: number
-  /** Bytes of the file. */
   size: number
 }
 

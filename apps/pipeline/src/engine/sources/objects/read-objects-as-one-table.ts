@@ -26,7 +26,6 @@ export interface CombinedReading {
   objects: readonly StoredObject[]
   /** Columns of objects that were loaded before, which the table has as well. */
   before?: readonly FeedColumn[]
-  /** Whether the rows are merged with others. */
   keyed: boolean
   /** Receives the number of rows of each object, by key. */
   counts: Map<string, number>

@@ -145,7 +145,6 @@ interface LoadedObjects {
   objects: Record<string, string>
   /** Numbers of rows, by key; absent if they were not counted. */
   rows: Record<string, number>
-  /** The columns that the objects had together. */
   columns: FeedColumn[]
 }
 

@@ -15,7 +15,6 @@ export interface ObjectSelection {
   store: ObjectStore
   key: string
   retrying: StoreRetryPolicy
-  /** The number of objects to find; all when absent. */
   enough?: number
   onPage?(): void
 }

@@ -56,7 +56,6 @@ const sqlTypes: Record<DataType, string> = {
   JSONB: 'jsonb',
 }
 
-/** What a column of this type is offered as. */
 export function columnOf({ name, schema, modifier }: PostgresType): StoredType {
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }

@@ -4,7 +4,6 @@ import { Misfit, valueTooLong } from '@sluice/tuples'
 import type { TupleSink } from '../tuple-sink.ts'
 import { takeDirectly } from './direct-socket.ts'
 
-/** The server's COPY is not PostgreSQL's. */
 export class UnexpectedFormat extends Error {
   override readonly name = 'OtherFormat'
 }

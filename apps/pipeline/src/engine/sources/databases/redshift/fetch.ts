@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { Connection, Submittable } from 'pg'
 
-/** Who takes rows as they come. */
 export interface FetchedRowHandler {
   /** False when no more are wanted until `drained`. */
   take(row: readonly (string | null)[]): boolean

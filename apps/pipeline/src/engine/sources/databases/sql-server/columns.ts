@@ -49,7 +49,6 @@ const expressions: Record<string, (c: string) => string> = {
   hierarchyid: (c) => `${c}.ToString()`,
 }
 
-/** What a column is offered as. */
 export function columnOf(field: ServerField): StoredType {
   const name = typeName(field)
   const dataType = dataTypes[name] ?? 'TEXT'

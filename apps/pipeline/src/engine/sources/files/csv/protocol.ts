@@ -10,7 +10,6 @@ import type {
   StoredType,
 } from '@sluice/delimited'
 
-/** What the thread is started with. */
 export interface CsvJob {
   /** A path, or the descriptor of a file that is open in this process. */
   file: string | number

@@ -179,7 +179,6 @@ function walk(text: string, out: Buffer): number {
  */
 interface TextDecoderPort {
   decode(bytes: Buffer): Buffer
-  /** What was still waiting for more. */
   end(): Buffer
 }
 

@@ -40,7 +40,6 @@ function elapsed(total: number): string {
   return `${total < 0 ? '-' : ''}${String(hours).padStart(2, '0')}${clock(positive % 3_600_000).slice(2)}`
 }
 
-/** What a cell's number means by its format. */
 export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'
 
 /** The formats that every workbook has without saying so; those of East Asia among them. */

@@ -10,7 +10,6 @@ const TYPE_LETTER = 116
 const longestText = 1024 * 1024
 const words = { true: Buffer.from('true'), false: Buffer.from('false') }
 
-/** What a sheet's cells refer to. */
 export interface SheetContext {
   texts: SharedTexts
   meanings: readonly NumberMeaning[]

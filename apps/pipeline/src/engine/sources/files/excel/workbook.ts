@@ -8,7 +8,6 @@ import { SourceProblem } from '../../source.ts'
 export interface OpenWorkbook {
   sheets: WorkbookSheet[]
   sharedTexts: string | undefined
-  /** What numbers mean by a cell's style. */
   meanings: NumberMeaning[]
   is1904: boolean
 }

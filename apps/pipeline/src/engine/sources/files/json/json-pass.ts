@@ -11,7 +11,6 @@ export class JsonPass {
   readonly record: JsonRecord
   late = false
   rows = 0
-  /** Of them, those that were written. */
   written = 0
   readonly #output: RowOutput | undefined
   readonly #width: number

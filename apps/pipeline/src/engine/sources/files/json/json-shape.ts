@@ -4,7 +4,6 @@ import type { ByteWindow } from './byte-window.ts'
 import { brokenJson, endsTooEarly } from './problems.ts'
 import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
 
-/** Where the rows of a JSON text are. */
 export type JsonShape =
   /** One object a line. */
   | { kind: 'LINES' }

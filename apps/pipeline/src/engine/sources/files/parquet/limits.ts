@@ -6,7 +6,6 @@ export interface ParquetLimits {
   chunksInFlight: number
   /** Rows that are decoded and encoded at a time. */
   batchRows: number
-  /** The longest footer that is read. */
   footerBytes: number
   /** One page, decompressed. DuckDB writes pages of up to 100 MB, everybody else of 1 MB. */
   pageBytes: number

@@ -29,7 +29,6 @@ class LeafCursor {
     return this.#at === this.#count && this.#refill() === 0
   }
 
-  /** How much of the path is there. */
   get definition(): number {
     if (this.ended) throw new RangeError('values are missing')
     return this.reader.leaf.maxDefinition === 0 ? 0 : this.reader.definitions[this.#at]!

@@ -3,7 +3,6 @@ import type { FeedColumn, RejectedRow, StoredType } from '../../source.ts'
 import type { ParquetLimits } from './limits.ts'
 import type { MeasuredColumn } from './measure.ts'
 
-/** What the thread is started with. */
 export interface ParquetJob {
   /** Or a descriptor, which stays the property of whoever opened it. */
   path: string | number

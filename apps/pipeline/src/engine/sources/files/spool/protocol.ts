@@ -24,7 +24,6 @@ export interface NormaliseJob {
 
 export interface NormalisedFile {
   format: UploadFormat
-  /** Bytes of the spool. */
   size: number
   /** What was found, outermost first, in words. */
   found: string[]
@@ -32,7 +31,6 @@ export interface NormalisedFile {
   sheets?: FoundSheet[]
   /** Its columns are those that some record has. */
   sparse?: boolean
-  /** Whether the spool holds everything. */
   complete: boolean
   /** Rows that were set aside, whether or not they are kept. */
   rejected: number

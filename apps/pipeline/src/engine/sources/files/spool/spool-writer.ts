@@ -28,7 +28,6 @@ export class SpoolWriter {
     this.#dense = dense
   }
 
-  /** Bytes so far, those in the buffer included. */
   get size(): number {
     return this.#written + this.at
   }

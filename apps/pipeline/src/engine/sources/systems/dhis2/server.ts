@@ -12,7 +12,6 @@ export interface Dhis2Server {
   release: number
   /** Its clock some minutes ago: where a reading that begins now is gone on from later. Undefined where it does not say. */
   from: string | undefined
-  /** Whether it uses the ISO 8601 calendar. */
   isoCalendar: boolean
 }
 

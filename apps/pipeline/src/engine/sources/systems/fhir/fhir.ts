@@ -87,7 +87,6 @@ export const fhir: HttpSystem<FhirSettings> = {
   },
 }
 
-/** The path of the server below its host. */
 const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 const resources = (type: string) => `The resources of type ${type}`

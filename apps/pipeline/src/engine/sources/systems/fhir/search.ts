@@ -15,9 +15,7 @@ export interface SearchFilter {
 export interface SearchRequest extends SearchFilter {
   name: string
   type: string
-  /** The path of the search; the type when absent. */
   path?: string
-  /** The query string without the question mark. */
   search: string
   /** Where the link to the next page leads; links within the host are followed when absent. */
   follow?(link: string): string

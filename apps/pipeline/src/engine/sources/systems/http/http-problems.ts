@@ -16,7 +16,6 @@ export interface RequestTarget {
   system: string
   host: string
   redactText(text: string): string
-  /** The requested thing, for NOT_FOUND messages. */
   subject?: string | undefined
 }
 

@@ -44,7 +44,6 @@ export interface HttpSessionOptions {
   onAlive(): void
 }
 
-/** Whether a request is authenticated, and its client. */
 interface RequestMode {
   own: boolean
   fetch: Pick<GuardedFetch, 'fetch'>

@@ -93,7 +93,6 @@ async function reports(http: HttpSession): Promise<SourceChoice[]> {
 
 /** A resource without its type, which its block says. */
 type FhirResource = Readonly<Record<string, unknown>>
-/** Of one row: the resources that each block has. */
 type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
 type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 

@@ -8,7 +8,6 @@ interface ReportColumn {
   value: FhirPathExpression
 }
 
-/** What a report has of one type of resource. */
 export interface ReportBlock {
   name: string
   resource: string
@@ -22,7 +21,6 @@ export interface ReportLink extends ReportBlock {
   from: FhirPathExpression | undefined
   /** What of this one leads there; its id where that is undefined. */
   element: FhirPathExpression | undefined
-  /** How it is searched by that. */
   parameter: string
   /** Whether there may be several, which then are a table below. */
   multiple: boolean

@@ -18,7 +18,6 @@ export interface FlattenedRecord {
 }
 
 export interface FlattenOptions {
-  /** Whether the value at a path is stored as JSON. */
   isStoredAsJson?(path: string): boolean
   /** Groups that a system writes without a list where there is one row only. */
   isRepeatGroup?(path: string): boolean

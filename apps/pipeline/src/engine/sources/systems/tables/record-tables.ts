@@ -6,7 +6,6 @@ import { type KnownColumn, TableSpool } from './table-spool.ts'
 import { hash } from 'node:crypto'
 
 export interface RecordShape extends FlattenOptions {
-  /** The table of the records themselves. */
   table: string
   /** Paths of the key; empty if there is none. */
   key: readonly string[]

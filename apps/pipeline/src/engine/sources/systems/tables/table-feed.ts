@@ -19,12 +19,10 @@ export interface TableFeedOptions {
   table: TableSpool
   /** The table name in the feed: empty for the pipeline's own table. */
   as: string
-  /** Whether texts may be numbers and dates. */
   textsMayBeAnything: boolean
   directory: string
   told: ReadingLog
   signal: AbortSignal
-  /** The memory of the table's last load. */
   remembered?: RememberedFeed | undefined
 }
 
