@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { monthsOf } from '../../src/engine/sources/systems/bhima/months.ts'
+import { splitIntoMonths } from '../../src/engine/sources/systems/bhima/bhima.ts'
 import { jsonRecords } from '../../src/engine/sources/systems/tables/json-records.ts'
 import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
 import { bhima, standIn } from './bhima.scene.ts'
@@ -83,7 +83,7 @@ describe('parts of a month', () => {
     [{ startDate: '2025-12-31' }, [{ start: '2025-12-31', end: '2025-12-31' }, { start: '2026-01-01' }]],
     [{ startDate: '2027-01-01' }, [{ start: '2027-01-01' }]],
   ])('are those of %j', (days, parts) => {
-    expect(monthsOf(days, '2026-01-15')).toEqual(parts)
+    expect(splitIntoMonths(days, '2026-01-15')).toEqual(parts)
   })
 })
 

@@ -4,7 +4,7 @@ import { startDhis2 } from './dhis2-server.ts'
 import { dhis2Events } from './dhis2.scene.ts'
 import { openScene } from './reading-scene.ts'
 import type { Scene } from './scene.ts'
-import { spanOf } from '../../src/engine/sources/systems/dhis2/periods.ts'
+import { spanOf } from '../../src/engine/sources/systems/dhis2/data-values.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) => (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows

@@ -1,7 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { type Person, Population } from './population.ts'
-import type { Answer, Request, Server } from './stand-in.ts'
-import { startServer } from './stand-in.ts'
+import { type Answer, type Request, type Server, startServer } from './stand-in.ts'
 
 const pageSize = 500
 

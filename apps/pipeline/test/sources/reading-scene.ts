@@ -13,7 +13,7 @@ import { word } from '../scratch-warehouse.ts'
 import type { Scene, StandIn } from './scene.ts'
 
 /** Hundredths of seconds: what is tested is that it is asked again, not how long that takes. */
-export const hasty = { tries: 4, first: 0.01, most: 0.05 }
+export const hasty = { attempts: 4, firstDelay: 0.01, maxDelay: 0.05 }
 
 export const silent: Report = {
   progress: () => {},
@@ -31,7 +31,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
   const threads = keepReaderThreads()
   const { module } = scene
   const systems = module === undefined ? {} : systemIn(scene.type, module)
-  const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty, systems })
+  const sources = openSources({ filesDirectory, allowed: allowedHere, retryPolicy: hasty, systems })
   const target = word('people_')
   const said: string[] = []
   const rejected: RejectedRow[] = []

@@ -26,7 +26,7 @@ interface MeasuredReading {
 /** Sources as a worker has them and a warehouse, with everything that is said between the two. */
 export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
-  const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty })
+  const sources = openSources({ filesDirectory, allowed: allowedHere, retryPolicy: hasty })
   // As in a worker.
   const threads = keepReaderThreads()
   const said: string[] = []

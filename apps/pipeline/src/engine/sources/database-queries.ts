@@ -1,10 +1,9 @@
 import type { SourceBody } from '@sluice/contracts'
 import { defaultPorts } from '@sluice/contracts/systems'
-import { type Connectable, type DatabaseConfig, type DatabaseKind } from './databases/database-config.ts'
+import type { ConnectableAddress, DatabaseConfig, DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
-import { tableQueries } from './database-tables.ts'
 import { previewFeed } from './preview/preview-feed.ts'
-import type { Choice, Reading, SourceKind } from './reading.ts'
+import type { SourceChoice, Reading, SourceKind } from './reading.ts'
 import type { Feed } from './source.ts'
 
 /** Looked through. What is answered is one page of them. */
@@ -20,8 +19,8 @@ const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
   WAREHOUSE_A: 'redshift',
 }
 
-/** Databases that are asked a query, or for a table. `connectable` says where a host that somebody typed may be reached. */
-export function databaseQueries(connectable: Connectable): Record<DatabaseType, SourceKind> {
+/** Sources that read a query or a table of a database. `connectable` resolves the host of the settings and checks that it may be reached. */
+export function databaseQueries(connectable: ConnectableAddress): Record<DatabaseType, SourceKind> {
   const source = databaseSource(connectable)
   const kind: SourceKind = {
     read(reading, report, signal) {
@@ -32,7 +31,7 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
     lookup: async (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
     test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
   }
-  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<Choice[]> {
+  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<SourceChoice[]> {
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
@@ -65,4 +64,37 @@ function configOf({ type, settings, secrets }: Reading): DatabaseConfig {
 /** The one table of a pipeline becomes the pipeline's own table, whatever the source calls it. */
 async function* intoTarget(feeds: AsyncIterable<Feed>): AsyncGenerator<Feed, void, void> {
   for await (const feed of feeds) yield { ...feed, table: '' }
+}
+
+const { raw } = String
+
+/**
+ * What lists the tables and views that the login may read, without those of the system itself: schema and name. No order:
+ * not every database lets a query be looked at that has one.
+ */
+const tableQueries: Readonly<Record<DatabaseKind, string>> = {
+  postgres: raw`
+    select n.nspname::text as schema, c.relname::text as name
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
+      and n.nspname not like 'pg\_%' and n.nspname <> 'information_schema'
+      and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_table_privilege(c.oid, 'select')`,
+  // The view has what the user may see, tables of lakes included.
+  redshift: `
+    select table_schema::varchar as schema, table_name::varchar as name
+    from svv_tables where table_schema not like 'pg!_%' escape '!' and table_schema <> 'information_schema'`,
+  mysql: `
+    select cast(table_schema as char) as \`schema\`, cast(table_name as char) as name
+    from information_schema.tables
+    where table_schema not in ('information_schema', 'mysql', 'performance_schema', 'sys')`,
+  'sql-server': `
+    select s.name as [schema], o.name as name
+    from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
+    where o.type in ('U', 'V') and o.is_ms_shipped = 0 and has_perms_by_name(quotename(s.name) + '.' + quotename(o.name), 'OBJECT', 'SELECT') = 1`,
+  oracle: `
+    select owner as schema_name, table_name as name from all_tables
+    where owner not in (select username from all_users where oracle_maintained = 'Y')
+    union all
+    select owner, view_name from all_views
+    where owner not in (select username from all_users where oracle_maintained = 'Y')`,
 }

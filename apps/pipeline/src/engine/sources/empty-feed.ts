@@ -1,7 +1,7 @@
 import type { RememberedFeed } from './reading.ts'
 import type { Feed, FeedColumn } from './source.ts'
 
-/** The columns of the last load, of which there are no values now. */
+/** The columns of the last load that have no values now. */
 export const columnsBefore = (remembered: RememberedFeed | undefined): FeedColumn[] =>
   (remembered?.columns ?? [])
     .filter(({ vanished }) => !vanished)

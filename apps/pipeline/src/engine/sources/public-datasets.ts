@@ -16,13 +16,12 @@ export interface DatasetTable {
   trustServerCertificate: boolean
   schema: string
   table: string
-  /** What its columns are called in the file, by their names. */
+  /** Labels of the columns in the file, by column name. */
   labels: ReadonlyMap<string, string>
 }
 
-/** Where public datasets are. */
 export interface Datasets {
-  /** Undefined where there is none of this key; without a table while nothing of it was loaded. */
+  /** Undefined if there is no dataset with this key; without a table until the dataset was loaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>
 }
 

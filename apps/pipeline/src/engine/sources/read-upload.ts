@@ -1,11 +1,14 @@
 import type { CsvOptions } from '@sluice/contracts'
 import type { RememberedDialect } from '@sluice/delimited'
 import { csvSource } from './files/csv/csv-source.ts'
-import { type OpenedUpload, openUpload, type Upload } from './files/open-upload.ts'
+import { type OpenedUpload, type UploadToOpen, openUpload } from './files/open-upload.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
 import { emptyFeed } from './empty-feed.ts'
 import { type Feed, type FeedColumn, type Report, SourceProblem } from './source.ts'
-import { twoHalves } from './two-halves.ts'
+import { splitProgress } from './split-progress.ts'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { parquetSource } from './files/parquet/parquet-source.ts'
+import { isPacked } from './files/detect-format.ts'
 
 /** The options that a user gave for a file, and the decisions of earlier loads. */
 export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }
@@ -15,12 +18,12 @@ export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtA
  * `columnsBefore`, the columns of the last load.
  */
 export async function* readUpload(
-  upload: Omit<Upload, 'options' | 'onProgress'>,
+  upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
   { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: FeedColumn[] },
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
-  const { first: onProgress, second } = twoHalves(report)
+  const { first: onProgress, second } = splitProgress(report)
   const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
     (error: unknown) => {
       if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
@@ -80,4 +83,34 @@ export async function* readOpened(
       ...(opened.sparse && { sparse: true }),
       ...(opened.unread !== undefined && { unread: opened.unread }),
     }
+}
+
+/** An uploaded Parquet file, read where it lies; one in gzip or ZIP is unpacked into a spool first. */
+export async function* readParquetUpload(
+  upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Feed, void, void> {
+  const { path, name: fileName } = upload
+  if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
+  const { first, second } = splitProgress(report)
+  using opened = await openUpload({ ...upload, wanted: 'PARQUET', onProgress: first }, signal)
+  const { fd, size } = opened.file
+  report.log('INFO', 'LOW', opened.how)
+  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: second(size) }, signal)
+}
+
+/** What cannot be opened is not: whoever reads it says why. */
+function looksPacked(path: string): boolean {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(path, 'r')
+    const start = Buffer.alloc(4)
+    readSync(descriptor, start, 0, start.length, 0)
+    return isPacked(start)
+  } catch {
+    return false
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { SourceProblem } from './source.ts'
 
-/** What a thread reports when a person can mend what is wrong. */
+/** The message of a thread that reports a problem which a user can fix. */
 export interface ProblemMessage {
   kind: 'problem'
   code: string
@@ -12,39 +12,37 @@ export interface ProblemMessage {
   cause?: unknown
 }
 
-export interface Reader {
+export interface ThreadReader {
   /** The thread's own file; it is started with `job` as its `workerData`. */
   program: URL
   /** For debuggers and process lists. */
   name: string
   job: object
-  /** What is read, for messages: `cases.csv`. */
   reading: string
-  /** What the thread may have for objects; buffers are beside that. */
+  /** Memory limits for JavaScript objects; buffers do not count. */
   resourceLimits?: ResourceLimits
   /** A thread of the program that waits for its job as a message: it was started without one, or is through with its last. */
   ready?: Worker | undefined
   /** Takes the thread when it is through with its job and waits for another. */
   keep?: (worker: Worker) => void
-  /** What the thread sees of the environment; all of it where this is absent. */
   env?: Record<string, string>
   /**
    * The command by which a thread that is ended early cancels its query, and the milliseconds that it has to do so. After a message of
    * the kind `lastMessage` there is nothing to cancel.
    */
   cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
-  /** What is wrong with a source that its reader needs more memory for than it may have. */
+  /** Creates the problem of a source whose reader exceeds its memory limit. */
   tooDense?: SourceProblem
-  /** What is wrong with a source whose reader says nothing for so many milliseconds. */
+  /** Creates the problem of a source whose reader sent no message for `milliseconds`. */
   silence?: { milliseconds: number; problem: SourceProblem }
 }
 
 /** A thread that reads one source, seen from the event loop. Aborting or disposing ends it at once, wherever it is, unless it was let go. */
 export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
-  /** Resolves when the thread is no more, whoever ended it; never where it was let go. */
+  /** Resolves when the thread has exited; never if the thread was released for reuse. */
   readonly ended: Promise<void>
   readonly #worker: Worker
-  readonly #reader: Reader
+  readonly #reader: ThreadReader
   readonly #signal: AbortSignal
   readonly #messages: (Message | ProblemMessage)[] = []
   readonly #over = Promise.withResolvers<void>()
@@ -54,7 +52,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   #failure: unknown
   #wake: (() => void) | undefined
 
-  constructor(reader: Reader, signal: AbortSignal) {
+  constructor(reader: ThreadReader, signal: AbortSignal) {
     const { program, name, job, reading, resourceLimits, ready, env } = reader
     this.#reader = reader
     this.#signal = signal
@@ -93,7 +91,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     }
   }
 
-  /** Said when its job is done and all of it was received: whoever keeps threads may give it another one. */
+  /** Called when the job is done and all of its messages were received: the thread can take another job. */
   letGo(): void {
     const { keep } = this.#reader
     if (!keep || this.#letGo || this.#signal.aborted || this.#failure !== undefined) return

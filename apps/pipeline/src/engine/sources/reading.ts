@@ -19,9 +19,9 @@ export interface Reading {
   reset?: { from?: string | undefined } | undefined
   /** The memory of the table's last load; absent if it must be ignored. */
   remembered?: RememberedFeed
-  /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
+  /** The search text of a look-up, for sources that can search. The result is filtered in any case. */
   query?: string | undefined
-  /** Of a look-up: the project, or whatever it is that has what is looked up. The settings may say it instead. */
+  /** The parent of a look-up, such as a project. The settings can contain it instead. */
   within?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export interface RememberedFeed {
 }
 
 /** Something that a source has, to be chosen. Of a table, the code is its schema. */
-export interface Choice {
+export interface SourceChoice {
   id: string
   code: string
   name: string
@@ -48,12 +48,12 @@ export interface SourceKind {
    * without this, and reads everything at each run.
    */
   increments?(reading: Reading): Promise<boolean>
-  /** What cursors are: moments, or something that only the source understands. NONE, and absent, where there are none. */
+  /** The kind of cursors: timestamps, or opaque values. NONE, and absent, if there are none. */
   cursor?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
+  /** Tests the connection. Absent if there is none. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
-  /** What there is to choose from, by kind, in the order in which it is to be shown. Absent, or undefined, where there is no such kind. */
-  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
+  /** Lists the choices of a kind in display order. Absent, or undefined, for an unknown kind. */
+  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows; where it is absent, they are read as a load reads them. */
   preview?(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

@@ -8,7 +8,6 @@ export const maxColumns = 1600
 export interface FeedColumn {
   /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
   name: string
-  /** What the source calls it. */
   label: string
   dataType: DataType
   /** Total digits and digits after the point; DECIMAL only. */
@@ -30,13 +29,13 @@ export interface ColumnFacts {
   dayFirst?: boolean
 }
 
-/** What a column is stored as. It may be wider than what the feed offers, where the table was wider before. */
+/** The stored type of a column. It can be wider than the type of the feed if the table was wider before. */
 export type StoredType = Pick<FeedColumn, 'dataType' | 'precision' | 'scale'>
 
 /** Rows on their way: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
 export interface TupleChunk {
   bytes: Uint8Array
-  /** Called once when nobody needs the bytes any more; their memory may then be used again. */
+  /** Called once when the bytes are no longer needed; their memory can then be reused. */
   release?(): void
 }
 
@@ -45,7 +44,6 @@ export interface TupleChunk {
  * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. What was not measured is absent.
  */
 export interface ColumnProfile {
-  /** The column's identifier. */
   column: string
   nulls: number
   distinct?: number
@@ -62,9 +60,9 @@ export interface ColumnProfile {
 export interface BinaryContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source behind it, where they are known or can be guessed. */
+  /** Bytes of the source, if known or estimated. */
   size?: number
-  /** Asked once `rows` is through; of the last `rows`, where they were several. */
+  /** Returns the profile of the last `rows`; call it after `rows` has ended. */
   profile?(): ColumnProfile[]
   /** Returns the contents of the columns; call it after `rows` has ended. Absent if the source knows its types. */
   facts?(): ColumnFacts[]
@@ -79,10 +77,10 @@ export interface Feed {
   columns: FeedColumn[]
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
-  /** A sentence about parts of the source that hold rows and were not read, where nobody chose to leave them out. */
+  /** A sentence about parts of the source with rows that were not read although no setting excludes them. */
   unread?: string
   content: BinaryContent
-  /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
+  /** Returns the cursor of the next increment, as JSON; call it after all rows. It is stored in the transaction of the rows. */
   cursor?(): unknown
   /**
    * Set where each row is a part of a record of another feed. `column` holds the id of the record: the values of its `keys`, joined by `/`. An
@@ -118,17 +116,17 @@ export interface RejectedRow {
   raw: string
 }
 
-/** Where a source tells how far it is. Counts are totals since the start, so a lost call costs nothing. */
+/** Receives the progress of a source. Counts are totals since the start, so a lost call does no harm. */
 export interface Report {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
   /** So many rows more were set aside, behind as many that were given as are kept (`mostKeptRejects`). */
   rejectMore(count: number): void
-  /** Everything is read although only what is new was asked for, with the reason in a sentence for people. */
+  /** An increment was requested, but everything is read; `why` is the reason as a sentence for users. */
   readsEverything?(why: string): void
   /** Adds a sentence, with advice, to the log and to the final message of the run. It does not change the status of the run. */
   hint?(sentence: string, advice: Advice): void
-  /** What was counted and set aside so far counts no more: the reading begins anew. */
+  /** Resets counts and rejected rows: the source is read again from the start. */
   startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
@@ -137,7 +135,7 @@ export interface Report {
  * A place data comes from. Knows nothing of warehouses, runs or schedules.
  * Throws `SourceProblem` for what a person can mend; anything else is a bug.
  */
-export interface Source<Config> {
+export interface DataSource<Config> {
   read(config: Config, report: Report, signal: AbortSignal): AsyncIterable<Feed>
 }
 

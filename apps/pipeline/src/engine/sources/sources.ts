@@ -7,26 +7,24 @@ import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import { type Datasets, publicDatasets } from './public-datasets.ts'
-import type { Choice, Reading, SourceKind } from './reading.ts'
+import type { SourceChoice, Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
-import type { Patience } from './systems/http/patience.ts'
+import type { RetryPolicy } from './systems/http/retry-policy.ts'
 import { httpSystems, type SystemsByType } from './systems/systems.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
-/** Where data comes from, for every type of pipeline that this version can load. */
+/** The sources of all pipeline types that this version can load. */
 export interface Sources {
-  /** Whether this version reads a type at all. */
   reads(type: string): boolean
   /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
   increments(reading: Reading): Promise<boolean>
-  /** What the cursors of a type of pipeline are. */
   cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
-  /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
+  /** Tests the connection to the source. Returns the problem, or undefined. */
   test(reading: Reading, signal: AbortSignal): Promise<SourceTrouble | undefined>
-  /** What there is to choose from; undefined where there is no such kind of thing. Throws `SourceProblem`. */
-  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
+  /** Lists choices; undefined for an unknown kind. Throws `SourceProblem`. */
+  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows, so many at most. Throws `SourceProblem`. */
   preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
@@ -38,33 +36,31 @@ export interface SourceTrouble {
   cause?: string
 }
 
-export interface SourceParts {
+export interface SourceOptions {
   filesDirectory: string
-  /** What the operator lets be read inside the network, at addresses that users type. */
+  /** Addresses inside the network that the operator allows users to read from. */
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
   datasets?: Datasets
-  /** How patiently systems and stores are asked again. */
-  patience?: Patience
-  /** Systems besides those that types of pipelines have. */
+  retryPolicy?: RetryPolicy
   systems?: SystemsByType
 }
 
-/** Opens nothing until it is asked. */
-export function openSources({ filesDirectory, allowed, datasets, patience, systems }: SourceParts): Sources {
+/** Creates the sources of all pipeline types. Nothing connects before the first use. */
+export function openSources({ filesDirectory, allowed, datasets, retryPolicy, systems }: SourceOptions): Sources {
   const look = outgoingAddresses({ allowed })
-  const asking = { filesDirectory, allowed, ...(patience && { patience }) }
+  const options = { filesDirectory, allowed, ...(retryPolicy && { retryPolicy }) }
   const kinds: Readonly<Record<string, SourceKind>> = {
     ...uploadedFiles(filesDirectory),
     ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
-    ...objectStores(asking),
-    ...httpSystems(asking, systems),
+    ...objectStores(options),
+    ...httpSystems(options, systems),
   }
 
   function kindOf(type: string): SourceKind {
     const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
-    if (!kind) throw notYet(type)
+    if (!kind) throw unsupportedType(type)
     return kind
   }
 
@@ -109,7 +105,7 @@ export function openSources({ filesDirectory, allowed, datasets, patience, syste
 }
 
 /** What can be configured and is not read yet: the one place that says so, in runs, tests, previews and look-ups alike. */
-function notYet(type: string): SourceProblem {
+function unsupportedType(type: string): SourceProblem {
   const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(
     'TYPE_NOT_SUPPORTED',

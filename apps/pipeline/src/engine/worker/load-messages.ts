@@ -1,7 +1,7 @@
 import type { RunFile } from '@sluice/contracts'
 import { type Advice, withAdvice, rebuildAdvice } from '../../advice.ts'
 import type { Claim } from '../runs/claim.ts'
-import { countOf } from '../sources/count-of.ts'
+import { countOf } from '../sources/log-text.ts'
 import type { LoadedTable } from '../loads/load-feeds.ts'
 import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 

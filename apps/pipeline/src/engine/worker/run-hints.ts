@@ -1,5 +1,5 @@
 import type { Advice } from '../../advice.ts'
-import { countOf } from '../sources/count-of.ts'
+import { countOf } from '../sources/log-text.ts'
 
 const mostKept = 20
 

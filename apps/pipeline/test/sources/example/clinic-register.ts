@@ -1,6 +1,11 @@
-import { fieldsOf, listIn, textOf } from '../../../src/engine/sources/systems/http/answers.ts'
-import { type Asking, demandSecret, overlapSeconds, type System } from '../../../src/engine/sources/systems/system.ts'
-import { nextCursor } from '../../../src/engine/sources/systems/tables/moments.ts'
+import { parseObject, parseList, toText } from '../../../src/engine/sources/systems/http/parse-response.ts'
+import {
+  type SystemContext,
+  requireSecret,
+  overlapSeconds,
+  type HttpSystem,
+} from '../../../src/engine/sources/systems/system.ts'
+import { boundCursor } from '../../../src/engine/sources/systems/tables/timestamps.ts'
 
 interface Settings {
   apiSource: { url: string }
@@ -11,18 +16,18 @@ const name = 'Clinic Register'
 const pageSize = 500
 
 /** Clinic Register: the visits of a clinic, and their symptoms as a table below. */
-export const clinicRegister: System<Settings> = {
+export const clinicRegister: HttpSystem<Settings> = {
   name,
   increments: () => true,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
-    without: ['api'],
-    headers: { authorization: `Bearer ${demandSecret(secrets, 'authToken', 'a token')}` },
+    ignoredSegments: ['api'],
+    headers: { authorization: `Bearer ${requireSecret(secrets, 'authToken', 'a token')}` },
   }),
 
   async test({ http }) {
-    await http.json('api/me')
+    await http.getJson('api/me')
   },
 
   lookup: (kind, asking) => (kind === 'clinics' ? clinics(asking) : undefined),
@@ -31,22 +36,22 @@ export const clinicRegister: System<Settings> = {
     name: 'visits',
     key: ['id'],
     async *pages(cursor) {
-      const updatedAfter = textOf(cursor)
+      const updatedAfter = toText(cursor)
       let latest = ''
       for (let offset = 0; ; offset += pageSize) {
-        const answer = await http.json(`api/clinics/${encodeURIComponent(clinic)}/visits`, {
-          what: `The clinic "${clinic}"`,
+        const answer = await http.getJson(`api/clinics/${encodeURIComponent(clinic)}/visits`, {
+          subject: `The clinic "${clinic}"`,
           query: { offset, limit: pageSize, updatedAfter },
         })
-        const records = listIn(answer, name, 'visits')
+        const records = parseList(answer, name, 'visits')
         for (const record of records) {
           const { updatedAt } = (record ?? {}) as { updatedAt?: unknown }
           if (typeof updatedAt === 'string' && updatedAt > latest) latest = updatedAt
         }
         const over = records.length < pageSize
         // Only all pages together are complete: they need not be in the order of changes.
-        const asOf = { began: http.began(), since: updatedAfter, overlap: overlapSeconds }
-        const next = over ? nextCursor(latest, asOf) : undefined
+        const asOf = { began: http.startedAt(), since: updatedAfter, overlap: overlapSeconds }
+        const next = over ? boundCursor(latest, asOf) : undefined
         yield { records, ...(next !== undefined && { cursor: next }) }
         if (over) return
       }
@@ -54,10 +59,10 @@ export const clinicRegister: System<Settings> = {
   }),
 }
 
-async function clinics({ http }: Asking<Settings>) {
-  return listIn(await http.json('api/clinics'), name, 'clinics').map((one) => {
-    const { code, name: called } = fieldsOf(one, name)
-    const id = textOf(code) ?? ''
-    return { id, code: id, name: textOf(called) ?? id }
+async function clinics({ http }: SystemContext<Settings>) {
+  return parseList(await http.getJson('api/clinics'), name, 'clinics').map((one) => {
+    const { code, name: called } = parseObject(one, name)
+    const id = toText(code) ?? ''
+    return { id, code: id, name: toText(called) ?? id }
   })
 }

@@ -5,7 +5,6 @@ export interface DatabaseConfig {
   kind: DatabaseKind
   host: string
   port: number
-  /** Of Oracle, the service. */
   database: string
   username: string
   password: string
@@ -32,7 +31,7 @@ export interface ResolvedAddress {
  * The addresses that a host may be connected to at, checked. Throws an error whose message says for people why there are
  * none; with the code ENOTFOUND when there is no such host. What is connected to is one of them: no name is looked up again.
  */
-export type Connectable = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
+export type ConnectableAddress = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 
 /** How long things may take, in milliseconds, and how large they may be. */
 export interface DatabaseLimits {

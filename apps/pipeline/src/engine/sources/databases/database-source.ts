@@ -1,10 +1,12 @@
-import { countOf } from '../count-of.ts'
-import { describeColumns } from '../describe-columns.ts'
-import { type Feed, type Report, type Source, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
-import { type Connectable, type DatabaseConfig, databaseLimits, type DatabaseLimits } from './database-config.ts'
+import { countOf, describeColumns } from '../log-text.ts'
+import { type Feed, type Report, type DataSource, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
+import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
 import { codes, databaseProblem, messageOf } from './problems.ts'
-import type { Job, Note, Statement } from './protocol.ts'
-import { startReading } from './database-in-thread.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage, ReadingNote, SourceStatement } from './protocol.ts'
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
+import { ReadingThread } from '../reading-thread.ts'
+import { suspendSpareThreads } from '../spare-thread.ts'
 
 /**
  * A database as feeds: one for the query, or one for each table, named like it. A thread holds the connection and encodes the rows, so
@@ -13,22 +15,22 @@ import { startReading } from './database-in-thread.ts'
  * understood: README.md beside this file.
  */
 export function databaseSource(
-  connectable: Connectable,
+  connectable: ConnectableAddress,
   limits: DatabaseLimits = databaseLimits,
-): Source<DatabaseConfig> {
+): DataSource<DatabaseConfig> {
   return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
 }
 
 /** Whether the database can be reached, signed in to, and be asked this. Reads no rows. Throws `SourceProblem`. */
 export async function tryDatabase(
   config: DatabaseConfig,
-  connectable: Connectable,
+  connectable: ConnectableAddress,
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
 ): Promise<void> {
   const addresses = await resolved(config, connectable)
   const statements = config.query || config.tables?.length ? statementsOf(config) : []
-  await using thread = startReading({ config, addresses, statements, limits }, signal)
+  await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   for (;;) {
     const { kind } = await thread.receive()
     if (kind === 'finished') return
@@ -38,7 +40,7 @@ export async function tryDatabase(
 
 async function* readDatabase(
   config: DatabaseConfig,
-  connectable: Connectable,
+  connectable: ConnectableAddress,
   limits: DatabaseLimits,
   report: Report,
   signal: AbortSignal,
@@ -46,7 +48,7 @@ async function* readDatabase(
   signal.throwIfAborted()
   const statements = statementsOf(config)
   const addresses = await resolved(config, connectable)
-  await using reading = new Reading({ config, addresses, statements, limits }, report, signal)
+  await using reading = new DatabaseReading({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
     report.log(
@@ -60,13 +62,13 @@ async function* readDatabase(
   }
 }
 
-function statementsOf({ query, tables }: DatabaseConfig): Statement[] {
+function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
   throw new SourceProblem('NOTHING_TO_READ', 'Neither a query nor tables are chosen. Choose what is to be read.')
 }
 
-async function resolved(config: DatabaseConfig, connectable: Connectable): Promise<Job['addresses']> {
+async function resolved(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
@@ -77,14 +79,14 @@ async function resolved(config: DatabaseConfig, connectable: Connectable): Promi
 }
 
 /** The statements of one thread, one after another. */
-class Reading implements AsyncDisposable {
+class DatabaseReading implements AsyncDisposable {
   readonly #report: Report
-  readonly #thread: ReturnType<typeof startReading>
+  readonly #thread: ReturnType<typeof startDatabaseThread>
   #asked = false
 
-  constructor(job: Job, report: Report, signal: AbortSignal) {
+  constructor(job: DatabaseJob, report: Report, signal: AbortSignal) {
     this.#report = report
-    this.#thread = startReading(job, signal)
+    this.#thread = startDatabaseThread(job, signal)
   }
 
   async describe(): Promise<{ columns: Feed['columns']; bytes?: number | undefined }> {
@@ -126,7 +128,6 @@ class Reading implements AsyncDisposable {
     }
   }
 
-  /** The feed is done with, read or not. */
   next(): void {
     this.#thread.send({ kind: 'next' })
   }
@@ -135,7 +136,30 @@ class Reading implements AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  #tell(notes: readonly Note[]): void {
+  #tell(notes: readonly ReadingNote[]): void {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
   }
+}
+
+/** Begins to read a database in a thread of its own; the connection ends with the thread. */
+function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
+  const { kind, host } = job.config
+  const program = new URL('./database-thread.ts', import.meta.url)
+  const resourceLimits = { maxYoungGenerationSizeMb: 4 }
+  // Drivers take passwords and settings from the environment that nobody gave them, and they go to whoever is connected
+  // to. So only where compiled modules are kept is in it: without that, each thread would compile its own. Node answers
+  // with the folder of its own version, inside of the one it was given.
+  const compiled = getCompileCacheDir()
+  const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
+  const reading = `the database at ${host}`
+  // A cancelled run ends within five seconds.
+  const cancellation = {
+    command: { kind: 'cancel' } satisfies DatabaseCommand,
+    milliseconds: 2_500,
+    lastMessage: 'finished',
+  }
+  const reader = { program, name: kind, job, reading, resourceLimits, env, cancellation }
+  const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(reader, signal)
+  suspendSpareThreads(thread.ended)
+  return thread
 }

@@ -4,25 +4,32 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers } from '../../../identifiers.ts'
 import { type FeedColumn, SourceProblem } from '../source.ts'
 import { engines } from './engines.ts'
-import { databaseProblem, explained, toldAsBug } from './problems.ts'
-import type { Command, Job, Message } from './protocol.ts'
-import type { Session } from './session.ts'
+import { databaseProblem, explainError, redactError } from './problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './protocol.ts'
+import type { DatabaseSession } from './session.ts'
 import { TupleSink } from './tuple-sink.ts'
-import { beforeRows, watch } from './watch.ts'
+import type { DatabaseLimits } from './database-config.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
+
+/** Decides which timeout applies: none while the consumer is slow, a longer one before the first row. */
+type WatchedSink = Pick<TupleSink, 'waiting' | 'rows'>
+
+/** The state before rows are read: a locked table can delay even its columns. */
+const beforeRows: WatchedSink = { waiting: false, rows: 1 }
+
 const port = parentPort
-const { config, addresses, statements, limits } = workerData as Job
+const { config, addresses, statements, limits } = workerData as DatabaseJob
 const engine = await engines[config.kind]()
 
-const commands: Command[] = []
+const commands: DatabaseCommand[] = []
 let sink: TupleSink | undefined
 let wake: (() => void) | undefined
 let signedIn = false
-let opened: Session | undefined
+let opened: DatabaseSession | undefined
 let ending = false
 
-port.on('message', (command: Command) => {
+port.on('message', (command: DatabaseCommand) => {
   if (command.kind === 'more') return sink?.more()
   if (command.kind === 'reuse') return sink?.reuse(command.memory)
   if (command.kind === 'cancel') return void cancelAndExit()
@@ -44,7 +51,7 @@ async function cancelQuery(): Promise<void> {
   late.abort()
 }
 
-async function nextCommand(): Promise<Command> {
+async function nextCommand(): Promise<DatabaseCommand> {
   for (;;) {
     const command = commands.shift()
     if (command) return command
@@ -55,11 +62,11 @@ async function nextCommand(): Promise<Command> {
 }
 
 /** Sends nothing once the thread ends with a problem: a cancelled query may still answer as if it were complete. */
-function post(message: Message, transfer: ArrayBuffer[] = []): void {
+function post(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
   if (!ending) port.postMessage(message, transfer)
 }
 
-async function readAll(session: Session): Promise<void> {
+async function readAll(session: DatabaseSession): Promise<void> {
   post({ kind: 'connected', notes: session.notes })
   let before = 0
   for (const statement of statements) {
@@ -85,7 +92,7 @@ async function readAll(session: Session): Promise<void> {
 }
 
 /** What is asked before there is a session may be left without an answer too. */
-function open(): Promise<Session> {
+function open(): Promise<DatabaseSession> {
   const opened: Socket[] = []
   const received = () => opened.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
   return watched({ received }, beforeRows, () => engine.open({ config, addresses, limits, opened }))
@@ -93,11 +100,11 @@ function open(): Promise<Session> {
 
 /** What a session does, unless it takes too long without a sign of life. */
 async function watched<T>(
-  session: Pick<Session, 'received'>,
-  what: Parameters<typeof watch>[1],
+  session: Pick<DatabaseSession, 'received'>,
+  what: Parameters<typeof watchForSilence>[1],
   act: () => Promise<T>,
 ): Promise<T> {
-  using _watching = watch(
+  using _watching = watchForSilence(
     session,
     what,
     limits,
@@ -115,7 +122,7 @@ async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): P
   ending = true
   if (cancels) await cancelQuery()
   const { code, message, cause } = problem
-  port.postMessage({ kind: 'problem', code, message, cause } satisfies Message)
+  port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
   port.close()
   // The driver may wait for an answer that never comes.
   setTimeout(() => process.exit(), 1_000).unref()
@@ -129,10 +136,36 @@ try {
   if (!ending) port.close()
 } catch (error) {
   if (!ending) {
-    const problem = explained(error, config, engine, signedIn)
+    const problem = explainError(error, config, engine, signedIn)
     // An error that a change of the source cannot mend ends the thread, and the main thread logs it.
-    if (!problem) throw toldAsBug(error, config)
+    if (!problem) throw redactError(error, config)
     // A problem of the driver ended the query. Any other one is found while the query goes on.
     await end(problem, { cancels: error instanceof SourceProblem })
   }
+}
+
+/** Calls `silent` once if the database sends nothing for too long. Time in which the consumer is slow does not count. */
+function watchForSilence(
+  session: Pick<DatabaseSession, 'received'>,
+  sink: WatchedSink,
+  limits: DatabaseLimits,
+  silent: () => void,
+): Disposable {
+  let seen = session.received()
+  let since = performance.now()
+  const timer = setInterval(
+    () => {
+      const now = session.received()
+      const limit = sink.rows === 0 ? limits.firstRow : limits.silence
+      if (now !== seen || sink.waiting) {
+        seen = now
+        since = performance.now()
+      } else if (performance.now() - since > limit) {
+        clearInterval(timer)
+        silent()
+      }
+    },
+    Math.max(10, Math.min(1_000, limits.silence / 10)),
+  )
+  return { [Symbol.dispose]: () => clearInterval(timer) }
 }

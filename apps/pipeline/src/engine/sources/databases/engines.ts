@@ -1,8 +1,8 @@
 import type { DatabaseKind } from './database-config.ts'
-import type { Engine } from './session.ts'
+import type { DatabaseEngine } from './session.ts'
 
 /** A thread talks to one database: the other drivers are not even loaded. */
-export const engines: Record<DatabaseKind, () => Promise<Engine>> = {
+export const engines: Record<DatabaseKind, () => Promise<DatabaseEngine>> = {
   postgres: async () => (await import('./postgres/postgres-session.ts')).postgres,
   redshift: async () => (await import('./redshift/redshift-session.ts')).redshift,
   mysql: async () => (await import('./mysql/mysql-session.ts')).mysql,

@@ -1,13 +1,13 @@
 import { wholeWords } from '../../redact-secrets.ts'
 import { SourceProblem } from '../source.ts'
 import type { DatabaseConfig } from './database-config.ts'
-import type { Engine, Explained, ProblemCode } from './session.ts'
+import type { DatabaseEngine, ExplainedError, DatabaseProblemCode } from './session.ts'
 
-type Sentence = (config: DatabaseConfig, engine: string) => string
+type SentenceTemplate = (config: DatabaseConfig, engine: string) => string
 
 const at = ({ host, port }: DatabaseConfig) => `${host}, port ${port}`
 
-const sentences: Record<ProblemCode, Sentence> = {
+const sentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   HOST_UNKNOWN: ({ host }) => `There is no host called ${host}. Check the host name.`,
   ADDRESS_NOT_ALLOWED: ({ host }) => `${host} may not be connected to.`,
   CONNECTION_REFUSED: (config, engine) =>
@@ -45,7 +45,7 @@ const sentences: Record<ProblemCode, Sentence> = {
 
 /** The problem as a sentence, the database's own words behind it. The password never stands in it, whatever those were. */
 export function databaseProblem(
-  { code, detail }: Explained,
+  { code, detail }: ExplainedError,
   config: DatabaseConfig,
   engine: string,
   options?: ErrorOptions,
@@ -57,23 +57,23 @@ export function databaseProblem(
 }
 
 /** What an error means; undefined when it comes neither from the database, nor its driver, nor the network: then it is a bug. */
-export function explained(
+export function explainError(
   error: unknown,
   config: DatabaseConfig,
-  engine: Engine,
+  engine: DatabaseEngine,
   signedIn: boolean,
 ): SourceProblem | undefined {
   // Also where a driver has wrapped what its connection was broken with.
   const told = chain(error).find((each) => each instanceof SourceProblem)
   if (told) return told
   if (isBug(error)) return undefined
-  const known = engine.explain(error, config) ?? ofTls(error) ?? ofNetwork(error)
+  const known = engine.explain(error, config) ?? explainTlsError(error) ?? explainNetworkError(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
-  return known && databaseProblem(known, config, engine.name, { cause: toldAsBug(error, config) })
+  return known && databaseProblem(known, config, engine.name, { cause: redactError(error, config) })
 }
 
-/** A bug as it is told to whoever runs the service: with its stack, and without the password. */
-export function toldAsBug(error: unknown, config: DatabaseConfig): Error {
+/** An error for operators: with its stack, without the password. */
+export function redactError(error: unknown, config: DatabaseConfig): Error {
   const told = new Error(withoutPassword(messageOf(error), config))
   if (error instanceof Error) told.stack = withoutPassword(error.stack ?? '', config)
   return told
@@ -86,7 +86,7 @@ function isBug(error: unknown): boolean {
   )
 }
 
-const ofSystem: Record<string, ProblemCode> = {
+const systemErrorCodes: Record<string, DatabaseProblemCode> = {
   ENOTFOUND: 'HOST_UNKNOWN',
   EAI_AGAIN: 'HOST_UNKNOWN',
   ECONNREFUSED: 'CONNECTION_REFUSED',
@@ -97,36 +97,35 @@ const ofSystem: Record<string, ProblemCode> = {
   ECONNRESET: 'CONNECTION_LOST',
   EPIPE: 'CONNECTION_LOST',
   ECONNABORTED: 'CONNECTION_LOST',
-  // What Node says of writing to a connection that broke a moment ago.
+  // Errors of Node for writing to a broken connection.
   ERR_STREAM_DESTROYED: 'CONNECTION_LOST',
   ERR_STREAM_WRITE_AFTER_END: 'CONNECTION_LOST',
   ERR_STREAM_PREMATURE_CLOSE: 'CONNECTION_LOST',
   ERR_SOCKET_CLOSED: 'CONNECTION_LOST',
   EHOSTDOWN: 'CONNECTION_TIMEOUT',
   ENETDOWN: 'CONNECTION_TIMEOUT',
-  // What a firewall on this side says.
+  // Errors of a firewall on this side.
   EACCES: 'CONNECTION_REFUSED',
   EPERM: 'CONNECTION_REFUSED',
 }
 
-function ofNetwork(error: unknown): Explained | undefined {
+function explainNetworkError(error: unknown): ExplainedError | undefined {
   const code = codes(error)
-    .map((each) => ofSystem[each])
+    .map((each) => systemErrorCodes[each])
     .find((each) => each !== undefined)
   return code && { code }
 }
 
-const ofCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/
+const certificateErrorPattern = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/
 
-function ofTls(error: unknown): Explained | undefined {
-  if (codes(error).some((code) => ofCertificate.test(code)))
+function explainTlsError(error: unknown): ExplainedError | undefined {
+  if (codes(error).some((code) => certificateErrorPattern.test(code)))
     return { code: 'CERTIFICATE_NOT_TRUSTED', detail: messageOf(error) }
   if (codes(error).some((code) => /^ERR_SSL|^EPROTO$/.test(code)))
     return { code: 'OTHER_PROTOCOL', detail: messageOf(error) }
   return undefined
 }
 
-/** The codes of an error and of its causes. */
 export function codes(error: unknown): string[] {
   return chain(error).map(codeOf)
 }

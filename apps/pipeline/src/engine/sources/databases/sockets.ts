@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net'
-import type { Access } from './session.ts'
+import type { SessionAccess } from './session.ts'
 
 const keepAliveInitialDelay = 30_000
 
 /** Begins to connect to an address. */
-type Connecting = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
+type SocketOptions = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
 
 /**
  * An open socket to the first of the addresses that answers. Throws the system's error of the last one that did not; its code is
  * ETIMEDOUT when it took too long.
  */
 export async function openSocket(
-  { addresses, config, limits, opened }: Access,
-  connecting: Connecting = connectPlainly,
+  { addresses, config, limits, opened }: SessionAccess,
+  connecting: SocketOptions = connectPlainly,
 ): Promise<Socket> {
   let failure: unknown
   for (const { address, family } of addresses) {
@@ -28,7 +28,7 @@ export async function openSocket(
   throw failure ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 
-const connectPlainly: Connecting = (options) => connect({ ...options, noDelay: true, keepAlive: true })
+const connectPlainly: SocketOptions = (options) => connect({ ...options, noDelay: true, keepAlive: true })
 
 function reach(socket: Socket, timeLimit: number): Promise<void> {
   return new Promise((resolve, reject) => {

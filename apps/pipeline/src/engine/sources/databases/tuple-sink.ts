@@ -1,12 +1,12 @@
-import { TupleBuffer } from '@sluice/tuples'
+import { type RowEncoder, TupleBuffer } from '@sluice/tuples'
 import type { RejectedRow } from '../source.ts'
 import type { DatabaseLimits } from './database-config.ts'
-import type { Totals } from './protocol.ts'
+import type { DatabaseTotals } from './protocol.ts'
 
-export interface Batch {
+export interface TupleBatch {
   tuples: Uint8Array<ArrayBuffer>
   rejected: RejectedRow[]
-  totals: Totals
+  totals: DatabaseTotals
 }
 
 const rejectedInBatch = 256
@@ -21,14 +21,14 @@ export class TupleSink {
   readonly buffer: TupleBuffer
   /** Rows of this reading, those set aside included. */
   rows = 0
-  readonly #send: (batch: Batch) => void
+  readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
   readonly #memory: ArrayBuffer[] = []
   #rejected: RejectedRow[] = []
   #window: number
   #drained: (() => void) | undefined
 
-  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: Batch) => void) {
+  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: TupleBatch) => void) {
     this.#send = send
     this.#bytes = bytes
     this.#window = limits.chunksInFlight
@@ -87,4 +87,22 @@ export class TupleSink {
   reuse(memory: ArrayBuffer): void {
     this.#memory.push(memory)
   }
+}
+
+/** Writes a row of values, or sets it aside. False when no more are wanted for now. */
+export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
+  if (encoder.write(row)) return sink.rowDone()
+  const { column, reason } = encoder.fault!
+  return sink.reject(column, `The value ${reason}.`, rawRow(row))
+}
+
+/** Returns the row as JSON for the list of rejected rows, with long values shortened. */
+export function rawRow(row: readonly unknown[]): string {
+  return JSON.stringify(row.map(shorten), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, maxRawLength)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, maxRawLength)).toString('hex')}`
+  return value
 }

@@ -2,26 +2,26 @@ import type { ColumnOptions } from '@sluice/delimited'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '../source.ts'
 import { type FoundSheet, unreadSheets } from './excel/choose-sheet.ts'
-import { lookedAt, recognise } from './recognise.ts'
+import { detectionBytes, detectFormat } from './detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from './spool/limits.ts'
 import { normaliseInThread } from './spool/normalise-in-thread.ts'
-import type { Normalised } from './spool/protocol.ts'
+import type { NormalisedFile } from './spool/protocol.ts'
 import { readRejects } from './spool/rejects.ts'
 import { openSpool, spoolDirectory } from './spool/spool-file.ts'
-import { assertWanted, type Format } from './wanted.ts'
+import { assertFormat, type UploadFormat } from './assert-format.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
 
-export interface Upload {
+export interface UploadToOpen {
   /** Where the file is on this machine, or the descriptor of one that is open and stays so. */
   path: string | number
-  /** What people call it; messages name it, never the path. */
+  /** The display name; messages show it instead of the path. */
   name: string
   /** Spools are made in its folder `spool`. */
   filesDirectory: string
   options?: UploadOptions
   limits?: UploadLimits
   /** Where only one of them is read, the other is refused once it is recognised, before it is unpacked. */
-  wanted?: Format
+  wanted?: UploadFormat
   /** Where only the start is wanted, as for a preview: bytes of rows from which on nothing more is unpacked. */
   firstBytes?: number
   /** Told while the upload is being unpacked or rewritten; never for one that is read in place. Bytes of the upload itself. */
@@ -33,20 +33,18 @@ export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOp
 /** An upload ready to be read: open, and plain. Disposing it closes the file; a spool is gone then. */
 export interface OpenedUpload extends Disposable {
   /** DELIMITED is UTF-8 text, with its byte order mark where it is read in place; PARQUET is as it came. */
-  format: Format
+  format: UploadFormat
   /** Read it at positions: the descriptor's own place in the file means nothing. Threads of this process may use the number. */
   file: { fd: number; size: number; name: string }
   /** Whether `file` is the upload itself, which others might change, or a spool that nobody else has. */
   inPlace: boolean
   /** False where `firstBytes` left something out: the last record may be cut then. */
   complete: boolean
-  /** What was found, in a sentence for people. */
   how: string
   /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
   dialect?: ReadDialect
   /** Its columns are those that some record has. */
   sparse?: boolean
-  /** The sheets of a workbook. */
   sheets?: FoundSheet[]
   /** A sentence about what the upload holds and nobody chose to leave out. */
   unread?: string
@@ -70,7 +68,7 @@ const unreadable: Record<string, string> = {
  * else is written once into a spool by a thread, within the limits. An abort ends that at once and leaves nothing.
  * Throws SourceProblem for what a person can mend.
  */
-export async function openUpload(upload: Upload, signal: AbortSignal): Promise<OpenedUpload> {
+export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Promise<OpenedUpload> {
   signal.throwIfAborted()
   const { path, name, options = {} } = upload
   const fd = typeof path === 'number' ? path : openFile(path, name)
@@ -80,13 +78,13 @@ export async function openUpload(upload: Upload, signal: AbortSignal): Promise<O
   let kept = false
   try {
     const { size } = fstatSync(fd)
-    const start = Buffer.alloc(Math.min(size, lookedAt))
-    const content = recognise(start.subarray(0, readSync(fd, start, 0, start.length, 0)), name, options.encoding)
+    const start = Buffer.alloc(Math.min(size, detectionBytes))
+    const content = detectFormat(start.subarray(0, readSync(fd, start, 0, start.length, 0)), name, options.encoding)
     if (content.kind !== 'PARQUET' && !(content.kind === 'TEXT' && content.encoding === 'utf-8')) {
       return await openNormalised(upload, fd, size, signal)
     }
     const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
-    assertWanted(format, upload.wanted, name)
+    assertFormat(format, upload.wanted, name)
     kept = true
     const how = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
     return {
@@ -105,7 +103,7 @@ export async function openUpload(upload: Upload, signal: AbortSignal): Promise<O
 }
 
 async function openNormalised(
-  upload: Upload,
+  upload: UploadToOpen,
   source: number,
   size: number,
   signal: AbortSignal,
@@ -145,8 +143,8 @@ async function openNormalised(
 }
 
 function opened(
-  { format, size, found, dialect, sheets, sparse, complete, rejected, written }: Normalised,
-  { name, options = {} }: Upload,
+  { format, size, found, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
+  { name, options = {} }: UploadToOpen,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
 ): OpenedUpload {

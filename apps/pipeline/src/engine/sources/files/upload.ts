@@ -1,13 +1,11 @@
 import type { DataType } from '@sluice/contracts'
 import type { ColumnOptions } from '@sluice/delimited'
 
-/** What people may say about an upload beyond what its content tells. */
 export interface UploadOptions {
   /** A label that TextDecoder knows, such as `windows-1252`; for text without a byte order mark. */
   encoding?: string
   /** The file inside a ZIP archive that holds the rows. */
   entry?: string
-  /** The sheet of a workbook. */
   sheet?: string
   /** The place of the sheet among those with cells, from 1. */
   sheetNumber?: number
@@ -34,7 +32,6 @@ export interface WrittenDialect {
   columns?: DeclaredColumn[]
 }
 
-/** What the source itself says of a column. */
 export interface DeclaredColumn {
   index: number
   label: string

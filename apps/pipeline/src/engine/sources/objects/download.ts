@@ -1,17 +1,15 @@
 import { ftruncate, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { diskProblem } from '../files/spool/disk-problem.ts'
+import { diskProblem } from '../files/spool/spool-file.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { SourceProblem } from '../source.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import { PassingTrouble, type Retrying, tries } from './passing-trouble.ts'
+import { TransientError, type StoreRetryPolicy, createRetryCounter } from './transient-error.ts'
 
 export interface DownloadLimits {
-  /** Bytes that are asked for at a time. */
   partBytes: number
   /** Parts of one object that are read at the same time. */
   atOnce: number
-  /** Bytes that an object may have. */
   mostBytes: number
 }
 
@@ -25,7 +23,7 @@ export interface Download {
   /** Only so many bytes, from the start; all when absent. */
   firstBytes?: number
   limits?: DownloadLimits
-  retrying: Retrying
+  retrying: StoreRetryPolicy
   /** Told the bytes so far. */
   onProgress?(bytes: number): void
   /** Told where a connection broke that is taken up again. */
@@ -83,7 +81,7 @@ type Part = Download & { limits: DownloadLimits; tell(bytes: number): void }
 
 async function onePart(part: Part, from: number, to: number, signal: AbortSignal): Promise<void> {
   const { store, object, fd, retrying, tell, onResume } = part
-  const { again, reset } = tries(retrying, signal)
+  const { again, reset } = createRetryCounter(retrying, signal)
   for (let at = from; at < to; ) {
     const began = at
     try {
@@ -94,7 +92,7 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
       }
       let place = bytes.from
       for await (const chunk of bytes.chunks) {
-        // A store that knows no ranges begins at the start, and does not end where it was asked to.
+        // A store without range support returns the whole object.
         const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
         place += chunk.length
         if (piece.length > 0) await writeWhole(fd, piece, at)
@@ -102,11 +100,11 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
         tell(piece.length)
         if (place > to) break
       }
-      if (at < to) throw new PassingTrouble(brokeOff(store.host, object))
+      if (at < to) throw new TransientError(brokeOff(store.host, object))
     } catch (error) {
       if (at > began) reset()
       await again(error)
-      onResume?.(at, (error as PassingTrouble).problem)
+      onResume?.(at, (error as TransientError).problem)
     }
   }
 }
@@ -121,7 +119,7 @@ async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promi
   const { ratio, ratioFrom } = defaultUploadLimits
   const mostUnpacked = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncate(fd, 0)
-  const { again, reset } = tries(retrying, signal)
+  const { again, reset } = createRetryCounter(retrying, signal)
   let at = 0
   for (;;) {
     const began = at
@@ -142,7 +140,7 @@ async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promi
     } catch (error) {
       if (at > began) reset()
       await again(error)
-      onResume?.(at, (error as PassingTrouble).problem)
+      onResume?.(at, (error as TransientError).problem)
     }
   }
 }

@@ -1,16 +1,15 @@
 import { SourceProblem } from '../source.ts'
 import { keyProblem } from '../../../key-problem.ts'
 
-/** Which keys are meant: one, or all with a beginning that match. */
+/** A key, or the keys with a prefix that match a pattern. */
 export interface KeyPattern {
   /** The only key that is meant; undefined where it may be several. */
   single: string | undefined
-  /** What all keys that are meant begin with. */
   prefix: string
   matches(key: string): boolean
 }
 
-type Token =
+type PatternToken =
   | { kind: 'sign'; sign: string }
   | { kind: 'any' }
   | { kind: 'some' }
@@ -28,7 +27,7 @@ export function keyPattern(written: string): KeyPattern {
   if (wrong !== undefined)
     throw new SourceProblem('PATTERN_INVALID', `The key "${shown(pattern)}" is no pattern. ${wrong}`)
   const all = alternatives(pattern).map((one) => tokens(one.endsWith('/') || one === '' ? `${one}**` : one))
-  if (all.reduce((sum, { length }) => sum + length, 0) > mostTokens) throw tooLong(pattern)
+  if (all.reduce((sum, { length }) => sum + length, 0) > maxTokens) throw tooLong(pattern)
   const single = all.length === 1 && all[0]!.every(({ kind }) => kind === 'sign')
   const starts = all.map(fixedPart)
   const prefix = starts.reduce(commonStart)
@@ -36,7 +35,7 @@ export function keyPattern(written: string): KeyPattern {
     single: single ? prefix : undefined,
     prefix,
     matches: (key) =>
-      key.length <= longestKey && all.some((one, at) => key.startsWith(starts[at]!) && fits(one, [...key])),
+      key.length <= maxKeyLength && all.some((one, at) => key.startsWith(starts[at]!) && fits(one, [...key])),
   }
 }
 
@@ -61,34 +60,34 @@ function alternatives(pattern: string): string[] {
       const choices = inside
       inside = undefined
       found = found.flatMap((one) => choices.map((choice) => one + choice))
-      if (found.length > mostAlternatives) throw tooMany(pattern)
+      if (found.length > maxAlternatives) throw tooMany(pattern)
     } else add(sign)
   }
   return found
 }
 
-const mostAlternatives = 200
+const maxAlternatives = 200
 /** Signs of all alternatives together: what a key is compared with. */
-const mostTokens = 10_000
-/** UTF-16 units. Stores keep keys of 1,024 characters at most; whoever lists a longer one is none. */
-const longestKey = 2_048
+const maxTokens = 10_000
+/** UTF-16 units. Object stores allow keys of up to 1,024 characters. */
+const maxKeyLength = 2_048
 
 const shown = (pattern: string) => (pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern)
 
 const tooLong = (pattern: string): SourceProblem =>
   new SourceProblem(
     'PATTERN_TOO_LARGE',
-    `"${shown(pattern)}" has more than ${mostTokens} signs with its braces written out. Use * in their place.`,
+    `"${shown(pattern)}" has more than ${maxTokens} signs with its braces written out. Use * in their place.`,
   )
 
 const tooMany = (pattern: string): SourceProblem =>
   new SourceProblem(
     'PATTERN_TOO_LARGE',
-    `The braces in "${shown(pattern)}" stand for more than ${mostAlternatives} keys. Use * in their place.`,
+    `The braces in "${shown(pattern)}" stand for more than ${maxAlternatives} keys. Use * in their place.`,
   )
 
-function tokens(pattern: string): Token[] {
-  const found: Token[] = []
+function tokens(pattern: string): PatternToken[] {
+  const found: PatternToken[] = []
   const signs = [...pattern]
   for (let at = 0; at < signs.length; at++) {
     const sign = signs[at]!
@@ -100,7 +99,7 @@ function tokens(pattern: string): Token[] {
       at = end
     } else if (sign === '*' && signs[at + 1] === '*') {
       found.push({ kind: 'folders' })
-      // The slash behind belongs to the folders: `a/**/b` is also `a/b`.
+      // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
       at += signs[at + 2] === '/' ? 2 : 1
     } else if (sign === '*') found.push({ kind: 'some' })
     else found.push({ kind: 'sign', sign })
@@ -108,7 +107,7 @@ function tokens(pattern: string): Token[] {
   return found
 }
 
-function setOf(signs: string[]): Token {
+function setOf(signs: string[]): PatternToken {
   const not = signs[0] === '!' || signs[0] === '^'
   const ranges: [string, string][] = []
   for (let at = not ? 1 : 0; at < signs.length; at++) {
@@ -119,7 +118,7 @@ function setOf(signs: string[]): Token {
   return { kind: 'set', not, ranges }
 }
 
-function fixedPart(all: readonly Token[]): string {
+function fixedPart(all: readonly PatternToken[]): string {
   let fixed = ''
   for (const token of all) {
     if (token.kind !== 'sign') break
@@ -135,11 +134,11 @@ function commonStart(one: string, other: string): string {
 }
 
 /** Goes through key and pattern once, with all places of the pattern that are possible: no pattern takes it longer. */
-function fits(all: readonly Token[], key: readonly string[]): boolean {
+function fits(all: readonly PatternToken[], key: readonly string[]): boolean {
   const last = all.length - 1
-  let places = new Places(all.length)
-  let after = new Places(all.length)
-  const enter = (into: Places, from: number, atFolder: boolean): void => {
+  let places = new PatternPositions(all.length)
+  let after = new PatternPositions(all.length)
+  const enter = (into: PatternPositions, from: number, atFolder: boolean): void => {
     for (let at = from; into.add(at); at++) {
       const kind = all[at]?.kind
       if (kind !== 'some' && !(kind === 'folders' && (atFolder || at === last))) return
@@ -165,7 +164,7 @@ function fits(all: readonly Token[], key: readonly string[]): boolean {
 }
 
 /** Places of a pattern, up to its end: a set that is cleared at no cost. */
-class Places {
+class PatternPositions {
   readonly list: Uint32Array
   size = 0
   readonly #seen: Uint32Array
@@ -194,7 +193,7 @@ class Places {
   }
 }
 
-function takes(token: Exclude<Token, { kind: 'some' | 'folders' }>, sign: string): boolean {
+function takes(token: Exclude<PatternToken, { kind: 'some' | 'folders' }>, sign: string): boolean {
   if (token.kind === 'sign') return token.sign === sign
   if (sign === '/') return false
   if (token.kind === 'any') return true

@@ -1,17 +1,17 @@
 import { ftruncateSync, readSync } from 'node:fs'
-import { lookedAt, recognise } from '../files/recognise.ts'
+import { detectionBytes, detectFormat } from '../files/detect-format.ts'
 import { previewFeed } from '../preview/preview-feed.ts'
 import { previewUpload } from '../preview/preview-upload.ts'
 import type { SourcePreview } from '../preview/source-preview.ts'
 import { SourceProblem } from '../source.ts'
-import { chooseObjects } from './choose-objects.ts'
+import { selectObjects } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
-import { withOwn } from './table-of-objects.ts'
+import { addOwnColumns } from './combined-table.ts'
 
 /** Bytes of an object that are enough where its start tells what it is; and those of one that has to be there whole. */
 const startBytes = 4 * 1024 * 1024
-const mostWhole = 64 * 1024 * 1024
+const maxWholeBytes = 64 * 1024 * 1024
 
 /** The first rows of what a key means: of the first object, where it means several. */
 export async function previewObjects(
@@ -21,13 +21,13 @@ export async function previewObjects(
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { store, retrying } = reading
-  const { single, objects } = await chooseObjects({ store, key, retrying, enough: 2 }, signal)
+  const { single, objects } = await selectObjects({ store, key, retrying, enough: 2 }, signal)
   const [object, another] = objects
   const found = await previewObject(reading, object!, most, signal)
   if (single) return found
   const more = another ? `It is the first of those that fit "${key}".` : `It is the only one that fits "${key}".`
   const { columns, rows, notes, complete, ...rest } = found
-  return { ...rest, ...withOwn(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
+  return { ...rest, ...addOwnColumns(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
 }
 
 async function previewObject(
@@ -40,17 +40,17 @@ async function previewObject(
   using start = await fetchObject(reading, object, { log() {} }, signal, isWhole ? undefined : startBytes)
   const kind = kindOf(reading, start)
   if (kind === 'START' || isWhole) return await previewLocal(reading, start, { most, isWhole, kind }, signal)
-  if (object.size > mostWhole) throw tooLarge(object)
+  if (object.size > maxWholeBytes) throw tooLargeProblem(object)
   using whole = await fetchObject(reading, object, { log() {} }, signal)
   return await previewLocal(reading, whole, { most, isWhole: true, kind }, signal)
 }
 
-type Kind = 'PARQUET' | 'WHOLE' | 'START'
+type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
 
-/** Whether the beginning is enough. Half a line at its end, which would look broken, is cut off. */
-function kindOf({ options }: ObjectReading, { object, fd, size }: LocalObject): Kind {
-  const bytes = Buffer.alloc(Math.min(size, lookedAt))
-  const content = recognise(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
+/** Decides whether the start of the object is enough. Removes an incomplete last line. */
+function kindOf({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
+  const bytes = Buffer.alloc(Math.min(size, detectionBytes))
+  const content = detectFormat(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
   if (content.kind === 'PARQUET') return 'PARQUET'
   if (content.kind === 'ZIP') return 'WHOLE'
   if (content.kind === 'TEXT' && size < object.size && content.encoding === 'utf-8') cutLine(fd, size)
@@ -67,7 +67,7 @@ function cutLine(fd: number, size: number): void {
 async function previewLocal(
   reading: ObjectReading,
   local: LocalObject,
-  { most, isWhole, kind }: { most: number; isWhole: boolean; kind: Kind },
+  { most, isWhole, kind }: { most: number; isWhole: boolean; kind: PreviewKind },
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { filesDirectory, options } = reading
@@ -80,13 +80,13 @@ async function previewLocal(
   } catch (error) {
     // Parquet in gzip or ZIP is recognised once it is unpacked.
     if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error
-    if (!isWhole) throw tooLarge(local.object)
+    if (!isWhole) throw tooLargeProblem(local.object)
     return asFeed()
   }
 }
 
-const tooLarge = ({ key, size }: StoredObject): SourceProblem =>
+const tooLargeProblem = ({ key, size }: StoredObject): SourceProblem =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `"${key}" is of a kind that is looked at whole, and has ${Math.ceil(size / 1024 / 1024)} MB; previews take up to ${mostWhole / 1024 / 1024}. Run the pipeline to see its rows.`,
+    `"${key}" is of a kind that is looked at whole, and has ${Math.ceil(size / 1024 / 1024)} MB; previews take up to ${maxWholeBytes / 1024 / 1024}. Run the pipeline to see its rows.`,
   )

@@ -4,31 +4,29 @@ import { parquetSource } from '../files/parquet/parquet-source.ts'
 import { openSpool, spoolDirectory } from '../files/spool/spool-file.ts'
 import { type FileOptions, readOpened } from '../read-upload.ts'
 import { type Feed, type FeedColumn, type Report, SourceProblem } from '../source.ts'
-import { twoHalves } from '../two-halves.ts'
+import { splitProgress } from '../split-progress.ts'
 import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import type { Retrying } from './passing-trouble.ts'
+import type { StoreRetryPolicy } from './transient-error.ts'
 
-/** What reading objects needs besides the objects. */
 export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
   options: FileOptions
   /** The columns of the last load, without the columns that Sluice adds to name the object of a row. */
   columnsBefore: readonly FeedColumn[]
-  retrying: Retrying
+  retrying: StoreRetryPolicy
   limits?: DownloadLimits
 }
 
-/** An object on this machine's disk, in a file without a name. Disposing it gives the room back. */
+/** A downloaded object in an unnamed file. Disposing it frees the disk space. */
 export interface LocalObject extends Disposable {
   object: StoredObject
   fd: number
-  /** Bytes of the file. */
   size: number
 }
 
-/** Brings an object here. Progress is told in bytes of it. */
+/** Downloads an object. Progress is reported in bytes. */
 export async function fetchObject(
   reading: ObjectReading,
   object: StoredObject,
@@ -51,7 +49,7 @@ export async function fetchObject(
         onProgress: (bytes) => report.onProgress?.(bytes),
         onResume(at, { message }) {
           broken += 1
-          if (broken <= mostTold)
+          if (broken <= maxLoggedResumes)
             report.log('INFO', 'MEDIUM', `Reading "${object.key}" goes on at byte ${at}, where it broke: ${message}`)
         },
       },
@@ -69,7 +67,7 @@ export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
   error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
 
 /** Lines of the log about one object's connections. */
-const mostTold = 10
+const maxLoggedResumes = 10
 
 /**
  * What an object holds, by the readers that uploads are read by. Told of progress are bytes of the object. Throws
@@ -81,7 +79,7 @@ export async function* readLocalObject(
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
-  const { first: onProgress, second } = twoHalves(report)
+  const { first: onProgress, second } = splitProgress(report)
   using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
   const { file, format } = opened
   const told = { ...report, progress: second(file.size) }

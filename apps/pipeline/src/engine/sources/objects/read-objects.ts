@@ -1,26 +1,24 @@
-import { countOf } from '../count-of.ts'
+import { countOf } from '../log-text.ts'
 import { emptyFeed } from '../empty-feed.ts'
-import type { Feed, Report } from '../source.ts'
-import { twoHalves } from '../two-halves.ts'
-import { type Chosen, chooseObjects, inOrderOfKeys } from './choose-objects.ts'
+import type { Feed, FeedColumn, Report } from '../source.ts'
+import { splitProgress } from '../split-progress.ts'
+import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
-import { fetchObject, isEmptyListProblem, type ObjectReading, readLocalObject } from './read-object.ts'
-import { readTogether } from './read-together.ts'
-import { withoutOwn } from './table-of-objects.ts'
-import { type Loaded, loadedBefore, loadedNow, whatIsNew } from './what-is-new.ts'
+import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
+import { readObjectsAsOneTable } from './read-objects-as-one-table.ts'
+import { omitOwnColumns } from './combined-table.ts'
+import { createHash } from 'node:crypto'
 
-/** What a pipeline asks for. */
-export interface Wanted {
+export interface ObjectsRequest {
   key: string
   /** Everything that decides what the rows are; no secrets. */
   settings: unknown
-  /** What an earlier load kept with its rows. */
   cursor?: unknown
 }
 
-/** What has come since an earlier load, and what is as it was then. */
-export interface Increment {
-  before: Loaded
+/** The objects that are new since the previous load, and those that are unchanged. */
+export interface ObjectIncrement {
+  before: LoadedObjects
   fresh: StoredObject[]
   changed: StoredObject[]
   same: StoredObject[]
@@ -28,17 +26,17 @@ export interface Increment {
 
 /**
  * What has come since the load that kept the cursor; undefined where only a full load can tell: an object is gone, or one changed that
- * is all there is, or of which nobody knows how many rows it gave. Throws what `chooseObjects` throws.
+ * is all there is, or of which nobody knows how many rows it gave. Throws what `selectObjects` throws.
  */
 export async function findIncrement(
   { store, retrying }: ObjectReading,
-  { key, settings, cursor }: Wanted,
+  { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
-): Promise<Increment | undefined> {
-  const before = loadedBefore(cursor, settings)
+): Promise<ObjectIncrement | undefined> {
+  const before = parseLoadedObjects(cursor, settings)
   if (!before) return undefined
-  const { single, objects } = await chooseObjects({ store, key, retrying }, signal)
-  const { fresh, changed, same, gone } = whatIsNew(before, objects)
+  const { single, objects } = await selectObjects({ store, key, retrying }, signal)
+  const { fresh, changed, same, gone } = diffObjects(before, objects)
   const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
   if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
   return { before, fresh, changed, same }
@@ -47,22 +45,25 @@ export async function findIncrement(
 /** The objects that a key means, as one table. Throws `SourceProblem`, or the signal's reason. */
 export async function* readObjects(
   reading: ObjectReading,
-  { key, settings, cursor }: Wanted,
+  { key, settings, cursor }: ObjectsRequest,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
   const { store, retrying } = reading
-  const chosen = await chooseObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
+  const chosen = await selectObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
   const { single, objects } = chosen
-  const before = loadedBefore(cursor, settings)
-  if (before) tellWhyAnew(before, objects, report)
-  if (!single) report.log('INFO', 'LOW', whatFits(chosen, key))
+  const before = parseLoadedObjects(cursor, settings)
+  if (before) logFullRead(before, objects, report)
+  if (!single) report.log('INFO', 'LOW', describeSelection(chosen, key))
   const counts = new Map<string, number>()
   const feeds = single
     ? readOne(reading, objects[0]!, report, signal)
-    : readTogether(reading, { objects, keyed: false, counts }, report, signal)
+    : readObjectsAsOneTable(reading, { objects, keyed: false, counts }, report, signal)
   for await (const feed of feeds)
-    yield { ...feed, cursor: () => loadedNow(settings, objects, single ? [] : withoutOwn(feed.columns), counts) }
+    yield {
+      ...feed,
+      cursor: () => createLoadedObjects(settings, objects, single ? [] : omitOwnColumns(feed.columns), counts),
+    }
 }
 
 /**
@@ -72,14 +73,14 @@ export async function* readObjects(
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before, fresh, changed, same }: Increment,
+  { before, fresh, changed, same }: ObjectIncrement,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
   const { length: known } = same
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
   report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
-  const came = inOrderOfKeys([...fresh, ...changed])
+  const came = sortByKey([...fresh, ...changed])
   if (came.length === 0) return
   const counts = new Map<string, number>()
   const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
@@ -93,10 +94,10 @@ export async function* readIncrement(
     return same
   }
   const together = { objects: came, before: before.columns, keyed: true, counts, rest }
-  for await (const feed of readTogether(reading, together, report, signal)) {
+  for await (const feed of readObjectsAsOneTable(reading, together, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
-      return loadedNow(settings, [...same, ...came], withoutOwn(feed.columns), rows)
+      return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
     }
     yield { ...feed, cursor, whole: () => whole }
   }
@@ -108,7 +109,7 @@ async function* readOne(
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
-  const { first, second } = twoHalves(report)
+  const { first, second } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
   const log: Report['log'] = (...line) => report.log(...line)
   using local = await fetchObject(reading, object, { log, onProgress }, signal)
@@ -123,15 +124,76 @@ async function* readOne(
 const are = (amount: number): string => (amount === 1 ? 'is' : 'are')
 const objectsAre = (amount: number): string => `${countOf(amount, 'object')} ${are(amount)}`
 
-function whatFits({ objects, empty }: Chosen, key: string): string {
+function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
   const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
   return `${countOf(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
 }
 
-function tellWhyAnew(before: Loaded, objects: readonly StoredObject[], report: Report): void {
-  const { fresh, changed, gone } = whatIsNew(before, objects)
+function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: Report): void {
+  const { fresh, changed, gone } = diffObjects(before, objects)
   if (changed.length + gone === 0) return
   const message = `Since the last load ${countOf(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
+
+/** The cursor of a load, by which the next load finds new objects. */
+interface LoadedObjects {
+  /** A hash of the settings: after a change of the settings, everything is loaded. */
+  settings: string
+  /** Marks of versions, by key. */
+  objects: Record<string, string>
+  /** Numbers of rows, by key; absent if they were not counted. */
+  rows: Record<string, number>
+  columns: FeedColumn[]
+}
+
+/** The difference between the objects of the store and those of the previous load. */
+interface ObjectDifferences {
+  fresh: StoredObject[]
+  changed: StoredObject[]
+  /** As they were. */
+  same: StoredObject[]
+  gone: number
+}
+
+function createLoadedObjects(
+  settings: unknown,
+  objects: readonly StoredObject[],
+  columns: FeedColumn[],
+  rows: ReadonlyMap<string, number>,
+): LoadedObjects {
+  const marks = objects.map((object) => [object.key, versionOf(object)])
+  return {
+    settings: fingerprint(settings),
+    objects: Object.fromEntries(marks),
+    rows: Object.fromEntries(rows),
+    columns,
+  }
+}
+
+/** Parses the cursor of a load with the same settings; undefined for other settings. */
+function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
+  const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
+  if (before !== fingerprint(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
+  return { settings: before, objects, rows, columns }
+}
+
+function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
+  const known = new Map(Object.entries(before.objects))
+  const found: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
+  for (const object of objects) {
+    const mark = known.get(object.key)
+    if (mark === undefined) found.fresh.push(object)
+    else if (mark !== versionOf(object)) found.changed.push(object)
+    else found.same.push(object)
+    known.delete(object.key)
+  }
+  return { ...found, gone: known.size }
+}
+
+/** Stores without marks say at least when it was written, and how long it is. */
+const versionOf = ({ etag, size, lastModified }: StoredObject): string => etag || `${size} ${lastModified.getTime()}`
+
+const fingerprint = (settings: unknown): string =>
+  createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)

@@ -1,5 +1,5 @@
 import { SourceProblem } from '../source.ts'
-import type { StoreAnswer } from './ask-store.ts'
+import type { StoreResponse } from './store-client.ts'
 import type { ObjectBytes, StoredObject } from './object-store.ts'
 
 /** The headers that ask for a part of this very version. */
@@ -13,7 +13,7 @@ const isStrong = (etag: string): boolean => etag.startsWith('"')
 
 /** The bytes of an answer to them, which is success or 412. Throws OBJECT_CHANGED where they are of another version. */
 export async function rangeOf(
-  { status, headers, chunks, cancel }: StoreAnswer,
+  { status, headers, chunks, cancel }: StoreResponse,
   { key, etag }: StoredObject,
   from: number,
 ): Promise<ObjectBytes> {
@@ -21,23 +21,23 @@ export async function rangeOf(
   const isOther = now !== null && etag !== '' && plain(now) !== plain(etag)
   if (status >= 300 || isOther) {
     await cancel()
-    throw changed(key)
+    throw objectChangedProblem(key)
   }
-  // Whoever asks has unpacked it by then, so that places in it mean nothing.
+  // The client has already decompressed the body, so offsets in it are meaningless.
   const unpacked = (headers.get('content-encoding') ?? '')
     .split(',')
     .some((coding) => ['gzip', 'x-gzip', 'deflate', 'br', 'zstd'].includes(coding.trim().toLowerCase()))
   return { from: status === 206 ? from : 0, unpacked, chunks, cancel }
 }
 
-const changed = (key: string): SourceProblem =>
+const objectChangedProblem = (key: string): SourceProblem =>
   new SourceProblem('OBJECT_CHANGED', `"${key}" changed while it was being read. The old data stays; run again.`)
 
 /** Without the mark of weakness, and without the quotes that some lists leave out. */
 const plain = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
 
-/** What the headers of an answer say of an object, of which at least the first byte was asked for. Throws OTHER_PROTOCOL. */
-export function describedBy(key: string, { status, headers }: StoreAnswer): StoredObject {
+/** Describes an object by the headers of a range response. Throws OTHER_PROTOCOL. */
+export function describedBy(key: string, { status, headers }: StoreResponse): StoredObject {
   const total =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
   if (!/^\d+$/.test(total ?? '')) {
@@ -52,10 +52,10 @@ export function describedBy(key: string, { status, headers }: StoreAnswer): Stor
   }
 }
 
-/** A length as a list says it; what is none is 0, and such an object is left out. */
+/** Parses the length of a list entry; an invalid length is 0, and the object is skipped. */
 export const lengthOf = (text: string): number => (/^\d{1,18}$/.test(text) ? Number(text) : 0)
 
-/** The beginning of all times where a store does not say it. */
+/** Parses a timestamp; 1970 if it is invalid. */
 export function momentOf(text: string): Date {
   const milliseconds = Date.parse(text)
   return new Date(Number.isNaN(milliseconds) ? 0 : milliseconds)

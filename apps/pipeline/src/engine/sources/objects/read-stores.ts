@@ -1,54 +1,58 @@
 import type { SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../../../sealed-secrets.ts'
-import type { WholeKind } from '../by-need.ts'
+import type { CompleteSourceKind } from '../lazy-source.ts'
 import { columnsBefore } from '../empty-feed.ts'
 import { rememberedFile } from '../files/csv/remembered.ts'
 import type { FileOptions } from '../read-upload.ts'
 import type { Reading } from '../reading.ts'
-import { type AskStore, askStore } from './ask-store.ts'
+import { type StoreClient, createStoreClient } from './store-client.ts'
 import { azureStore } from './azure/azure-store.ts'
-import { chooseObjects } from './choose-objects.ts'
+import { selectObjects } from './select-objects.ts'
 import { downloadLimits } from './download.ts'
 import type { ObjectStore } from './object-store.ts'
-import type { StoreParts, StoreType } from './object-stores.ts'
-import { asPatient, brisk, patient, type Retrying } from './passing-trouble.ts'
+import type { StoreOptions, StoreType } from './object-stores.ts'
+import { type StoreRetryPolicy, backgroundRetry, interactiveRetry, toStoreRetryPolicy } from './transient-error.ts'
 import { previewObjects } from './preview-objects.ts'
 import type { ObjectReading } from './read-object.ts'
-import { findIncrement, type Increment, readIncrement, readObjects, type Wanted } from './read-objects.ts'
+import { type ObjectIncrement, type ObjectsRequest, findIncrement, readIncrement, readObjects } from './read-objects.ts'
 import { s3Store } from './s3/s3-store.ts'
-import { withoutOwn } from './table-of-objects.ts'
+import { omitOwnColumns } from './combined-table.ts'
 
-type Settings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: Type }>
+type StoreSettings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: Type }>
 
-/** Milliseconds without a byte after which a connection is taken for dead; where somebody waits for the answer, fewer. */
+/** Idle timeouts in milliseconds: `run` for loads, `asked` for requests that a user waits for. */
 const silence = { run: 60_000, asked: 12_000 }
 
 /** Milliseconds that looking for what is new may take. */
-const longestLook = 60_000
+const incrementTimeoutMs = 60_000
 
 /** Files in buckets and containers. */
-export function readStores(parts: StoreParts): Record<StoreType, WholeKind> {
-  const { filesDirectory, allowed, patience, limits = downloadLimits } = parts
-  const retrying = patience ? asPatient(patience) : patient
-  const kind = (storeOf: (reading: Reading, ask: AskStore) => ObjectStore): WholeKind => {
+export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourceKind> {
+  const { filesDirectory, allowed, retryPolicy, limits = downloadLimits } = parts
+  const retrying = retryPolicy ? toStoreRetryPolicy(retryPolicy) : backgroundRetry
+  const kind = (storeOf: (reading: Reading, ask: StoreClient) => ObjectStore): CompleteSourceKind => {
     const open = (reading: Reading, milliseconds: number) =>
-      storeOf(reading, askStore(allowed, { silence: milliseconds }))
-    const how = (reading: Reading, store: ObjectStore, again: Retrying): ObjectReading => {
-      const known = withoutOwn(columnsBefore(reading.remembered))
+      storeOf(reading, createStoreClient(allowed, { silence: milliseconds }))
+    const how = (reading: Reading, store: ObjectStore, again: StoreRetryPolicy): ObjectReading => {
+      const known = omitOwnColumns(columnsBefore(reading.remembered))
       return { store, filesDirectory, options: optionsOf(reading), columnsBefore: known, retrying: again, limits }
     }
-    // What was found new belongs to the very reading that it was found for: whether rows are merged hangs on it.
-    const found = new WeakMap<Reading, Increment>()
+    // An increment belongs to the reading that it was found for, because it decides whether rows are merged.
+    const found = new WeakMap<Reading, ObjectIncrement>()
     return {
       async increments(reading) {
         await using store = open(reading, silence.asked)
         try {
-          const signal = AbortSignal.timeout(longestLook)
-          const increment = await findIncrement(how(reading, store, brisk), wantedOf(reading), signal)
+          const signal = AbortSignal.timeout(incrementTimeoutMs)
+          const increment = await findIncrement(
+            how(reading, store, interactiveRetry),
+            toObjectsRequest(reading),
+            signal,
+          )
           if (increment) found.set(reading, increment)
           return increment !== undefined
         } catch {
-          // Whatever it is, reading everything meets it again, with more patience, and says it.
+          // A full read meets the same error, retries it longer and reports it.
           return false
         }
       },
@@ -58,24 +62,29 @@ export function readStores(parts: StoreParts): Record<StoreType, WholeKind> {
         const increment = found.get(reading)
         const asked = how(reading, store, retrying)
         if (increment) yield* readIncrement(asked, reading.settings, increment, report, signal)
-        else yield* readObjects(asked, wantedOf(reading), report, signal)
+        else yield* readObjects(asked, toObjectsRequest(reading), report, signal)
       },
       async test(reading, signal) {
         await using store = open(reading, silence.asked)
-        const { key } = wantedOf(reading)
-        await chooseObjects({ store, key, retrying: brisk, enough: 1 }, signal)
+        const { key } = toObjectsRequest(reading)
+        await selectObjects({ store, key, retrying: interactiveRetry, enough: 1 }, signal)
       },
       async preview(reading, rows, signal) {
         await using store = open(reading, silence.asked)
-        return await previewObjects(how(reading, store, brisk), wantedOf(reading).key, rows, signal)
+        return await previewObjects(how(reading, store, interactiveRetry), toObjectsRequest(reading).key, rows, signal)
       },
     }
   }
   return { OBJECT_STORAGE_BUCKET: kind(bucketOf), CLOUD_BLOB_STORAGE: kind(containerOf) }
 }
 
-function bucketOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
-  const { bucket = '', endpoint, region, pathStyle } = (settings as Settings<'OBJECT_STORAGE_BUCKET'>).objectStoreSource
+function bucketOf({ settings, secrets }: Reading, ask: StoreClient): ObjectStore {
+  const {
+    bucket = '',
+    endpoint,
+    region,
+    pathStyle,
+  } = (settings as StoreSettings<'OBJECT_STORAGE_BUCKET'>).objectStoreSource
   const { accessKey, secretKey } = secrets
   const open = {
     bucket,
@@ -86,25 +95,25 @@ function bucketOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
   return s3Store({ ...open, ...(accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }) }, ask)
 }
 
-function containerOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
-  const { account, container, endpoint } = (settings as Settings<'CLOUD_BLOB_STORAGE'>).blobStoreSource
+function containerOf({ settings, secrets }: Reading, ask: StoreClient): ObjectStore {
+  const { account, container, endpoint } = (settings as StoreSettings<'CLOUD_BLOB_STORAGE'>).blobStoreSource
   const open = { account, container, ...(endpoint !== undefined && { endpoint }) }
-  return azureStore({ ...open, ...waysOf(secrets) }, ask)
+  return azureStore({ ...open, ...credentialsOf(secrets) }, ask)
 }
 
-function waysOf({ accountKey, sasToken }: SourceSecrets) {
+function credentialsOf({ accountKey, sasToken }: SourceSecrets) {
   if (accountKey !== undefined) return { accountKey }
   return sasToken === undefined ? {} : { sasToken }
 }
 
-const wantedOf = ({ settings, cursor, mode, reset }: Reading): Wanted => {
-  const { key } = settings as Settings
+const toObjectsRequest = ({ settings, cursor, mode, reset }: Reading): ObjectsRequest => {
+  const { key } = settings as StoreSettings
   return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
-/** The delimiter is a field of its own here; what is no delimited text takes any. */
+/** The delimiter is a separate setting of object stores; other formats ignore it. */
 function optionsOf({ settings, remembered }: Reading): FileOptions {
-  const { csvOptions, delimiter } = settings as Settings
+  const { csvOptions, delimiter } = settings as StoreSettings
   const known = rememberedFile(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
 }

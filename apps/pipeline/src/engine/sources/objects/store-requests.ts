@@ -1,8 +1,9 @@
-import type { StoreAnswer } from './ask-store.ts'
+import type { StoreResponse } from './store-client.ts'
 import type { ListedPage, ObjectStore } from './object-store.ts'
 import { describedBy, rangeHeaders, rangeOf } from './read-range.ts'
+import { SourceProblem } from '../source.ts'
 
-export interface Asked {
+export interface StoreRequest {
   /** Absent: the bucket or container itself. */
   key?: string
   query?: Readonly<Record<string, string>>
@@ -11,16 +12,15 @@ export interface Asked {
   expected?: readonly number[]
 }
 
-interface Requests {
+interface StoreProtocol {
   host: string
-  /** Asks as whoever is meant to. Every status from 300 is thrown as a problem but those that are expected. */
-  get(asked: Asked, signal: AbortSignal): Promise<StoreAnswer>
+  /** Sends an authenticated request. Throws a problem for each status from 300 that is not expected. */
+  get(asked: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
   list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
   close(): PromiseLike<void>
 }
 
-/** What is the same in every protocol of object stores. */
-export function objectStore({ host, get, list, close }: Requests): ObjectStore {
+export function objectStore({ host, get, list, close }: StoreProtocol): ObjectStore {
   return {
     host,
     list,
@@ -44,3 +44,19 @@ export function objectStore({ host, get, list, close }: Requests): ObjectStore {
     [Symbol.asyncDispose]: close,
   }
 }
+
+/** A key as it stands in the path of an address. Throws KEY_NOT_READABLE where no address can say it. */
+export function encodeKey(key: string): string {
+  const parts = key.split('/')
+  if (parts.some((part) => part === '.' || part === '..')) {
+    const text = `The key ${key} has a folder called "." or "..", which no address can name. Copy the object to another key.`
+    throw new SourceProblem('KEY_NOT_READABLE', text)
+  }
+  return parts.map(encodePart).join('/')
+}
+
+const encodePart = (part: string): string =>
+  encodeURIComponent(part.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )

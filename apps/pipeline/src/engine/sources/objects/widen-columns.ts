@@ -1,4 +1,5 @@
 import type { FeedColumn, StoredType } from '../source.ts'
+import { countOf, describeColumns } from '../log-text.ts'
 
 const integers = ['SMALLINT', 'INTEGER', 'BIGINT']
 const integerDigits: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
@@ -26,7 +27,7 @@ export function widen(one: StoredType, other: StoredType): StoredType {
   return precision > mostDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
 }
 
-/** What two shapes come to: the columns of the first in their order, then what only the second has. */
+/** Unites two lists of columns: those of the first in order, then those that only the second has. */
 export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedColumn[]): FeedColumn[] {
   const more = new Map(other.map((column) => [column.name, column]))
   const all = one.map((column): FeedColumn => {
@@ -61,4 +62,33 @@ function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: num
   const whole = integerDigits[dataType]
   if (whole !== undefined) return { before: whole, after: 0 }
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
+}
+
+/** Columns that are spoken of one by one. */
+const maxNamedColumns = 20
+
+/**
+ * How the columns of objects differ, in sentences for a log; undefined where they are all alike. `united` is what they come to
+ * together.
+ */
+export function describeDifferences(
+  shapes: readonly (readonly FeedColumn[])[],
+  united: readonly FeedColumn[],
+): string | undefined {
+  const all = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
+  const notes = united.flatMap((column) => {
+    const found = all.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
+    const lacking = shapes.length - found.length
+    const kinds = new Map(found.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
+    const said = [
+      ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
+      ...(found.some((one) => one.evidence !== 'NOTHING' && !isSame(one, column))
+        ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
+        : []),
+    ]
+    return said.length > 0 ? [`"${column.label}": ${said.join('; ')}`] : []
+  })
+  if (notes.length === 0) return undefined
+  const more = notes.length > maxNamedColumns ? `, and ${countOf(notes.length - maxNamedColumns, 'column')} more` : ''
+  return `The objects differ in their columns. The table has all of them, empty where an object lacks one, and wide enough for all. ${notes.slice(0, maxNamedColumns).join('. ')}${more}.`
 }

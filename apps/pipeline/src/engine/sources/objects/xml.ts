@@ -46,7 +46,7 @@ export function parseXml(text: string, host: string): XmlElement {
   return top!
 }
 
-/** The text of the first child of that name; empty where there is none. */
+/** The text of the first child with that name; empty if there is none. */
 export const textOf = (of: XmlElement, name: string): string => childOf(of, name)?.text ?? ''
 
 export const childOf = (of: XmlElement, name: string): XmlElement | undefined =>

@@ -1,6 +1,6 @@
 import { type Feed, type FeedColumn, type RejectedRow, type Report, TypesWidened } from '../source.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
-import type { Cell, SourcePreview } from './source-preview.ts'
+import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 const mostRejected = 100
 const mostNotes = 100
@@ -51,8 +51,8 @@ async function take(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
   types: FeedColumn[],
   most: number,
-): Promise<{ rows: Cell[][]; complete: boolean }> {
-  const rows: Cell[][] = []
+): Promise<{ rows: PreviewCell[][]; complete: boolean }> {
+  const rows: PreviewCell[][] = []
   let left = mostCharacters
   for await (const chunk of chunks) {
     const read = readTuples(chunk.bytes, types, most + 1 - rows.length, left)

@@ -1,12 +1,12 @@
 import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
-import { type OpenedUpload, openUpload, type Upload } from '../files/open-upload.ts'
+import { type OpenedUpload, openUpload, type UploadToOpen } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
 import { likelyRejected, tooManyRejected } from '../../tolerated-rejects.ts'
 import type { RejectedRow, StoredType } from '../source.ts'
 import { previewInThread } from './preview-in-thread.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
-import type { Cell, SourcePreview } from './source-preview.ts'
+import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 /** Bytes of rows: more than is looked at. */
 const firstBytes = 2 * 1024 * 1024
@@ -14,7 +14,7 @@ const mostRejected = 100
 
 /** The first rows of an uploaded file of text, workbook or archive, with what was guessed of it. */
 export async function previewUpload(
-  upload: Omit<Upload, 'options'>,
+  upload: Omit<UploadToOpen, 'options'>,
   options: DelimitedOptions & UploadOptions,
   most: number,
   signal: AbortSignal,
@@ -64,8 +64,8 @@ export async function previewUpload(
 const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.line}: ${row.reason}` } : {})
 
 /** As many rows as fit into an answer. */
-function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): Cell[][] {
-  const rows: Cell[][] = []
+function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
+  const rows: PreviewCell[][] = []
   let left = mostCharacters
   for (const tuple of tuples) {
     if (left < 0) break

@@ -1,9 +1,9 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../source.ts'
-import type { Cell } from './source-preview.ts'
+import type { PreviewCell } from './source-preview.ts'
 
 export interface ReadRows {
-  rows: Cell[][]
+  rows: PreviewCell[][]
   /** About what the rows are long as JSON; above what was wanted by less than a row of short values. */
   characters: number
 }
@@ -23,7 +23,7 @@ const perCell = 5
  */
 export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-  const rows: Cell[][] = []
+  const rows: PreviewCell[][] = []
   let characters = 0
   let at = 0
   while (at < bytes.length && rows.length < most) {
@@ -46,9 +46,9 @@ export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most
   return { rows, characters }
 }
 
-type Read = (value: Buffer, room: number) => Cell
+type ValueReader = (value: Buffer, room: number) => PreviewCell
 
-const text: Read = (value, room) => {
+const text: ValueReader = (value, room) => {
   if (value.length <= room) return value.toString('utf8')
   let end = room
   // Not in the middle of a character.
@@ -56,7 +56,7 @@ const text: Read = (value, room) => {
   return `${value.toString('utf8', 0, end)}…`
 }
 
-const readers: Partial<Record<DataType, Read>> = {
+const readers: Partial<Record<DataType, ValueReader>> = {
   SMALLINT: (value) => value.readInt16BE(),
   INTEGER: (value) => value.readInt32BE(),
   BIGINT: (value) => value.readBigInt64BE().toString(),
@@ -69,10 +69,10 @@ const readers: Partial<Record<DataType, Read>> = {
   TIMESTAMP: (value) => moment(value.readBigInt64BE()),
   TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
   JSONB: (value, room) =>
-    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as Cell) : text(value.subarray(1), room),
+    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell) : text(value.subarray(1), room),
 }
 
-const nameable = (value: number): Cell => (Number.isFinite(value) ? value : String(value))
+const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
 
 const dayLength = 86_400_000
 const epoch = Date.UTC(2000, 0, 1)

@@ -3,12 +3,12 @@ import type { FoundSheet } from '../files/excel/choose-sheet.ts'
 import type { FeedColumn, RejectedRow } from '../source.ts'
 
 /** Strings for what JavaScript cannot hold exactly: BIGINT, DECIMAL, days and moments. */
-export type Cell = string | number | boolean | null | object
+export type PreviewCell = string | number | boolean | null | object
 
 /** The first rows of a source, and how it is understood. */
 export interface SourcePreview {
   columns: FeedColumn[]
-  rows: Cell[][]
+  rows: PreviewCell[][]
   /** Rows among them that would be set aside. */
   rejected: RejectedRow[]
   /** In sentences. */
@@ -26,6 +26,5 @@ export interface SourcePreview {
   /** A sentence about sheets with rows that a load would not read. */
   unread?: string
   csvGuesses?: CsvGuesses
-  /** Of a workbook. */
   sheets?: FoundSheet[]
 }

@@ -1,70 +1,66 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Reading } from '../reading.ts'
-import { countOf } from '../count-of.ts'
+import { countOf } from '../log-text.ts'
 import type { Feed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
-import { pagesThatEnd } from './pages-that-end.ts'
-import type { Asking, Stream, System } from './system.ts'
-import { contentsOf } from './tables/contents.ts'
+import { detectEndlessPaging } from './http/paging.ts'
+import type { SystemContext, RecordStream, HttpSystem } from './system.ts'
 import { columnNames, groupColumns, tableName } from './tables/names.ts'
 import { tableFeed } from './tables/table-feed.ts'
 import { TableSpool } from './tables/table-spool.ts'
-import { RecordTables } from './tables/tables.ts'
-import type { Told } from './tell-reading.ts'
+import { RecordTables } from './tables/record-tables.ts'
+import type { ReadingLog } from './reading-log.ts'
 
-/** What is kept with the rows for the next reading. With version 1, increments kept values that the source had cleared. */
-interface Kept {
+/** The cursor that is stored with the rows. With version 1, increments kept values that the source had cleared. */
+interface IncrementState {
   version: 2
-  /** What the settings were: with others, everything is read. */
-  of: string
-  /** By streams. */
+  /** A hash of the settings: after a change, everything is read. */
+  settingsHash: string
   at: Record<string, unknown>
-  /** Those that were filled. */
   tables: string[]
 }
 
-/** Milliseconds after which others get their turn on the event loop: few records may be much work. */
-const atATime = 25
+/** Milliseconds after which the loop yields to the event loop: a few records can take long. */
+const maxBlockingMs = 25
 
-export interface SystemToRead {
-  system: System
-  asking: Asking
+export interface SystemReading {
+  system: HttpSystem
+  asking: SystemContext
   reading: Reading
-  /** Where spools are made. */
   directory: string
-  told: Told
+  told: ReadingLog
   /** So many records of the first stream are enough. */
   most?: number
 }
 
-/** Whether what an earlier reading left can be gone on from: these settings can tell what is new, and have not changed. */
-export const goesOn = (system: System, { settings, cursor, reset }: Reading): boolean =>
+/** Whether an increment can be read: the settings support it and have not changed since the cursor. */
+export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: Reading): boolean =>
   system.increments?.(settings) === true &&
-  keptIn(cursor)?.of === fingerprint(settings) &&
+  parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
 
 /**
- * Reads all streams to disk, page by page, then gives their tables one after another. What is kept for the next reading is kept with
- * the first, which is the pipeline's own.
+ * Reads all streams to disk, page by page, then yields their tables one after another. The cursor is stored with the first table, which is
+ * the pipeline's own.
  */
-export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, void, void> {
+export async function* readSystem(given: SystemReading): AsyncGenerator<Feed, void, void> {
   const { system, asking, reading, directory, told, most } = given
   const target = reading.table ?? 'preview'
   const found = await system.streams(asking)
   const several = Array.isArray(found)
-  const earlier = keptIn(reading.cursor)
+  const earlier = parseIncrementState(reading.cursor)
   const asksForNew = reading.mode === 'INCREMENTAL'
-  const from = asksForNew && goesOn(system, reading) ? earlier?.at : undefined
-  if (asksForNew && !from) told.readsEverything(whyAll(system, reading))
+  const from = asksForNew && canReadIncrement(system, reading) ? earlier?.at : undefined
+  if (asksForNew && !from) told.reportFullRead(explainFullRead(system, reading))
   const resetTo = reading.reset?.from && system.cursorAt?.(reading.reset.from)
   if (from && resetTo !== undefined) told.log('INFO', 'MEDIUM', `The cursor was reset to ${reading.reset!.from}.`)
   const at: Record<string, unknown> = { ...from }
 
   using stack = new DisposableStack()
-  const read: { stream: Stream; tables: RecordTables }[] = []
+  const read: { stream: RecordStream; tables: RecordTables }[] = []
   const streams = several ? found : [found]
-  // Streams may be called by people: two names may come to the same.
+  // Stream names can come from users: two of them can result in the same table name.
   const names = columnNames(streams.map((stream) => stream.name))
   for (const [index, stream] of streams.entries()) {
     const table = several ? tableName(target, [names[index]!]) : target
@@ -79,13 +75,15 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   const tables = all.map(({ table }) => table.name)
   // Groups of which there is nothing any more: a full reading empties them, an increment takes away the rows of its records.
   const gone =
-    most !== undefined ? [] : (earlier?.tables ?? []).filter((name) => !tables.includes(name) && inGroup(name, tables))
+    most !== undefined
+      ? []
+      : (earlier?.tables ?? []).filter((name) => !tables.includes(name) && isGroupTable(name, tables))
   const filled = [...new Set([...tables, ...gone, ...((from && earlier?.tables) ?? [])])]
-  const kept: Kept = { version: 2, of: fingerprint(reading.settings), at, tables: filled }
-  const feed = (table: TableSpool, stream?: Stream) => ({
+  const kept: IncrementState = { version: 2, settingsHash: hashSettings(reading.settings), at, tables: filled }
+  const feed = (table: TableSpool, stream?: RecordStream) => ({
     table,
     as: table.name === target ? '' : table.name,
-    textsMayBeAnything: stream?.textsMayBeAnything ?? false,
+    textsMayBeAnything: stream?.inferStrings ?? false,
     directory,
     told,
     signal: asking.signal,
@@ -93,24 +91,24 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
     ...(table.name === target && { remembered: reading.remembered }),
   })
   const groups = most === undefined ? [] : all.slice(1)
-  if (groups.length > 0) told.log('INFO', 'LOW', groupsLeftOut(target, groups))
+  if (groups.length > 0) told.log('INFO', 'LOW', describeSkippedGroups(target, groups))
   if (several && most === undefined) {
-    const contents = stack.use(contentsOf(target, all, directory))
+    const contents = stack.use(createContentsTable(target, all, directory))
     yield* withCursor(tableFeed(feed(contents)), kept)
   }
   for (const { table, stream } of all) {
     const feeds = tableFeed(feed(table, stream))
-    const partOf = from && partsOf(table.name, read, target)
+    const partOf = from && findParentTable(table.name, read, target)
     for await (const one of table.name === target ? withCursor(feeds, kept) : feeds)
       yield {
         ...one,
         ...(partOf && { partOf }),
-        ...(table === read[0]!.tables.root && stream.unread !== undefined && { unread: stream.unread }),
+        ...(table === read[0]!.tables.root && stream.unreadWarning !== undefined && { unread: stream.unreadWarning }),
       }
     table[Symbol.dispose]()
   }
   for (const name of gone) {
-    const partOf = from && partsOf(name, read, target)
+    const partOf = from && findParentTable(name, read, target)
     if (partOf) {
       const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
       yield { table: name, columns: [key], content: { format: 'copy-binary', rows: async function* () {} }, partOf }
@@ -125,9 +123,9 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
 }
 
 /** The records whose parts are in a table of a group; undefined where it is the table of the records. */
-function partsOf(
+function findParentTable(
   table: string,
-  read: readonly { stream: Stream; tables: RecordTables }[],
+  read: readonly { stream: RecordStream; tables: RecordTables }[],
   target: string,
 ): Feed['partOf'] {
   const above = read.filter(({ tables: { root } }) => table.startsWith(`${root.name}__`))
@@ -141,7 +139,7 @@ function partsOf(
   return { table: root.name === target ? '' : root.name, keys, column: '_root_row_id' }
 }
 
-function whyAll(system: System, { settings, cursor, reset }: Reading): string {
+function explainFullRead(system: HttpSystem, { settings, cursor, reset }: Reading): string {
   if (!system.increments?.(settings))
     return 'The source cannot tell what is new of this: all of it is read, and takes the place of the old rows.'
   if (reset)
@@ -155,21 +153,21 @@ function whyAll(system: System, { settings, cursor, reset }: Reading): string {
     : 'All of it is read this time: the pipeline has other settings than at the last reading.'
 }
 
-const groupsLeftOut = (target: string, groups: readonly { table: TableSpool }[]): string =>
+const describeSkippedGroups = (target: string, groups: readonly { table: TableSpool }[]): string =>
   `Groups that repeat become tables of their own when this is loaded, and are not shown: ${groups
     .map(({ table }) => table.name.replace(target, '…'))
     .join(', ')}.`
 
-const inGroup = (name: string, tables: readonly string[]): boolean =>
+const isGroupTable = (name: string, tables: readonly string[]): boolean =>
   tables.some((table) => name.startsWith(`${table}__`))
 
-async function* withCursor(feeds: AsyncIterable<Feed>, kept: Kept): AsyncGenerator<Feed, void, void> {
+async function* withCursor(feeds: AsyncIterable<Feed>, kept: IncrementState): AsyncGenerator<Feed, void, void> {
   for await (const feed of feeds) yield { ...feed, cursor: () => kept }
 }
 
-/** All pages of a stream. Answers where the next reading begins. */
+/** Reads all pages of a stream and returns the cursor of the next reading. */
 async function readStream(
-  stream: Stream,
+  stream: RecordStream,
   tables: RecordTables,
   from: unknown,
   {
@@ -177,27 +175,27 @@ async function readStream(
     asking: { signal },
     told,
     most,
-  }: Pick<SystemToRead, 'system' | 'asking' | 'told'> & { most?: number | undefined },
+  }: Pick<SystemReading, 'system' | 'asking' | 'told'> & { most?: number | undefined },
 ): Promise<unknown> {
   let cursor = from
   let held = false
   let repeated = 0
   let turned = performance.now()
-  const ends = pagesThatEnd(system.name)
+  const ends = detectEndlessPaging(system.name)
   for await (const page of stream.pages(from)) {
     signal.throwIfAborted()
     let brought = false
     for (const record of page.records) {
-      if (performance.now() - turned > atATime) {
+      if (performance.now() - turned > maxBlockingMs) {
         await setImmediate()
         turned = performance.now()
       }
-      const fits = told.trying(tables.records + 1, record, () => tables.add(record))
+      const fits = told.tryRecord(tables.records + 1, record, () => tables.add(record))
       // The later of two may be the newer one: the next reading has to begin before it.
       if (fits === 'SAME' || fits === 'OTHER') held = true
       else brought = true
       if (fits === 'SAME') repeated += 1
-      if (fits === 'OTHER') told.leaveOut(tables.records, record, sameKey(tables.shape))
+      if (fits === 'OTHER') told.rejectRecord(tables.records, record, describeDuplicateKey(tables.shape))
     }
     told.records(tables.records)
     ends(brought)
@@ -211,12 +209,37 @@ async function readStream(
   return cursor
 }
 
-const sameKey = ({ table, key }: RecordTables['shape']): string =>
+const describeDuplicateKey = ({ table, key }: RecordTables['shape']): string =>
   `has the same key (${key.join(', ')}) as an earlier record of ${table}: only the first was loaded`
 
-function keptIn(cursor: unknown): Kept | undefined {
-  const kept = cursor as Kept | null | undefined
-  return kept?.version === 2 && typeof kept.of === 'string' && typeof kept.at === 'object' ? kept : undefined
+function parseIncrementState(cursor: unknown): IncrementState | undefined {
+  const kept = cursor as IncrementState | null | undefined
+  return kept?.version === 2 && typeof kept.settingsHash === 'string' && typeof kept.at === 'object' ? kept : undefined
 }
 
-const fingerprint = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)
+const hashSettings = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)
+
+const columns = [
+  { path: 'table_name', dataType: 'TEXT' as const },
+  { path: 'content', dataType: 'TEXT' as const },
+  { path: 'rows_read', dataType: 'BIGINT' as const },
+]
+
+/** The pipeline's own table where it fills several: which there are, and how many rows the last reading had of each. */
+function createContentsTable(
+  target: string,
+  tables: readonly { stream: { name: string }; table: TableSpool }[],
+  directory: string,
+): TableSpool {
+  const contents = new TableSpool(target, ['table_name'], columns, directory, 10_000_000)
+  for (const { stream, table } of tables)
+    contents.add(
+      new Map<string, string | number>([
+        ['table_name', table.name],
+        ['content', stream.name],
+        ['rows_read', table.rows],
+      ]),
+    )
+  contents.flush()
+  return contents
+}

@@ -2,78 +2,82 @@ import { guardedFetch } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import { spoolDirectory } from '../files/spool/spool-file.ts'
 import { previewFeed } from '../preview/preview-feed.ts'
-import type { WholeKind } from '../by-need.ts'
+import type { CompleteSourceKind } from '../lazy-source.ts'
 import type { Reading } from '../reading.ts'
 import type { Report } from '../source.ts'
-import { openHttp } from './http/open-http.ts'
-import { impatient, type Patience, patient } from './http/patience.ts'
-import { goesOn, readSystem } from './read-system.ts'
-import type { Asking, System } from './system.ts'
-import { mostForWaiting } from './tables/json-limits.ts'
-import { type Told, tellReading } from './tell-reading.ts'
+import { openHttpSession } from './http/open-http.ts'
+import { interactiveRetry, type RetryPolicy, backgroundRetry } from './http/retry-policy.ts'
+import { canReadIncrement, readSystem } from './read-system.ts'
+import type { SystemContext, HttpSystem } from './system.ts'
+import { maxInteractiveValues } from './tables/json-limits.ts'
+import { type ReadingLog, createReadingLog } from './reading-log.ts'
 
-export interface SystemParts {
+export interface SystemOptions {
   filesDirectory: string
-  /** What the operator lets be reached inside the network, at addresses that users type. */
+  /** Addresses inside the network that the operator allows users to reach. */
   allowed: OutgoingAllowed
-  /** How patiently a load asks again. */
-  patience?: Patience
+  retryPolicy?: RetryPolicy
 }
 
 /** Milliseconds: until one answer is there whole, and until a connection is. */
-const timeLimit = 300_000
-const connectLimit = 10_000
+const responseTimeoutMs = 300_000
+const connectTimeoutMs = 10_000
 /** Bytes of an answer, and of one that goes to disk. */
-const mostHeld = 32_000_000
-const mostDownloaded = 8_000_000_000
+const maxResponseBytes = 32_000_000
+const maxDownloadBytes = 8_000_000_000
 
-/** How a system is asked while somebody waits in front of a form. */
-const waiting = { patience: impatient, mostValues: mostForWaiting }
+const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
-interface Wanted {
+interface SessionOptions {
   signal: AbortSignal
-  patience: Patience
+  retryPolicy: RetryPolicy
   report?: Report
-  mostValues?: number
+  maxValues?: number
 }
 
-/** A system as a source. Its code comes with the first use: most processes never ask most systems. */
-export function systemSource(load: () => Promise<System>, parts: SystemParts): WholeKind {
-  const { filesDirectory, allowed, patience = patient } = parts
+/** Turns an HTTP system into a source. Its module is imported at the first use. */
+export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): CompleteSourceKind {
+  const { filesDirectory, allowed, retryPolicy = backgroundRetry } = parts
   const directory = spoolDirectory(filesDirectory)
 
-  /** Asks a system for as long as `work` takes; no connection outlives it. */
-  async function* asked<T>(
+  /** Opens a session for `work` and closes all connections afterwards. */
+  async function* withSession<T>(
     reading: Reading,
-    { signal, patience, report = silent, mostValues }: Wanted,
-    work: (system: System, asking: Asking, told: Told) => AsyncIterable<T>,
+    { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
+    work: (system: HttpSystem, asking: SystemContext, told: ReadingLog) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
     const system = await load()
     const { settings, secrets } = reading
-    const told = tellReading(report)
-    const held = guardedFetch({ allowed, timeLimit, connectLimit, maxBytes: mostHeld, handOnRedirects: true })
-    const large = guardedFetch({
+    const told = createReadingLog(report)
+    const held = guardedFetch({
       allowed,
-      timeLimit: 4 * timeLimit,
-      connectLimit,
-      maxBytes: mostDownloaded,
+      timeLimit: responseTimeoutMs,
+      connectLimit: connectTimeoutMs,
+      maxBytes: maxResponseBytes,
       handOnRedirects: true,
     })
-    const http = openHttp(system.connect(settings, secrets), {
+    const large = guardedFetch({
+      allowed,
+      timeLimit: 4 * responseTimeoutMs,
+      connectLimit: connectTimeoutMs,
+      maxBytes: maxDownloadBytes,
+      handOnRedirects: true,
+    })
+    const http = openHttpSession(system.connect(settings, secrets), {
       fetch: held,
       downloads: large,
       system: system.name,
       secrets: Object.values(secrets),
-      patience,
-      ...(mostValues !== undefined && { mostValues }),
+      retryPolicy,
+      ...(maxValues !== undefined && { maxValues }),
       directory,
       signal,
-      read: (bytes) => told.bytes(bytes),
-      waits(problem, seconds) {
+      onBytes: (bytes) => told.bytes(bytes),
+      onRetry(problem, seconds) {
         told.log('WARN', 'LOW', `${problem.message} (${problem.code}; asked again in ${Math.ceil(seconds)} seconds)`)
       },
-      alive: () => told.alive(),
+      onAlive: () => told.alive(),
     })
     try {
       yield* work(
@@ -89,25 +93,31 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): W
 
   return {
     async increments(reading) {
-      return goesOn(await load(), reading)
+      return canReadIncrement(await load(), reading)
     },
     async cursor() {
       const { increments, cursorAt } = await load()
       return !increments ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
     },
     read: (reading, report, signal) =>
-      asked(reading, { signal, patience, report }, (system, asking, told) =>
+      withSession(reading, { signal, retryPolicy, report }, (system, asking, told) =>
         readSystem({ system, asking, reading, directory, told }),
       ),
     async test(reading, signal) {
-      await only(asked(reading, { signal, ...waiting }, (system, asking) => one(system.test(asking))))
+      await firstValue(
+        withSession(reading, { signal, ...interactiveOptions }, (system, asking) => yieldOne(system.test(asking))),
+      )
     },
     lookup: (kind, reading, signal) =>
-      only(asked(reading, { signal, ...waiting }, (system, asking) => one(system.lookup?.(kind, asking)))),
+      firstValue(
+        withSession(reading, { signal, ...interactiveOptions }, (system, asking) =>
+          yieldOne(system.lookup?.(kind, asking)),
+        ),
+      ),
     preview: (reading, rows, signal) =>
       previewFeed(
         (report, stopping) =>
-          asked(reading, { signal: stopping, ...waiting, report }, (system, asking, told) =>
+          withSession(reading, { signal: stopping, ...interactiveOptions, report }, (system, asking, told) =>
             readSystem({ system, asking, reading, directory, told, most: rows }),
           ),
         rows,
@@ -116,7 +126,7 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): W
   }
 }
 
-const silent: Report = {
+const silentReport: Report = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},
@@ -124,11 +134,11 @@ const silent: Report = {
   log: () => {},
 }
 
-async function* one<T>(value: Promise<T> | undefined): AsyncGenerator<T | undefined, void, void> {
+async function* yieldOne<T>(value: Promise<T> | undefined): AsyncGenerator<T | undefined, void, void> {
   yield await value
 }
 
-async function only<T>(values: AsyncIterable<T>): Promise<T | undefined> {
+async function firstValue<T>(values: AsyncIterable<T>): Promise<T | undefined> {
   for await (const value of values) return value
   return undefined
 }

@@ -1,85 +1,82 @@
 import type { PipelineType, SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../../../sealed-secrets.ts'
-import type { Choice } from '../reading.ts'
+import type { SourceChoice } from '../reading.ts'
 import { SourceProblem } from '../source.ts'
-import type { Connection, Http } from './http/connection.ts'
-import type { Flattening } from './tables/flatten.ts'
+import type { HttpSession, SystemConnection } from './http/connection.ts'
+import type { FlattenOptions } from './tables/flatten.ts'
 import type { KnownColumn } from './tables/table-spool.ts'
 
-/** What a pipeline of a type says of its source, without secrets. */
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 
-/** One system that is asked by HTTP, as a value: docs/adding-a-source.md says how one is added. */
-export interface System<Settings = unknown> {
-  /** What people call it; messages name it. */
+/** A system with an HTTP API. docs/adding-a-source.md describes how to add one. */
+export interface HttpSystem<Settings = unknown> {
   name: string
-  /** Where it is, and how requests are signed in. Throws `SourceProblem` where something is missing for that. */
-  connect(settings: Settings, secrets: SourceSecrets): Connection
-  /** Asks something small that only those get who may. Throws `SourceProblem` for what a person can mend. */
-  test(asking: Asking<Settings>): Promise<void>
-  /** What there is to choose from: undefined for a kind that there is not. */
-  lookup?(kind: string, asking: Asking<Settings>): Promise<Choice[]> | undefined
+  /** Returns the address and the credentials of requests. Throws `SourceProblem` if a setting is missing. */
+  connect(settings: Settings, secrets: SourceSecrets): SystemConnection
+  /** Sends a small request that needs valid credentials. Throws `SourceProblem` for problems that a user can fix. */
+  test(asking: SystemContext<Settings>): Promise<void>
+  /** Lists the choices of a setting; undefined for an unknown kind. */
+  lookup?(kind: string, asking: SystemContext<Settings>): Promise<SourceChoice[]> | undefined
   /**
-   * What is read. A single one fills the pipeline's own table. Several fill a table each, called like the pipeline's own with `__` and
-   * their names; its own then says which there are. It has to be clear from the settings which of the two it is.
+   * Returns the streams to read. A single stream fills the pipeline's own table. Several streams fill one table each, named after the
+   * pipeline's own table, `__` and the stream; the pipeline's own table then lists them. The settings alone must decide between the two.
    */
-  streams(asking: Asking<Settings>): Promise<Stream | Stream[]>
-  /** Whether what these settings ask for can be told by what is new. All streams need a key then. Absent where nothing can. */
+  streams(asking: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
+  /** Whether these settings support increments, which need a key for all streams. Absent if the system has none. */
   increments?(settings: Settings): boolean
-  /** The cursor of a reading that begins at a moment (`2026-01-01T00:00:00.000Z`). Absent where cursors are no moments. */
+  /** The cursor for a point in time (`2026-01-01T00:00:00.000Z`). Absent if cursors are not timestamps. */
   cursorAt?(moment: string): unknown
 }
 
-/** A system in the midst of being asked. */
-export interface Asking<Settings = unknown> {
-  http: Http
+/** The session, settings and logger of one use of a system. */
+export interface SystemContext<Settings = unknown> {
+  http: HttpSession
   settings: Settings
   secrets: SourceSecrets
-  /** Of a look-up: what it is to have in its name, for systems that can search; what is answered is searched in any case. */
+  /** The search text of a look-up, for systems that can search. The result is filtered in any case. */
   query?: string | undefined
-  /** Of a look-up: the project, or whatever it is that has what is looked up; where it is absent, the settings of a saved pipeline may say it. */
+  /** The parent of a look-up, such as a project. The settings of a saved pipeline can contain it instead. */
   within?: string | undefined
   signal: AbortSignal
   log(level: 'DEBUG' | 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM', message: string): void
 }
 
-/** One kind of record that a system has, and how all of them are got. */
-export interface Stream extends Flattening {
-  /** Part of the table's name where there are several. */
+export interface RecordStream extends FlattenOptions {
+  /** Part of the table name if there are several streams. */
   name: string
-  /** Paths of what tells a record from all others; empty where nothing does. Records without it are set aside. */
+  /** Paths of the key; empty if there is none. Records without key values are rejected. */
   key: readonly string[]
-  /** Columns of which something is known beforehand. They are there even while there are no records. */
+  /** Known columns. They exist even without records. */
   columns?: readonly KnownColumn[]
-  /** Whether texts may be numbers and dates that the system only writes as text. */
-  textsMayBeAnything?: boolean
+  /** Whether types are inferred from strings, because the system writes numbers and dates as text. */
+  inferStrings?: boolean
   /** A warning that names parts of the source with rows that the settings neither choose nor exclude. The run ends as WARNING. */
-  unread?: string | undefined
+  unreadWarning?: string | undefined
   /**
-   * All records, or from `cursor` on those that are new or were changed: one page after another, so that no more than a page is held. Not
-   * to be asked for twice at once.
+   * Yields all records, or those that are new or changed since `cursor`, page by page, so that only one page is in memory. Must not be
+   * called twice concurrently.
    */
-  pages(cursor: unknown): AsyncIterable<Page>
+  pages(cursor: unknown): AsyncIterable<RecordPage>
 }
 
-export interface Page {
+export interface RecordPage {
   /**
-   * As parsed JSON. What is no object is set aside, and so is what the system made a `BadRecord` of. A thousand pages in a row without a new
-   * one end the reading: where what is chosen may have none, no page is given.
+   * Parsed JSON. Values that are not objects are rejected, and so are instances of `BadRecord`. A thousand consecutive pages without a new
+   * record end the reading, so yield no page for a selected item without records.
    */
   records: readonly unknown[]
   /**
-   * Where a later reading would begin so that it misses nothing behind the records given so far, as JSON; by the clock of the source, some
-   * minutes back. Absent while that is not known: the last one given is kept.
+   * The cursor, as JSON, from which a later reading misses no record after those read so far: some minutes back by the clock of the source.
+   * Absent while it is unknown; the last cursor is kept.
    */
   cursor?: unknown
 }
 
-/** Seconds by which readings overlap: what was saved at the same moment may become visible a little later. */
+/** Seconds by which readings overlap: records can become visible some time after their timestamp. */
 export const overlapSeconds = 300
 
-/** A secret that the system cannot do without. */
-export function demandSecret(secrets: SourceSecrets, name: string, what: string): string {
+/** Returns a secret. Throws `SourceProblem` if it is missing. */
+export function requireSecret(secrets: SourceSecrets, name: string, what: string): string {
   const value = secrets[name]
   if (value) return value
   throw new SourceProblem('CREDENTIALS_MISSING', `There is nothing to sign in with: give the pipeline ${what}.`)

@@ -1,14 +1,13 @@
 import type { PipelineType } from '@sluice/contracts'
-import { byNeed } from '../by-need.ts'
+import { lazySource } from '../lazy-source.ts'
 import type { SourceKind } from '../reading.ts'
-import type { System } from './system.ts'
-import type { SystemParts } from './system-source.ts'
+import type { HttpSystem } from './system.ts'
+import type { SystemOptions } from './system-source.ts'
 
 /** Systems by their types; one's code comes with its first use. */
-export type SystemsByType = Readonly<Partial<Record<string, () => Promise<System>>>>
+export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
 
-/** Every system that is asked by HTTP, one line each. */
-const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
+const systems: Partial<Record<PipelineType, () => Promise<HttpSystem>>> = {
   FHIR: async () => (await import('./fhir/fhir.ts')).fhir,
   FUNCTION: async () => (await import('./function/function.ts')).functionCall,
   ONLINE_SPREADSHEET: async () => (await import('./google-sheets/google-sheets.ts')).googleSheets,
@@ -23,8 +22,8 @@ const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   SOURCE_SYSTEM_I: async () => (await import('./sormas/sormas.ts')).sormas,
 }
 
-export function httpSystems(parts: SystemParts, others: SystemsByType = {}): Record<string, SourceKind> {
-  const kind = (load: () => Promise<System>) =>
-    byNeed(async () => (await import('./system-source.ts')).systemSource(load, parts))
+export function httpSystems(parts: SystemOptions, others: SystemsByType = {}): Record<string, SourceKind> {
+  const kind = (load: () => Promise<HttpSystem>) =>
+    lazySource(async () => (await import('./system-source.ts')).systemSource(load, parts))
   return Object.fromEntries(Object.entries({ ...systems, ...others }).map(([type, load]) => [type, kind(load!)]))
 }

@@ -7,8 +7,7 @@ import { written } from '../files/parquet/test/files.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { makeWorkbook } from '../files/test/make-workbook.ts'
 import { makeZip } from '../files/test/make-zip.ts'
-import { readParquetUpload } from '../read-parquet-upload.ts'
-import { readUpload } from '../read-upload.ts'
+import { readParquetUpload, readUpload } from '../read-upload.ts'
 import type { Feed, Report } from '../source.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-parquet-upload-'))

@@ -1,22 +1,21 @@
 import { type Nulled, type TupleBuffer, valueWriter } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
-import { columnOf, isBytes, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
-import type { Cursor } from './cursor.ts'
+import { type MysqlField, Types, columnOf, isBytes, isJson, isUnsigned } from './columns.ts'
+import type { PacketCursor } from './cursor.ts'
 import { directWriter } from './direct-writers.ts'
-import { dateText, timeSpanText, timeText } from './time-texts.ts'
 
 /** How the values of one column are read. Both go over the value; `write` throws `Misfit` for one that does not fit. */
-export interface Cell {
-  write(cursor: Cursor, out: TupleBuffer): void
+export interface CellReader {
+  write(cursor: PacketCursor, out: TupleBuffer): void
   read: ReadValue
   nulled: Nulled
 }
 
 /** A value, exact: whole numbers as number or bigint, decimals, times and texts as text, bytes as bytes. */
-export type ReadValue = (cursor: Cursor) => unknown
+export type ReadValue = (cursor: PacketCursor) => unknown
 
 /** Bytes to bytes where the column is stored as it is offered, by way of a value where it is not. */
-export function cellOf(field: MysqlField, stored: StoredType): Cell {
+export function cellOf(field: MysqlField, stored: StoredType): CellReader {
   const nulled = { zeroDates: 0 }
   const read = reader(field)
   const direct = stored.dataType === columnOf(field).dataType ? directWriter(field, stored, nulled) : undefined
@@ -77,7 +76,7 @@ function reader(field: MysqlField): ReadValue {
 const isNumber = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
-function bits(on: Cursor): bigint {
+function bits(on: PacketCursor): bigint {
   const length = on.length()
   const from = on.skip(length)
   let value = 0n
@@ -85,14 +84,52 @@ function bits(on: Cursor): bigint {
   return value
 }
 
-function bytesOf(on: Cursor): Uint8Array {
+function bytesOf(on: PacketCursor): Uint8Array {
   const length = on.length()
   const from = on.skip(length)
   return on.bytes.subarray(from, from + length)
 }
 
-function textOf(on: Cursor): string {
+function textOf(on: PacketCursor): string {
   const length = on.length()
   const from = on.skip(length)
   return on.bytes.toString('utf8', from, from + length)
+}
+
+const two = (value: number): string => String(value).padStart(2, '0')
+
+/** `2026-11-21`; days with zeros in them as they are. */
+function dateText(on: PacketCursor): string {
+  return day(on, on.length())
+}
+
+/** `2026-11-21 09:30:00`, with six digits more where there are any. */
+function timeText(on: PacketCursor): string {
+  const length = on.length()
+  const date = day(on, Math.min(length, 4))
+  return length <= 4 ? `${date} 00:00:00` : `${date} ${clock(on, 0, length === 11)}`
+}
+
+/** `-838:59:59`: a TIME may be negative and longer than a day. */
+function timeSpanText(on: PacketCursor): string {
+  const length = on.length()
+  if (length === 0) return '00:00:00'
+  const negative = on.view.getUint8(on.skip(1)) === 1
+  const days = on.view.getUint32(on.skip(4), true)
+  return (negative ? '-' : '') + clock(on, days * 24, length === 12)
+}
+
+function day(on: PacketCursor, length: number): string {
+  if (length === 0) return '0000-00-00'
+  const year = on.view.getUint16(on.skip(2), true)
+  const at = on.skip(2)
+  return `${String(year).padStart(4, '0')}-${two(on.bytes[at]!)}-${two(on.bytes[at + 1]!)}`
+}
+
+function clock(on: PacketCursor, hoursBefore: number, withFraction: boolean): string {
+  const at = on.skip(3)
+  const seconds = `${two(hoursBefore + on.bytes[at]!)}:${two(on.bytes[at + 1]!)}:${two(on.bytes[at + 2]!)}`
+  if (!withFraction) return seconds
+  const fraction = on.view.getUint32(on.skip(4), true)
+  return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
 }

@@ -1,5 +1,5 @@
 /** A place in the bytes of one packet; numbers are little-endian. */
-export class Cursor {
+export class PacketCursor {
   bytes: Buffer = Buffer.alloc(0)
   view: DataView = new DataView(new ArrayBuffer(0))
   at = 0

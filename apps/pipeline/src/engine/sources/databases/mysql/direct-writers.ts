@@ -11,12 +11,12 @@ import {
 } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
 import { isBytes, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
-import type { Cursor } from './cursor.ts'
+import type { PacketCursor } from './cursor.ts'
 
-type Write = (cursor: Cursor, out: TupleBuffer) => void
+type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /** A writer that makes no value of what it reads, for a column that is stored as it is offered; undefined where there is none. */
-export function directWriter(field: MysqlField, stored: StoredType, nulled: Nulled): Write | undefined {
+export function directWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
   const positive = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
@@ -84,24 +84,24 @@ function large(out: TupleBuffer, upper: number, lower: number): void {
 }
 
 /** Eight bytes in the other order: a BIGINT or a DOUBLE. */
-const writeLong: Write = (on, out) => {
+const writeLong: DirectWriter = (on, out) => {
   const from = on.skip(8)
   large(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
 }
 
-const writeText: Write = (on, out) => {
+const writeText: DirectWriter = (on, out) => {
   const length = on.length()
   const from = on.skip(length)
   out.writeUtf8(on.bytes, from, from + length)
 }
 
-const writeBytes: Write = (on, out) => {
+const writeBytes: DirectWriter = (on, out) => {
   const length = on.length()
   const from = on.skip(length)
   out.writeHex(on.bytes.subarray(from, from + length))
 }
 
-function decimal({ precision, scale = 0 }: StoredType): Write {
+function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
   const number = new NumericText()
   return (on, out) => {
     const length = on.length()
@@ -116,7 +116,7 @@ function decimal({ precision, scale = 0 }: StoredType): Write {
 }
 
 /** 0, 4, 7 or 11 bytes: the day, the time, microseconds; what is left out is zero. */
-function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): Write {
+function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
   const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
   return (on, out) => {
     const length = on.length()

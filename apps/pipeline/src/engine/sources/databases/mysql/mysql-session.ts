@@ -1,24 +1,30 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Connection, createConnection, type PrepareStatementInfo } from 'mysql2'
+import { type Connection, type PrepareStatementInfo, createConnection } from 'mysql2'
 import { SourceProblem, type StoredType } from '../../source.ts'
-import type { Note, Statement } from '../protocol.ts'
-import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import type { ReadingNote, SourceStatement } from '../protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../session.ts'
 import { openSocket } from '../sockets.ts'
 import type { TupleSink } from '../tuple-sink.ts'
-import { MysqlArrivals } from './arrivals.ts'
-import { columnOf, type MysqlField, needsText } from './columns.ts'
+import { type MysqlField, columnOf, needsText } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import { backticked, demandQuery } from './statements.ts'
+import { InboundByteLimit } from '../inbound-byte-limit.ts'
+import type { DatabaseConfig } from '../database-config.ts'
 
-export const mysql: Engine = { name: 'MySQL', open, explain: explainMysql }
+export const mysql: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
 
 /** Seconds that the server waits for somebody who reads slowly, or not for a while, because the warehouse is busy. */
-const patience = 86_400
+const handshakeTimeoutMs = 86_400
 
-async function open(access: Access): Promise<Session> {
+async function open(access: SessionAccess): Promise<DatabaseSession> {
   const socket = await openSocket(access)
   const connection = connectionOver(socket, access)
   const session = new MysqlSession(connection, socket, watched(connection, access), access)
@@ -32,7 +38,7 @@ async function open(access: Access): Promise<Session> {
   return session
 }
 
-function connectionOver(socket: Socket, { config, limits }: Access): Connection {
+function connectionOver(socket: Socket, { config, limits }: SessionAccess): Connection {
   const { host, port, database, username, password, ssl, trustServerCertificate } = config
   return createConnection({
     stream: socket,
@@ -51,7 +57,7 @@ function connectionOver(socket: Socket, { config, limits }: Access): Connection 
 }
 
 /** MySQL speaks first, and others that listen at a port do not: where nothing comes, both would wait for each other. */
-function greetingOf(socket: Socket, { config: { host, port }, limits }: Access): Disposable {
+function greetingOf(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
   const timer = setTimeout(() => {
     if (socket.bytesRead > 0) return
     const silent = `${host}, port ${port} accepts connections and says nothing, where MySQL or MariaDB would speak first. Check the type and the port.`
@@ -61,9 +67,9 @@ function greetingOf(socket: Socket, { config: { host, port }, limits }: Access):
 }
 
 /** What comes is counted, on the near side of TLS where there is TLS. */
-function watched(connection: Connection, { config }: Access): MysqlArrivals {
-  const arrivals = new MysqlArrivals(config)
-  const inside = connection as unknown as Inside
+function watched(connection: Connection, { config }: SessionAccess): MysqlInboundByteLimit {
+  const arrivals = new MysqlInboundByteLimit(config)
+  const inside = connection as unknown as DriverInternals
   arrivals.watch(inside.stream)
   const startTLS = inside.startTLS.bind(connection)
   inside.startTLS = (secured) => {
@@ -78,37 +84,37 @@ function watched(connection: Connection, { config }: Access): MysqlArrivals {
 }
 
 /** What is not in the driver's types: what it listens to, which becomes another one where TLS begins. */
-interface Inside {
+interface DriverInternals {
   stream: Duplex
   startTLS(secured: (error?: Error) => void): void
 }
 
-type Prepared = PrepareStatementInfo & { columns: MysqlField[] }
+type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
 
 /** What is not in the driver's types: an execution asks this for the class of object that it gives each row's packet to. */
-interface Execution {
-  buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: Packet): void }
+interface StatementExecution {
+  buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: PacketHeader): void }
   on(event: 'error' | 'end', heard: (error: Error) => void): void
 }
 
-interface Packet {
+interface PacketHeader {
   buffer: Buffer
   offset: number
   end: number
 }
 
-class MysqlSession implements Session {
-  readonly notes: Note[] = []
+class MysqlSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
   readonly #connection: Connection
   readonly #socket: Socket
-  readonly #arrivals: MysqlArrivals
-  readonly #access: Access
-  #prepared: Prepared | undefined
+  readonly #arrivals: MysqlInboundByteLimit
+  readonly #access: SessionAccess
+  #prepared: PreparedStatement | undefined
   #labels: string[] = []
   /** Ends what is being waited for when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, arrivals: MysqlArrivals, access: Access) {
+  constructor(connection: Connection, socket: Socket, arrivals: MysqlInboundByteLimit, access: SessionAccess) {
     this.#access = access
     this.#arrivals = arrivals
     this.#connection = connection
@@ -121,20 +127,22 @@ class MysqlSession implements Session {
   async begin(): Promise<void> {
     const [[version]] = [await this.#ask<{ version: string }>('select version() as version')]
     const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
-    await this.#ask(`set session time_zone = '+00:00', net_write_timeout = ${patience}, wait_timeout = ${patience}`)
+    await this.#ask(
+      `set session time_zone = '+00:00', net_write_timeout = ${handshakeTimeoutMs}, wait_timeout = ${handshakeTimeoutMs}`,
+    )
     // Not every server that speaks this protocol has it.
     await this.#ask(`set session ${limit} = 0`).catch(() => {})
     await this.#ask('set session transaction isolation level repeatable read')
     await this.#ask('start transaction with consistent snapshot, read only')
   }
 
-  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
     const text = statementText(statement, backticked)
-    demandQuery(text)
+    assertQuery(text)
     let prepared = await this.#prepare(text)
-    if (prepared.columns.length === 0) throw new NotAllowed()
+    if (prepared.columns.length === 0) throw new StatementNotAllowed()
     if ('query' in statement) await this.#demandNoTarget(text)
-    const notes: Note[] = []
+    const notes: ReadingNote[] = []
     const fields = prepared.columns
     if (fields.some(needsText)) {
       if ('name' in statement) prepared = await this.#prepare(withTexts(statement, fields))
@@ -162,21 +170,21 @@ class MysqlSession implements Session {
     } catch (error) {
       const { code, errno } = error as { code?: string; errno?: number }
       if (code === 'ER_DUP_FIELDNAME') return
-      throw errno !== undefined && code?.startsWith('ER_') ? new NotAllowed() : error
+      throw errno !== undefined && code?.startsWith('ER_') ? new StatementNotAllowed() : error
     }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const prepared = this.#prepared!
     const reading = Promise.withResolvers<void>()
     this.#arrivals.asked()
     this.#broken = reading.reject
-    const execution = prepared.execute([], undefined as never) as unknown as Execution | undefined
+    const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
     // A connection that was lost meanwhile takes nothing more, and has said so by then.
     if (!execution) return await reading.promise.then(() => [])
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
-    let zeroDates = (): Note[] => []
+    let zeroDates = (): ReadingNote[] => []
     execution.buildParserFromFields = (fields) => {
       this.#arrivals.rows()
       const rows = new RowReader(fields, this.#labels, types, sink)
@@ -191,7 +199,7 @@ class MysqlSession implements Session {
         void sink.drained().then(goOn)
       }
       return class {
-        next({ buffer, offset, end }: Packet): void {
+        next({ buffer, offset, end }: PacketHeader): void {
           try {
             if (!rows.take(buffer, offset, end)) pause()
           } catch (error) {
@@ -231,11 +239,13 @@ class MysqlSession implements Session {
     })
   }
 
-  #prepare(sql: string): Promise<Prepared> {
+  #prepare(sql: string): Promise<PreparedStatement> {
     this.#arrivals.asked()
     return new Promise((resolve, reject) => {
       this.#broken = reject
-      this.#connection.prepare(sql, (error, prepared) => (error ? reject(error) : resolve(prepared as Prepared)))
+      this.#connection.prepare(sql, (error, prepared) =>
+        error ? reject(error) : resolve(prepared as PreparedStatement),
+      )
     })
   }
 }
@@ -243,17 +253,62 @@ class MysqlSession implements Session {
 const isKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
 
 /** A table's query again, with its geometry as text. */
-function withTexts(statement: Extract<Statement, { name: string }>, fields: readonly MysqlField[]): string {
+function withTexts(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
   const columns = fields.map((field) =>
     needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
   )
   return statementText(statement, backticked, columns.join(', '))
 }
 
-function geometryNote(fields: readonly MysqlField[]): Note {
+function geometryNote(fields: readonly MysqlField[]): ReadingNote {
   const names = fields.filter(needsText).map(({ name }) => name)
   return {
     level: 'WARN',
     message: `Geometry in ${names.join(', ')} is kept as the bytes that the database holds, in hexadecimal digits. Use ST_AsText in the query to have it as text.`,
   }
+}
+
+const headerBytes = 4
+/** A packet of this length is gone on with by the next one. */
+const longestPacket = 0xff_ff_ff
+
+/** Three bytes of length and one of order: https://mariadb.com/kb/en/0-packet/. */
+class MysqlInboundByteLimit extends InboundByteLimit {
+  #goesOn = false
+  #kept = true
+
+  constructor(config: DatabaseConfig) {
+    super(headerBytes, config, 'MySQL')
+  }
+
+  /** Something is asked: the driver keeps all of the answer. */
+  asked(): void {
+    this.#kept = true
+    this.answer = 0
+  }
+
+  /** Rows are taken one by one from now on. */
+  rows(): void {
+    this.#kept = false
+    this.answer = 0
+  }
+
+  protected override begin(header: Buffer): number {
+    const length = header.readUIntLE(0, 3)
+    this.message = (this.#goesOn ? this.message : 0) + length
+    this.#goesOn = length === longestPacket
+    if (this.#kept) this.answer += length + headerBytes
+    return length
+  }
+}
+
+const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
+
+/**
+ * Throws `StatementNotAllowed` unless the statement begins like a query. That it is one only is the protocol's rule, and that it changes nothing
+ * the transaction's; this keeps out what ends a transaction, or is told to the server's operator and not to its tables.
+ */
+function assertQuery(text: string): void {
+  const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')
+  if (!/^(select|with|values|table)\b/i.test(start)) throw new StatementNotAllowed()
 }

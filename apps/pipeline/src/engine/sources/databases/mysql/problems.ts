@@ -1,9 +1,8 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
-import { NotAllowed } from '../statements.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../session.ts'
 
-const byCode: Record<string, ProblemCode> = {
+const byCode: Record<string, DatabaseProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
   ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'AUTHENTICATION_FAILED',
   ER_HOST_NOT_PRIVILEGED: 'AUTHENTICATION_FAILED',
@@ -34,13 +33,13 @@ const byCode: Record<string, ProblemCode> = {
   PROTOCOL_UNEXPECTED_PACKET: 'OTHER_PROTOCOL',
 }
 
-const wordsOnly: [RegExp, ProblemCode][] = [
+const wordsOnly: [RegExp, DatabaseProblemCode][] = [
   [/in closed state$/, 'CONNECTION_LOST'],
   [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
 ]
 
-export function explainMysql(error: unknown, { username }: DatabaseConfig): Explained | undefined {
-  if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+export function explainMysql(error: unknown, { username }: DatabaseConfig): ExplainedError | undefined {
+  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   const message = messageOf(error)
   if (codes(error).includes('HANDSHAKE_SSL_ERROR'))
     return {

@@ -1,12 +1,11 @@
-import { countOf } from '../../count-of.ts'
+import { countOf } from '../../log-text.ts'
 import { Misfit } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
-import type { Note } from '../protocol.ts'
-import type { TupleSink } from '../tuple-sink.ts'
-import { rawRow } from '../write-row.ts'
-import { type Cell, cellOf } from './cells.ts'
+import type { ReadingNote } from '../protocol.ts'
+import { type TupleSink, rawRow } from '../tuple-sink.ts'
+import { type CellReader, cellOf } from './cells.ts'
 import type { MysqlField } from './columns.ts'
-import { Cursor } from './cursor.ts'
+import { PacketCursor } from './cursor.ts'
 
 const packetHeader = 1
 /** The bits of a row's nulls begin with the third. */
@@ -14,11 +13,11 @@ const firstNullBit = 2
 
 /** Rows of the binary protocol as tuples, from bytes to bytes: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
 export class RowReader {
-  readonly #cells: Cell[]
+  readonly #cells: CellReader[]
   readonly #labels: readonly string[]
   readonly #sink: TupleSink
   readonly #nulls: number
-  readonly #cursor = new Cursor()
+  readonly #cursor = new PacketCursor()
 
   constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
     if (fields.length !== types.length) throw new Error(`${fields.length} columns came where ${types.length} were told`)
@@ -51,7 +50,7 @@ export class RowReader {
     return this.#sink.rowDone()
   }
 
-  notes(): Note[] {
+  notes(): ReadingNote[] {
     return this.#cells.flatMap(({ nulled }, index) =>
       nulled.zeroDates === 0
         ? []

@@ -7,7 +7,6 @@ export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'p
 /** What NUMBER without a precision has for a scale; FLOAT has a precision as well, in bits. */
 const floating = -127
 
-/** What a column is offered as. */
 export function columnOf({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
   switch (dbType) {
     case oracledb.DB_TYPE_NUMBER:

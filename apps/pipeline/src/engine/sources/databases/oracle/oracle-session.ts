@@ -1,29 +1,34 @@
 import oracledb from 'oracledb'
 import { RowEncoder } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
-import type { Note, Statement } from '../protocol.ts'
-import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
-import type { TupleSink } from '../tuple-sink.ts'
-import { longestRows, OracleArrivals } from './arrivals.ts'
-import { columnOf, fetchAs, type OracleField } from './columns.ts'
+import type { ReadingNote, SourceStatement } from '../protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../session.ts'
+import { type TupleSink, writeRow } from '../tuple-sink.ts'
+import { OracleInboundByteLimit, longestRows } from './inbound-byte-limit.ts'
+import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
 import { connectString } from './connect-string.ts'
-import { pinNetwork } from './pinned-network.ts'
 import { explainOracle } from './problems.ts'
-import { readRows, rowsAtOnce } from './read-rows.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import { quoted } from './quoted.ts'
+import dns from 'node:dns'
+import net from 'node:net'
 
-export const oracle: Engine = { name: 'Oracle', open, explain: explainOracle }
+export const oracle: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
 
 /** Dates come as text: the driver's own would lose what is finer than a millisecond. The year has a sign, since there is one before 1. */
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-async function open(access: Access): Promise<Session> {
+async function open(access: SessionAccess): Promise<DatabaseSession> {
   const { config, limits } = access
   const connect = connectString(config, limits)
   pinNetwork(access)
-  const arrivals = new OracleArrivals(access)
+  const arrivals = new OracleInboundByteLimit(access)
   const signIn = {
     user: config.username,
     password: config.password,
@@ -43,30 +48,30 @@ async function open(access: Access): Promise<Session> {
   return session
 }
 
-class OracleSession implements Session {
-  readonly notes: Note[] = []
+class OracleSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
   readonly #connection: oracledb.Connection
-  readonly #arrivals: OracleArrivals
+  readonly #arrivals: OracleInboundByteLimit
   #text = ''
   #columns: OracleField[] = []
   #received = 0
 
-  constructor(connection: oracledb.Connection, arrivals: OracleArrivals) {
+  constructor(connection: oracledb.Connection, arrivals: OracleInboundByteLimit) {
     this.#connection = connection
     this.#arrivals = arrivals
   }
 
   received = (): number => this.#received
 
-  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
     this.#text = statementText(statement, quoted)
     const { metaData, statementType } = await this.#arrivals.ask(() => this.#connection.getStatementInfo(this.#text))
-    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new NotAllowed()
+    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowed()
     this.#columns = metaData
     return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
     const atOnce = rowsAtOnce(this.#columns)
@@ -95,5 +100,86 @@ class OracleSession implements Session {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#arrivals[Symbol.dispose]()
     await this.#connection.close({ drop: true }).catch(() => {})
+  }
+}
+
+/** Oracle has no way to quote a quotation mark in a name, and so no name with one. */
+const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
+
+/**
+ * Keeps the driver to the addresses that were checked. It takes no socket of ours, looks names up by itself and follows a listener
+ * that sends it elsewhere; so in this thread, which has these modules to itself and nothing else to connect to,
+ * its host has the checked addresses, other hosts have none, and no other address is connected to.
+ */
+function pinNetwork({ addresses, config, opened }: SessionAccess): void {
+  const admitted = new Set(addresses.map(({ address }) => address))
+  const lookup = async (host: string) => {
+    if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
+    return addresses.map(({ address, family }) => ({ address, family }))
+  }
+  const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
+  const pinned = (port: number | string, host: string, done: () => void): net.Socket => {
+    if (admitted.has(host) && Number(port) === config.port) {
+      const socket = connect(port, host, done)
+      opened.push(socket)
+      return socket
+    }
+    const socket = new net.Socket()
+    setImmediate(() => socket.destroy(elsewhere(host)))
+    return socket
+  }
+  Object.assign(dns.promises, { lookup })
+  Object.assign(net, { connect: pinned })
+}
+
+const elsewhere = (host: string): Error => new Error(`elsewhere: the database sends its clients to ${host}`)
+
+/** Values that may be megabytes each. The driver holds all of one answer at once, as objects. */
+const large: ReadonlySet<unknown> = new Set([
+  oracledb.DB_TYPE_CLOB,
+  oracledb.DB_TYPE_NCLOB,
+  oracledb.DB_TYPE_BLOB,
+  oracledb.DB_TYPE_LONG,
+  oracledb.DB_TYPE_LONG_NVARCHAR,
+  oracledb.DB_TYPE_LONG_RAW,
+  oracledb.DB_TYPE_JSON,
+  oracledb.DB_TYPE_VECTOR,
+  oracledb.DB_TYPE_XMLTYPE,
+])
+
+/** Rows that come in one answer, and are objects at the same time. */
+export function rowsAtOnce(fields: readonly Pick<OracleField, 'dbType'>[]): number {
+  return fields.some(({ dbType }) => large.has(dbType)) ? 16 : 1000
+}
+
+/** A query's rows on their way, as the driver has them. */
+export interface OracleRows {
+  getRows(atOnce: number): Promise<unknown[][]>
+  close(): Promise<void>
+}
+
+/** Writes all rows, and closes what they come from. `count` is told how many came with each answer. */
+export async function readRows(
+  rows: OracleRows,
+  fields: readonly OracleField[],
+  encoder: RowEncoder,
+  sink: TupleSink,
+  count: (rows: number) => void,
+): Promise<void> {
+  const atOnce = rowsAtOnce(fields)
+  const converts = fields.map(convertValue)
+  try {
+    for (;;) {
+      const some = await rows.getRows(atOnce)
+      if (some.length === 0) return
+      count(some.length)
+      for (const row of some) {
+        for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
+        if (!writeRow(encoder, sink, row)) await sink.drained()
+      }
+    }
+  } finally {
+    // What broke the reading is worth telling; that a broken connection closes nothing is not.
+    await rows.close().catch(() => {})
   }
 }

@@ -1,10 +1,9 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
-import { OddName } from './connect-string.ts'
-import { NotAllowed } from '../statements.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../session.ts'
+import { UnsupportedName } from './connect-string.ts'
 
-const byCode: Record<string, ProblemCode> = {
+const byCode: Record<string, DatabaseProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',
   'ORA-28000': 'AUTHENTICATION_FAILED',
   'ORA-28001': 'AUTHENTICATION_FAILED',
@@ -42,7 +41,7 @@ const byCode: Record<string, ProblemCode> = {
   'NJS-138': 'OTHER_PROTOCOL',
 }
 
-const byMessage: [RegExp, ProblemCode][] = [
+const byMessage: [RegExp, DatabaseProblemCode][] = [
   [/elsewhere:/, 'ADDRESS_NOT_ALLOWED'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timed? ?out/i, 'CONNECTION_TIMEOUT'],
@@ -53,9 +52,9 @@ const byMessage: [RegExp, ProblemCode][] = [
   [/ECONNRESET|EPIPE|closed|end-of-file|hang up/i, 'CONNECTION_LOST'],
 ]
 
-export function explainOracle(error: unknown, _config: DatabaseConfig): Explained | undefined {
-  if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
-  if (error instanceof OddName) return { code: error.code }
+export function explainOracle(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
+  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+  if (error instanceof UnsupportedName) return { code: error.code }
   const message = messageOf(error)
   const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? codes(error).find((code) => /^(ORA|NJS)-/.test(code))
   // What the driver passes on of the network has no code of the driver's, but the system's or a certificate's.

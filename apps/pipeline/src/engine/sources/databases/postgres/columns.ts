@@ -1,16 +1,16 @@
 import type { DataType } from '@sluice/contracts'
-import { escapeIdentifier } from 'pg'
+import { type Connection, type Submittable, escapeIdentifier } from 'pg'
 import type { StoredType } from '../../source.ts'
 
 /** A column as the server describes a statement's result. */
-export interface Field {
+export interface PostgresField {
   name: string
   dataTypeID: number
   dataTypeModifier: number
 }
 
 /** The type of a column: its name in the catalogue, the schema it is in, and what was said in brackets, encoded. */
-export interface TypeInfo {
+export interface PostgresType {
   name: string
   schema: string
   modifier: number
@@ -56,8 +56,7 @@ const sqlTypes: Record<DataType, string> = {
   JSONB: 'jsonb',
 }
 
-/** What a column of this type is offered as. */
-export function columnOf({ name, schema, modifier }: TypeInfo): StoredType {
+export function columnOf({ name, schema, modifier }: PostgresType): StoredType {
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
   if (name === 'numeric') return { dataType: 'DECIMAL', ...digits(modifier) }
@@ -65,7 +64,7 @@ export function columnOf({ name, schema, modifier }: TypeInfo): StoredType {
 }
 
 /** The expression that reads `column` as what it is stored as, so that its bytes are what the warehouse takes. */
-export function readExpression(column: string, type: TypeInfo, stored: StoredType): string {
+export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
   const offered = columnOf(type)
   const value = plainValue(column, type, offered)
   const wanted = sqlTypes[stored.dataType]
@@ -75,7 +74,7 @@ export function readExpression(column: string, type: TypeInfo, stored: StoredTyp
   return `${value}::${wanted}`
 }
 
-function plainValue(column: string, { name, schema }: TypeInfo, { dataType }: StoredType): string {
+function plainValue(column: string, { name, schema }: PostgresType, { dataType }: StoredType): string {
   if (isGeometry(name)) return `${escapeIdentifier(schema)}.st_asewkt(${column})`
   return schema === 'pg_catalog' && same[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
 }
@@ -88,4 +87,48 @@ export function digits(modifier: number): { precision?: number; scale?: number }
   const precision = ((modifier - 4) >> 16) & 0xffff
   const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024
   return scale < 0 || scale > precision ? {} : { precision, scale }
+}
+
+/**
+ * Has a statement parsed and described, and not carried out. The protocol takes one statement this way, never several.
+ * `fields` are empty for a statement without a result.
+ */
+export class DescribeCommand implements Submittable {
+  readonly fields: Promise<PostgresField[]>
+  readonly #text: string
+  readonly #settle = Promise.withResolvers<PostgresField[]>()
+  #fields: PostgresField[] = []
+
+  constructor(text: string) {
+    this.#text = text
+    this.fields = this.#settle.promise
+    this.fields.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    connection.parse({ name: '', text: this.#text, types: [] }, true)
+    connection.describe({ type: 'S', name: '' }, true)
+    connection.sync()
+  }
+
+  handleRowDescription({ fields }: { fields: PostgresField[] }): void {
+    this.#fields = fields
+  }
+
+  handleError(error: Error): void {
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle.resolve(this.#fields)
+  }
+}
+
+/**
+ * These expressions over a query whose columns are called c1, c2 … in them. The query was parsed alone before, so it is one whole
+ * statement whose brackets, quotes and comments end inside it; a comment to the end of the line ends at the line's end.
+ */
+export function embedded(query: string, expressions: readonly string[], columns: number): string {
+  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
 }

@@ -4,12 +4,11 @@ import { Misfit, valueTooLong } from '@sluice/tuples'
 import type { TupleSink } from '../tuple-sink.ts'
 import { takeDirectly } from './direct-socket.ts'
 
-/** The server's COPY is not PostgreSQL's. */
-export class OtherFormat extends Error {
+export class UnexpectedFormat extends Error {
   override readonly name = 'OtherFormat'
 }
 
-type Listener = (bytes: Buffer) => void
+type CopyListener = (bytes: Buffer) => void
 
 const copyData = 0x64
 const messageHeader = 5
@@ -29,7 +28,7 @@ export class CopyOut implements Submittable {
   readonly #settle = Promise.withResolvers<void>()
   /** From the moment on at which the driver sends the statement: one whose connection is gone before then never does. */
   #socket: Socket | undefined
-  #driver!: Listener
+  #driver!: CopyListener
   /** Bytes of a message that was cut: of its header, still to come of a row, and of what is not ours. */
   #stump: Buffer | undefined
   #rowLeft = 0
@@ -48,7 +47,7 @@ export class CopyOut implements Submittable {
 
   submit(connection: Connection): void {
     const socket = connection.stream as Socket
-    const listeners = socket.listeners('data') as Listener[]
+    const listeners = socket.listeners('data') as CopyListener[]
     if (listeners.length !== 1) throw new Error(`pg has ${listeners.length} listeners where one was expected`)
     this.#socket = socket
     this.#driver = listeners[0]!
@@ -158,7 +157,9 @@ export class CopyOut implements Submittable {
       return until
     }
     if (until - from >= 2 && bytes.readInt16BE(from) !== this.#labels.length)
-      throw new OtherFormat(`a row has ${bytes.readInt16BE(from)} fields where ${this.#labels.length} were expected`)
+      throw new UnexpectedFormat(
+        `a row has ${bytes.readInt16BE(from)} fields where ${this.#labels.length} were expected`,
+      )
     this.#copy(bytes, from, until)
     this.#rowLeft = to - until
     if (this.#rowLeft === 0) this.#endRow()
@@ -190,6 +191,6 @@ export class CopyOut implements Submittable {
 
 function afterFormatHeader(bytes: Buffer, from: number): number {
   if (bytes.compare(signature, 0, signature.length, from, from + signature.length) !== 0)
-    throw new OtherFormat('the server does not send the binary format')
+    throw new UnexpectedFormat('the server does not send the binary format')
   return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
 }

@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net'
 /** Two system calls for each chunk of tuples, where Node's own reading takes eight. */
 const readBytes = 256 * 1024
 
-type Take = (bytes: Buffer) => void
+type BytesHandler = (bytes: Buffer) => void
 
-const takers = new WeakMap<Socket, { take: Take | undefined }>()
+const takers = new WeakMap<Socket, { take: BytesHandler | undefined }>()
 
 /**
  * Connects a socket whose bytes are read into the same memory again and again. Who listens for `data` gets a copy, which may be kept;
@@ -18,7 +18,7 @@ export function connectDirectly(options: {
   port: number
   keepAliveInitialDelay: number
 }): Socket {
-  const taker: { take: Take | undefined } = { take: undefined }
+  const taker: { take: BytesHandler | undefined } = { take: undefined }
   const socket = connect({
     ...options,
     noDelay: true,
@@ -38,7 +38,7 @@ export function connectDirectly(options: {
 }
 
 /** Gives all bytes to `take` from now on, or to whoever listens again. The bytes are its own until it returns. False when it cannot be. */
-export function takeDirectly(socket: Socket, take: Take | undefined): boolean {
+export function takeDirectly(socket: Socket, take: BytesHandler | undefined): boolean {
   const taker = takers.get(socket)
   if (taker) taker.take = take
   return taker !== undefined

@@ -1,19 +1,31 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import type { StoredType } from '../../source.ts'
-import type { Note, Statement } from '../protocol.ts'
-import type { Access, Described, DescribedColumn, Engine, Session } from '../session.ts'
+import type { ReadingNote, SourceStatement } from '../protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedStatement,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../session.ts'
 import type { TupleSink } from '../tuple-sink.ts'
-import { PostgresArrivals } from './arrivals.ts'
+import { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
 import { CopyOut } from './copy-out.ts'
-import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
-import { Describe } from './describe.ts'
-import { NotAllowed, statementText } from '../statements.ts'
+import {
+  DescribeCommand,
+  type PostgresField,
+  type PostgresType,
+  columnOf,
+  embedded,
+  readExpression,
+} from './columns.ts'
 import { cancelSession, signIn } from './sign-in.ts'
-import { embedded } from './statements.ts'
 import { explainPostgres } from './problems.ts'
 
-export const postgres: Engine = { name: 'PostgreSQL', open, explain: explainPostgres }
+export const postgres: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
 
 /** What a reading of any length needs of the session; settings that a server does not know are left out. */
 const settings = {
@@ -30,15 +42,19 @@ const settings = {
   client_connection_check_interval: '10s',
 }
 
-async function open(access: Access): Promise<Session> {
-  const { client, socket } = await signIn(access, new PostgresArrivals(access.config, 'PostgreSQL'), async (opened) => {
-    await opened.query('begin isolation level repeatable read read only')
-    await opened.query(
-      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+async function open(access: SessionAccess): Promise<DatabaseSession> {
+  const { client, socket } = await signIn(
+    access,
+    new PostgresInboundByteLimit(access.config, 'PostgreSQL'),
+    async (opened) => {
+      await opened.query('begin isolation level repeatable read read only')
+      await opened.query(
+        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
-      [JSON.stringify(settings)],
-    )
-  })
+        [JSON.stringify(settings)],
+      )
+    },
+  )
   return new PostgresSession(client, socket, access)
 }
 
@@ -46,16 +62,16 @@ interface Explained {
   Plan: { 'Plan Rows': number; 'Plan Width': number }
 }
 
-class PostgresSession implements Session {
-  readonly notes: Note[] = []
+class PostgresSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #access: Access
+  readonly #access: SessionAccess
   #text = ''
-  #types: TypeInfo[] = []
+  #types: PostgresType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, access: Access) {
+  constructor(client: Client, socket: Socket, access: SessionAccess) {
     this.#access = access
     this.#client = client
     this.#socket = socket
@@ -63,11 +79,11 @@ class PostgresSession implements Session {
 
   received = (): number => this.#socket.bytesRead
 
-  async describe(statement: Statement): Promise<Described> {
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
     this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
     // Alone and first: only what is one whole statement by itself is put inside another one.
     const fields = await this.#fieldsOf(this.#text)
-    if (fields.length === 0) throw new NotAllowed()
+    if (fields.length === 0) throw new StatementNotAllowed()
     this.#types = await this.#typesOf(fields)
     this.#labels = fields.map(({ name }) => name)
     await this.#demandQuery(fields.length)
@@ -80,7 +96,7 @@ class PostgresSession implements Session {
     return { columns, notes: [], ...(bytes !== undefined && { bytes }) }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
     const query = embedded(this.#text, expressions, types.length)
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
@@ -97,8 +113,8 @@ class PostgresSession implements Session {
     this.#socket.destroy()
   }
 
-  #fieldsOf(text: string): Promise<Field[]> {
-    const describe = new Describe(text)
+  #fieldsOf(text: string): Promise<PostgresField[]> {
+    const describe = new DescribeCommand(text)
     this.#client.query(describe)
     return describe.fields
   }
@@ -110,7 +126,7 @@ class PostgresSession implements Session {
       await this.#client.query(query)
     } catch (error) {
       if ((error as { code?: string }).code !== '42601') throw error
-      throw new NotAllowed(undefined, { cause: error })
+      throw new StatementNotAllowed(undefined, { cause: error })
     }
   }
 
@@ -130,7 +146,7 @@ class PostgresSession implements Session {
     }
   }
 
-  async #typesOf(fields: readonly Field[]): Promise<TypeInfo[]> {
+  async #typesOf(fields: readonly PostgresField[]): Promise<PostgresType[]> {
     const oids = [...new Set(fields.map(({ dataTypeID }) => dataTypeID))]
     const { rows } = await this.#client.query<{ oid: string; name: string; schema: string }>(
       `select t.oid::text, t.typname as name, n.nspname as schema
@@ -145,7 +161,7 @@ class PostgresSession implements Session {
     }))
   }
 
-  async #primaryKey({ schema, name }: Extract<Statement, { name: string }>): Promise<Set<string>> {
+  async #primaryKey({ schema, name }: Extract<SourceStatement, { name: string }>): Promise<Set<string>> {
     const table = schema ? `${this.#client.escapeIdentifier(schema)}.` : ''
     const { rows } = await this.#client.query<{ name: string }>(
       `select a.attname as name from pg_catalog.pg_index i

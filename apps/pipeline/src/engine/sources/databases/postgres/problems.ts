@@ -1,10 +1,9 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
-import { OtherFormat } from './copy-out.ts'
-import { NotAllowed } from '../statements.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../session.ts'
+import { UnexpectedFormat } from './copy-out.ts'
 
-const byState: Record<string, ProblemCode> = {
+const byState: Record<string, DatabaseProblemCode> = {
   '28P01': 'AUTHENTICATION_FAILED',
   '28000': 'AUTHENTICATION_FAILED',
   '3D000': 'DATABASE_MISSING',
@@ -20,7 +19,7 @@ const byState: Record<string, ProblemCode> = {
   '25006': 'STATEMENT_NOT_ALLOWED',
 }
 
-const byMessage: [RegExp, ProblemCode][] = [
+const byMessage: [RegExp, DatabaseProblemCode][] = [
   [/does not support SSL/, 'TLS_NOT_OFFERED'],
   [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
   [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
@@ -29,13 +28,13 @@ const byMessage: [RegExp, ProblemCode][] = [
   [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
 ]
 
-export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): Explained | undefined {
-  if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ExplainedError | undefined {
+  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   const message = messageOf(error)
   const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
     const code = byMessage.find(([pattern]) => pattern.test(message))?.[1]
-    if (code === undefined && error instanceof OtherFormat) return { code: 'STATEMENT_FAILED', detail: message }
+    if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
   // pg_hba.conf speaks of "no encryption" or "SSL off", and gives the same state for every reason.

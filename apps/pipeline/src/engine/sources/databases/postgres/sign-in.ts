@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { Client, type Connection } from 'pg'
-import type { Access } from '../session.ts'
+import type { SessionAccess } from '../session.ts'
 import { openSocket } from '../sockets.ts'
-import type { PostgresArrivals } from './arrivals.ts'
+import type { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
 import { connectDirectly } from './direct-socket.ts'
 
 /** A client that is signed in, and the socket that it talks through. */
-export interface SignedIn {
+export interface SignedInClient {
   client: Client
   socket: Socket
 }
@@ -15,10 +15,10 @@ const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
 /** Signs in to whatever speaks PostgreSQL's protocol. What `begin` does belongs to it: where that fails, the connection is closed. */
 export async function signIn(
-  access: Access,
-  arrivals: PostgresArrivals,
+  access: SessionAccess,
+  arrivals: PostgresInboundByteLimit,
   begin: (client: Client) => Promise<unknown>,
-): Promise<SignedIn> {
+): Promise<SignedInClient> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const socket = await (ssl ? openSocket(access) : openSocket(access, connectDirectly))
   const client = new Client({
@@ -60,7 +60,7 @@ const cancelCode = 80_877_102
 const longestCancel = 1_500
 
 /** Asks the server to cancel what a session does, over a connection of its own: the session's is busy. The server answers by closing it. */
-export async function cancelSession(access: Access, client: Client): Promise<void> {
+export async function cancelSession(access: SessionAccess, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
   const request = Buffer.alloc(16)

@@ -1,26 +1,25 @@
 import type { Duplex } from 'node:stream'
 import type { Connection, Submittable } from 'pg'
 
-/** Who takes rows as they come. */
-export interface Taker {
+export interface FetchedRowHandler {
   /** False when no more are wanted until `drained`. */
   take(row: readonly (string | null)[]): boolean
   drained(): Promise<void>
 }
 
 /** Rows of a cursor as the server's texts, each given away as it comes: the driver keeps none, and the server waits for whoever takes them. */
-export class Fetch implements Submittable {
+export class FetchCommand implements Submittable {
   /** How many rows came. Settled once more are wanted. */
   readonly done: Promise<number>
   readonly #text: string
-  readonly #taker: Taker
+  readonly #taker: FetchedRowHandler
   readonly #settle = Promise.withResolvers<number>()
   #stream: Duplex | undefined
   #waiting: Promise<void> | undefined
   #rows = 0
   #failure: unknown
 
-  constructor(text: string, taker: Taker) {
+  constructor(text: string, taker: FetchedRowHandler) {
     this.#text = text
     this.#taker = taker
     this.done = this.#settle.promise

@@ -3,20 +3,42 @@ import type { Client } from 'pg'
 import { RowEncoder } from '@sluice/tuples'
 import { SourceProblem, type StoredType } from '../../source.ts'
 import type { DatabaseConfig } from '../database-config.ts'
-import { Describe } from '../postgres/describe.ts'
+import { DescribeCommand, digits, embedded } from '../postgres/columns.ts'
 import { cancelSession, signIn } from '../postgres/sign-in.ts'
-import { embedded } from '../postgres/statements.ts'
-import type { Note, Statement } from '../protocol.ts'
-import type { Access, Described, Engine, Session } from '../session.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import type { TupleSink } from '../tuple-sink.ts'
-import { writeRow } from '../write-row.ts'
-import { RedshiftArrivals } from './arrivals.ts'
-import { columnOf, readExpression, shownText, type TypeInfo } from './columns.ts'
-import { Fetch, type Taker } from './fetch.ts'
-import { explainRedshift } from './problems.ts'
+import type { ReadingNote, SourceStatement } from '../protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedStatement,
+  type DatabaseEngine,
+  type ExplainedError,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../session.ts'
+import { type TupleSink, writeRow } from '../tuple-sink.ts'
+import { FetchCommand, type FetchedRowHandler } from './fetch.ts'
+import { PostgresInboundByteLimit } from '../postgres/inbound-byte-limit.ts'
+import type { DataType } from '@sluice/contracts'
+import { explainPostgres } from '../postgres/problems.ts'
+import { messageOf } from '../problems.ts'
 
-export const redshift: Engine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+/** A way of sending a password that is Redshift's own. */
+const digestSignIn = /Unknown authenticationOk message type/
+
+function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError | undefined {
+  const message = messageOf(error)
+  if (digestSignIn.test(message))
+    return {
+      code: 'AUTHENTICATION_FAILED',
+      detail:
+        'The password of this user is kept as SHA-256, which only Amazon’s drivers can send. Set it again as an MD5 hash.',
+    }
+  // Users that may do nothing about it are told by the leader node, in the words of PostgreSQL 8.
+  if (/password authentication failed|user ".*" does not exist/.test(message)) return { code: 'AUTHENTICATION_FAILED' }
+  return explainPostgres(error, config)
+}
+
+export const redshift: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
 
 /** Each by itself: Redshift has no `set_config`, and no list of settings that are known. */
 const opening = [
@@ -31,17 +53,17 @@ const opening = [
 /** Rows of the first fetch, and the most of any; between them as many as come to about so many bytes. */
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
-async function open(access: Access): Promise<Session> {
-  const arrivals = new RedshiftArrivals(access.config, redshift.name)
+async function open(access: SessionAccess): Promise<DatabaseSession> {
+  const arrivals = new RedshiftInboundByteLimit(access.config, redshift.name)
   const { client, socket } = await signIn(access, arrivals, async (opened) => {
-    await demandRedshift(opened, access.config)
+    await assertRedshift(opened, access.config)
     for (const statement of opening) await opened.query(statement)
   })
   return new RedshiftSession(client, socket, arrivals, access)
 }
 
 /** PostgreSQL answers all of this too, and would be read slowly, and as having none of its own types. */
-async function demandRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
+async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
   if (/redshift/i.test(rows[0]?.version ?? '')) return
   throw new SourceProblem(
@@ -51,17 +73,17 @@ async function demandRedshift(client: Client, { host, port }: DatabaseConfig): P
 }
 
 /** Rows come by a cursor: Redshift copies to no client, and sends a whole result at once to whoever asks for it plainly. */
-class RedshiftSession implements Session {
-  readonly notes: Note[] = []
+class RedshiftSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #arrivals: RedshiftArrivals
-  readonly #access: Access
+  readonly #arrivals: RedshiftInboundByteLimit
+  readonly #access: SessionAccess
   #text = ''
-  #types: TypeInfo[] = []
+  #types: RedshiftType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, arrivals: RedshiftArrivals, access: Access) {
+  constructor(client: Client, socket: Socket, arrivals: RedshiftInboundByteLimit, access: SessionAccess) {
     this.#access = access
     this.#client = client
     this.#socket = socket
@@ -71,13 +93,13 @@ class RedshiftSession implements Session {
   received = (): number => this.#socket.bytesRead
 
   /** Keys that are declared are kept by nobody there, so none is offered. */
-  async describe(statement: Statement): Promise<Described> {
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
     this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
     // Alone and first: only what is one whole statement by itself is put inside another one.
-    const describe = new Describe(this.#text)
+    const describe = new DescribeCommand(this.#text)
     this.#client.query(describe)
     const fields = await describe.fields
-    if (fields.length === 0) throw new NotAllowed()
+    if (fields.length === 0) throw new StatementNotAllowed()
     this.#labels = fields.map(({ name }) => name)
     const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
     this.#types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
@@ -89,7 +111,7 @@ class RedshiftSession implements Session {
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
       sink.buffer,
@@ -122,8 +144,8 @@ class RedshiftSession implements Session {
     this.#socket.destroy()
   }
 
-  async #fetch(rows: number, taker: Taker): Promise<number> {
-    const fetch = new Fetch(`fetch forward ${rows} from sluice_rows`, taker)
+  async #fetch(rows: number, taker: FetchedRowHandler): Promise<number> {
+    const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, taker)
     this.#arrivals.fetching = true
     this.#client.query(fetch)
     try {
@@ -140,7 +162,7 @@ class RedshiftSession implements Session {
       await this.#client.query(query)
     } catch (error) {
       if ((error as { code?: string }).code !== '42601') throw error
-      throw new NotAllowed(undefined, { cause: error })
+      throw new StatementNotAllowed(undefined, { cause: error })
     }
   }
 
@@ -155,3 +177,54 @@ class RedshiftSession implements Session {
     return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
   }
 }
+
+const dataRow = 0x44
+
+/** While rows of a cursor are fetched, the driver keeps one at a time: each is bounded, and not all of them together. */
+class RedshiftInboundByteLimit extends PostgresInboundByteLimit {
+  fetching = false
+
+  protected override begin(header: Buffer): number {
+    const before = this.answer
+    const rest = super.begin(header)
+    if (this.fetching && header[0] === dataRow) this.answer = before
+    return rest
+  }
+}
+
+/** The type of a column: its name in the catalogue, and what was said in brackets, encoded. */
+interface RedshiftType {
+  name: string
+  modifier: number
+}
+
+const dataTypes: Record<string, DataType> = {
+  int2: 'SMALLINT',
+  int4: 'INTEGER',
+  int8: 'BIGINT',
+  oid: 'BIGINT',
+  float4: 'FLOAT',
+  float8: 'DOUBLE',
+  numeric: 'DECIMAL',
+  bool: 'BOOLEAN',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMPTZ',
+  super: 'JSONB',
+  geometry: 'GEOMETRY',
+  geography: 'GEOMETRY',
+}
+
+/** What a column is offered as. All that is not named above comes as its text. */
+function columnOf({ name, modifier }: RedshiftType): StoredType {
+  const dataType = dataTypes[name] ?? 'TEXT'
+  return dataType === 'DECIMAL' ? { dataType, ...digits(modifier) } : { dataType }
+}
+
+/** The expression that reads `column`: everything as the server's own text, which is exact, but for shapes. */
+const readExpression = (column: string, { name }: RedshiftType): string =>
+  name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
+
+/** Bytes are hexadecimal digits there; elsewhere they have a sign of what they are. */
+const shownText = (text: string | null, { name }: RedshiftType): string | null =>
+  text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text

@@ -1,5 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../../source.ts'
+import { StatementNotAllowed } from '../session.ts'
 
 /** A column as the server describes a query's result. `system_type_name` is null for types that are programs. */
 export interface ServerField {
@@ -48,7 +49,6 @@ const expressions: Record<string, (c: string) => string> = {
   hierarchyid: (c) => `${c}.ToString()`,
 }
 
-/** What a column is offered as. */
 export function columnOf(field: ServerField): StoredType {
   const name = typeName(field)
   const dataType = dataTypes[name] ?? 'TEXT'
@@ -63,3 +63,22 @@ export function readExpression(column: string, field: ServerField): string {
 
 const typeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
   (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
+
+export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
+
+/**
+ * Throws `StatementNotAllowed` unless the statement begins with SELECT. Statements follow each other here without any sign between them, so a query
+ * is run as part of another one only, where a second statement, WITH, and ORDER BY without TOP or OFFSET are not understood.
+ */
+export function assertQuery(text: string): void {
+  const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
+  if (/^with\b/i.test(start))
+    throw new StatementNotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
+  if (!/^select\b/i.test(start)) throw new StatementNotAllowed()
+}
+
+/** These expressions over a query whose columns are called c1, c2 … in them. */
+export function embedded(query: string, expressions: readonly string[], columns: number): string {
+  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
+}

@@ -1,10 +1,9 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
-import type { Explained, ProblemCode } from '../session.ts'
-import { NotAllowed } from '../statements.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../session.ts'
 
-const byNumber: Record<number, ProblemCode> = {
+const byNumber: Record<number, DatabaseProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',
   18452: 'AUTHENTICATION_FAILED',
   18486: 'AUTHENTICATION_FAILED',
@@ -26,7 +25,7 @@ const byNumber: Record<number, ProblemCode> = {
   10928: 'TOO_MANY_CONNECTIONS',
 }
 
-const byMessage: [RegExp, ProblemCode][] = [
+const byMessage: [RegExp, DatabaseProblemCode][] = [
   [/self-signed|certificate|altnames/i, 'CERTIFICATE_NOT_TRUSTED'],
   [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
@@ -37,9 +36,9 @@ const byMessage: [RegExp, ProblemCode][] = [
   [/Connection lost|socket hang up|ECONNRESET|Connection is closed|closed/i, 'CONNECTION_LOST'],
 ]
 
-export function explainSqlServer(error: unknown, _config: DatabaseConfig): Explained | undefined {
+export function explainSqlServer(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
   const message = messageOf(error)
-  if (error instanceof NotAllowed)
+  if (error instanceof StatementNotAllowed)
     return /view/.test(message) ? { code: 'STATEMENT_NOT_ALLOWED', detail: message } : { code: 'STATEMENT_NOT_ALLOWED' }
   const number = numbers(error).find((each) => byNumber[each] !== undefined)
   if (number !== undefined) {

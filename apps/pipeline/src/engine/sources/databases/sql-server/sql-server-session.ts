@@ -3,27 +3,31 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import mssql from 'mssql'
 import { RowEncoder } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
-import type { Note, Statement } from '../protocol.ts'
-import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import type { ReadingNote, SourceStatement } from '../protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../session.ts'
 import { openSocket } from '../sockets.ts'
-import type { TupleSink } from '../tuple-sink.ts'
-import { writeRow } from '../write-row.ts'
-import { SqlServerArrivals } from './arrivals.ts'
-import { columnOf, type ServerField, readExpression } from './columns.ts'
+import { type TupleSink, writeRow } from '../tuple-sink.ts'
+import { SqlServerInboundByteLimit } from './inbound-byte-limit.ts'
+import { type ServerField, bracketed, columnOf, assertQuery, embedded, readExpression } from './columns.ts'
 import { encryptedOnly } from '../../../tds/encrypted-only.ts'
 import { explainSqlServer } from './problems.ts'
-import { NotAllowed, statementText } from '../statements.ts'
-import { bracketed, demandQuery, embedded } from './statements.ts'
 
-export const sqlServer: Engine = { name: 'SQL Server', open, explain: explainSqlServer }
+export const sqlServer: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
 
 /** Bytes of a packet of its protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
 const packetSize = 16_000
 
-async function open(access: Access): Promise<Session> {
+async function open(access: SessionAccess): Promise<DatabaseSession> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
-  const arrivals = new SqlServerArrivals(access.config)
+  const arrivals = new SqlServerInboundByteLimit(access.config)
   const pool = new mssql.ConnectionPool({
     server: host,
     port,
@@ -80,29 +84,34 @@ async function hasSnapshots(pool: mssql.ConnectionPool): Promise<boolean> {
 }
 
 /** In a transaction that is never committed: the server rolls it back when the connection ends. */
-class SqlServerSession implements Session {
-  readonly notes: Note[] = []
+class SqlServerSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
   readonly received: () => number
   readonly #transaction: mssql.Transaction
-  readonly #arrivals: SqlServerArrivals
+  readonly #arrivals: SqlServerInboundByteLimit
   readonly #close: () => void
   #text = ''
   #fields: ServerField[] = []
   #request: mssql.Request | undefined
 
-  constructor(transaction: mssql.Transaction, arrivals: SqlServerArrivals, received: () => number, close: () => void) {
+  constructor(
+    transaction: mssql.Transaction,
+    arrivals: SqlServerInboundByteLimit,
+    received: () => number,
+    close: () => void,
+  ) {
     this.#transaction = transaction
     this.#arrivals = arrivals
     this.received = received
     this.#close = close
   }
 
-  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
     this.#text = statementText(statement, bracketed)
-    demandQuery(this.#text)
+    assertQuery(this.#text)
     // Alone and first: only what is whole by itself is put inside another query, where only one query is understood.
     this.#fields = await this.#fieldsOf(this.#text)
-    if (this.#fields.length === 0) throw new NotAllowed()
+    if (this.#fields.length === 0) throw new StatementNotAllowed()
     await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
     const columns = this.#fields.map((field, index) => ({
       label: field.name || `column ${index + 1}`,
@@ -111,7 +120,7 @@ class SqlServerSession implements Session {
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const labels = this.#fields.map(({ name }, index) => name || `column ${index + 1}`)
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: labels[index]!, ...type })),

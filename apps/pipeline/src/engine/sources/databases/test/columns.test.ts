@@ -2,9 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/tuples'
 import oracledb from 'oracledb'
 import { columnOf as oracleColumn, convertValue, fetchAs } from '../oracle/columns.ts'
-import { columnOf as serverColumn, readExpression } from '../sql-server/columns.ts'
-import { bracketed, demandQuery, embedded } from '../sql-server/statements.ts'
-import { statementText } from '../statements.ts'
+import { bracketed, columnOf as serverColumn, assertQuery, embedded, readExpression } from '../sql-server/columns.ts'
+import { statementText } from '../session.ts'
 
 describe('columns of SQL Server', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({
@@ -53,8 +52,8 @@ describe('columns of SQL Server', () => {
       'with a as (select 1) select * from a',
       '',
     ])
-      expect(() => demandQuery(text)).toThrow()
-    for (const text of ['SELECT 1', '-- why\n /* what */ select 1']) expect(() => demandQuery(text)).not.toThrow()
+      expect(() => assertQuery(text)).toThrow()
+    for (const text of ['SELECT 1', '-- why\n /* what */ select 1']) expect(() => assertQuery(text)).not.toThrow()
   })
 })
 

@@ -4,8 +4,8 @@ import { RowEncoder } from '@sluice/tuples'
 import oracledb from 'oracledb'
 import { databaseLimits } from '../database-config.ts'
 import type { OracleField } from '../oracle/columns.ts'
-import { readRows, type Rows, rowsAtOnce } from '../oracle/read-rows.ts'
-import { type Batch, TupleSink } from '../tuple-sink.ts'
+import { readRows, type OracleRows, rowsAtOnce } from '../oracle/oracle-session.ts'
+import { type TupleBatch, TupleSink } from '../tuple-sink.ts'
 
 const fields: OracleField[] = [{ name: 'BODY', dbType: oracledb.DB_TYPE_CLOB }]
 const columns = [{ label: 'BODY', dataType: 'TEXT' as const }]
@@ -13,7 +13,7 @@ const columns = [{ label: 'BODY', dataType: 'TEXT' as const }]
 /** A query's rows, played by a stand-in; `asked` is how many were asked for each time. */
 function played(rows: unknown[][], failure?: Error) {
   const heard = { asked: [] as number[], closed: 0 }
-  const result: Rows = {
+  const result: OracleRows = {
     async getRows(atOnce) {
       heard.asked.push(atOnce)
       if (rows.length === 0 && failure) throw failure
@@ -28,7 +28,7 @@ function played(rows: unknown[][], failure?: Error) {
 }
 
 function taken(chunksInFlight = 100) {
-  const batches: Batch[] = []
+  const batches: TupleBatch[] = []
   const sink = new TupleSink(
     { ...databaseLimits, chunkBytes: 4096, chunksInFlight },
     () => 0,

@@ -4,12 +4,12 @@ import { DatabaseError } from 'pg'
 import { databaseLimits, type DatabaseKind } from '../database-config.ts'
 import { databaseSource } from '../database-source.ts'
 import { engines } from '../engines.ts'
-import { databaseProblem, explained, toldAsBug } from '../problems.ts'
+import { databaseProblem, explainError, redactError } from '../problems.ts'
 import { somewhere as config } from './raw-servers.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
 const kinds: DatabaseKind[] = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']
-const explain = async (kind: DatabaseKind, error: unknown) => explained(error, config, await engines[kind](), true)
+const explain = async (kind: DatabaseKind, error: unknown) => explainError(error, config, await engines[kind](), true)
 
 describe('an error while a database is read', () => {
   it.each(kinds)('is nobody’s but ours where no driver, database or network made it (%s)', async (kind) => {
@@ -81,7 +81,7 @@ describe('an error while a database is read', () => {
   })
 
   it('is told as a bug with its stack, and without the password', () => {
-    const told = toldAsBug(new TypeError(`no a-password-of-somebody`), config)
+    const told = redactError(new TypeError(`no a-password-of-somebody`), config)
     expect(told.stack).toContain('problems.test')
     expect(told.message + told.stack).not.toContain(config.password)
   })

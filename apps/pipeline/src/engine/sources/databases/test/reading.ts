@@ -3,7 +3,7 @@ import type { DataType } from '@sluice/contracts'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Feed, FeedColumn, RejectedRow, Report, StoredType } from '../../source.ts'
-import type { Connectable, DatabaseConfig } from '../database-config.ts'
+import type { ConnectableAddress, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
 export async function superuser(database?: string): Promise<Client> {
@@ -18,7 +18,7 @@ export async function superuser(database?: string): Promise<Client> {
 
 export const word = (prefix: string): string => prefix + randomBytes(6).toString('hex')
 
-export const here: Connectable = async () => [{ address: '127.0.0.1', family: 4 }]
+export const here: ConnectableAddress = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /** A report that remembers. */
 export function listener() {

@@ -1,5 +1,5 @@
 import { SourceProblem } from '../../source.ts'
-import { lookedAt, recognise } from '../recognise.ts'
+import { detectionBytes, detectFormat } from '../detect-format.ts'
 import { startOf } from '../spool/byte-source.ts'
 import type { UploadOptions } from '../upload.ts'
 import type { ZipArchive } from './zip-archive.ts'
@@ -39,8 +39,8 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
 /** Whether an entry is a table of some kind. One that cannot be read is none. */
 async function looksLikeRows(archive: ZipArchive, name: string, declared?: string): Promise<boolean> {
   try {
-    const start = await startOf(archive.bytes(name), lookedAt)
-    const content = recognise(start, name, declared)
+    const start = await startOf(archive.bytes(name), detectionBytes)
+    const content = detectFormat(start, name, declared)
     if (content.kind !== 'TEXT') return true
     return isDelimited(new TextDecoder(content.encoding).decode(start.subarray(content.skip)))
   } catch (error) {

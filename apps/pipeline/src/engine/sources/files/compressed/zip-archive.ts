@@ -3,8 +3,7 @@ import { type Entry, fromFdPromise, getFileNameLowLevel, type ZipFile } from 'ya
 import { SourceProblem } from '../../source.ts'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
 import type { UploadLimits } from '../spool/limits.ts'
-import { damaged } from './damage.ts'
-import { unpacked } from './unpacked.ts'
+import { damaged, decompress } from './decompress.ts'
 
 const stored = 0
 const deflated = 8
@@ -65,7 +64,7 @@ export class ZipArchive {
     const data = await this.#data(entry, name)
     let size = 0
     let sum = 0
-    const inflate = () => unpacked(data, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
+    const inflate = () => decompress(data, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
     for await (const chunk of method === stored ? data.chunks() : inflate()) {
       size += chunk.length
       sum = crc32(chunk, sum)

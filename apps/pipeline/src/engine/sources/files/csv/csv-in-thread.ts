@@ -1,6 +1,6 @@
 import { ReadingThread } from '../../reading-thread.ts'
 import { spareThread } from '../../spare-thread.ts'
-import type { Command, Job, Message } from './protocol.ts'
+import type { CsvCommand, CsvJob, CsvMessage } from './protocol.ts'
 
 const program = new URL('./csv-thread.ts', import.meta.url)
 /** Objects are few: rows are bytes, in buffers. A small young generation keeps what is thrown away from piling up. */
@@ -13,11 +13,11 @@ export function keepCsvThread(): Disposable {
 }
 
 /** Begins to read a file in a thread that reads nothing else meanwhile. */
-export function startReading(job: Job, signal: AbortSignal): ReadingThread<Message, Command> {
+export function startCsvThread(job: CsvJob, signal: AbortSignal): ReadingThread<CsvMessage, CsvCommand> {
   const ready = spare.take()
   const keep = spare.isKept && { keep: spare.giveBack }
   const reader = { program, name: 'csv', job, reading: job.fileName, resourceLimits, ready, ...keep }
-  const thread = new ReadingThread<Message, Command>(reader, signal)
+  const thread = new ReadingThread<CsvMessage, CsvCommand>(reader, signal)
   spare.trackBorrowed(thread.ended)
   return thread
 }

@@ -9,26 +9,25 @@ import {
 } from '@sluice/delimited'
 import type { Advice } from '../../../../advice.ts'
 import { identifiers } from '../../../../identifiers.ts'
-import { countOf } from '../../count-of.ts'
-import { describeColumns } from '../../describe-columns.ts'
+import { countOf, describeColumns } from '../../log-text.ts'
 import {
   type ColumnFacts,
   type Feed,
   type FeedColumn,
   type Report,
-  type Source,
+  type DataSource,
   type StoredType,
   type TupleChunk,
   TypesWidened,
 } from '../../source.ts'
-import type { Opened } from './protocol.ts'
-import { startReading } from './csv-in-thread.ts'
+import type { OpenedFile } from './protocol.ts'
+import { startCsvThread } from './csv-in-thread.ts'
 
 /** What is absent of the options is guessed: packages/delimited/OPTIONS.md. */
 export interface CsvConfig extends DelimitedOptions {
   /** Where the file is on this machine, or the descriptor of a file that is open and stays so. */
   path: string | number
-  /** What people call it; messages name it, never the path. */
+  /** The display name; messages show it instead of the path. */
   fileName: string
   /** Whether we wrote it ourselves, of something that has neither encoding nor delimiter. */
   written?: boolean
@@ -44,7 +43,7 @@ export interface CsvConfig extends DelimitedOptions {
  * whatever the size of the file. The chunks have to be read before the next feed is asked for.
  * How values, blank lines, broken quotes and encodings are understood: the README.md of packages/delimited.
  */
-export const csvSource: Source<CsvConfig> = {
+export const csvSource: DataSource<CsvConfig> = {
   read: ({ lookAtAll, ...config }, report, signal) =>
     readCsv(
       config,
@@ -62,12 +61,12 @@ export async function* readCsv(
   limits: DelimitedLimits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  await using thread = startReading({ file: path, fileName, options, limits, reportOddValues }, signal)
+  await using thread = startCsvThread({ file: path, fileName, options, limits, reportOddValues }, signal)
   const first = await thread.receive()
   if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
   const columns = feedColumns(opened.columns, opened.names)
-  report.log('INFO', 'LOW', `Read ${fileName}${written ? '' : whatWasGuessed(opened)}, ${whatItHas(columns)}`)
+  report.log('INFO', 'LOW', `Read ${fileName}${written ? '' : describeGuesses(opened)}, ${describeContents(columns)}`)
   for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
   const rows = new CsvRows(thread, opened, report)
   const content = {
@@ -83,14 +82,14 @@ export async function* readCsv(
 
 /** The rows of one file, written as often as they are asked for. */
 class CsvRows {
-  readonly #thread: ReturnType<typeof startReading>
-  readonly #opened: Opened
+  readonly #thread: ReturnType<typeof startCsvThread>
+  readonly #opened: OpenedFile
   readonly #report: Report
   #begun = false
   #profiles: ColumnProfile[] = []
   #columns: readonly InferredColumn[] = []
 
-  constructor(thread: ReturnType<typeof startReading>, opened: Opened, report: Report) {
+  constructor(thread: ReturnType<typeof startCsvThread>, opened: OpenedFile, report: Report) {
     this.#thread = thread
     this.#opened = opened
     this.#report = report
@@ -172,7 +171,7 @@ function feedColumns(columns: readonly InferredColumn[], given: readonly (string
 /** A decimal sign stays known where a file says nothing of it. */
 const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal && { decimal: remembered.decimal }
 
-const whatWasGuessed = ({ encoding, guesses }: Opened): string => ` as ${encoding}, ${guesses}`
+const describeGuesses = ({ encoding, guesses }: OpenedFile): string => ` as ${encoding}, ${guesses}`
 
-const whatItHas = (columns: readonly FeedColumn[]): string =>
+const describeContents = (columns: readonly FeedColumn[]): string =>
   `${countOf(columns.length, 'column')}: ${describeColumns(columns)}`

@@ -2,18 +2,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 import {
   type TupleBatch,
   DelimitedProblem,
-  describeGuesses,
-  describeOddValue,
-  detectText,
   type DetectedOptions,
   type DelimitedLimits,
   DelimitedReader,
   startScanner,
   type StoredType,
   TextFile,
+  describeGuesses,
+  describeOddValue,
+  detectText,
 } from '@sluice/delimited'
-import { ChunkPool } from './chunk-pool.ts'
-import type { Command, FileReading, Job, Message } from './protocol.ts'
+import type { CsvCommand, FileReading, CsvJob, CsvMessage } from './protocol.ts'
 
 const progressInterval = 250
 
@@ -21,7 +20,7 @@ if (!parentPort) throw new Error('csv-thread.ts is a worker thread, not a progra
 const port = parentPort
 const machine = startScanner()
 
-interface Open {
+interface OpenReading {
   file: TextFile
   reading: DelimitedReader
   limits: DelimitedLimits
@@ -30,15 +29,18 @@ interface Open {
 
 /** Counts over all files, so that a chunk that comes back late is not taken for one of the next. */
 let writing = 0
-let open: Open | undefined
+let open: OpenReading | undefined
 let pool: ChunkPool | undefined
 let told = performance.now()
 
-function post(message: Message, transfer: ArrayBuffer[] = []): void {
+function post(message: CsvMessage, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
-async function write({ file, reading, limits, reportOddValues }: Open, types: readonly StoredType[]): Promise<void> {
+async function write(
+  { file, reading, limits, reportOddValues }: OpenReading,
+  types: readonly StoredType[],
+): Promise<void> {
   // Whoever gave up the last writing may keep some of its chunks.
   writing++
   pool = new ChunkPool(limits.chunksInFlight, limits.chunkBytes)
@@ -71,7 +73,7 @@ async function send({ tuples, rejected }: TupleBatch, pool: ChunkPool): Promise<
   post({ kind: 'chunk', memory, length, rejected, writing }, [memory])
 }
 
-function tellProblem(error: unknown): void {
+function postProblem(error: unknown): void {
   if (!(error instanceof DelimitedProblem)) throw error
   const { code, message, advice, cause } = error
   post({ kind: 'problem', code, message, ...(advice !== undefined && { advice }), cause })
@@ -85,7 +87,7 @@ function close(): void {
   pool = undefined
 }
 
-function read({ file: path, fileName, options, limits, reportOddValues = false }: Job): void {
+function read({ file: path, fileName, options, limits, reportOddValues = false }: CsvJob): void {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
   const reading = new DelimitedReader(file, dialect, limits, machine)
@@ -115,14 +117,46 @@ const readingOf = (
   ...(decided && { decimal: decimal.value }),
 })
 
-port.on('message', (command: Command | Job) => {
+port.on('message', (command: CsvCommand | CsvJob) => {
   try {
     if (!('kind' in command)) read(command)
-    else if (command.kind === 'ENCODE') write(open!, command.types).catch(tellProblem)
+    else if (command.kind === 'ENCODE') write(open!, command.types).catch(postProblem)
     else if (command.writing === writing) pool?.give(command.memory)
   } catch (error) {
-    tellProblem(error)
+    postProblem(error)
   }
 })
 // A thread that was started before there was anything to read gets its job as a message.
 if (workerData) port.emit('message', workerData)
+
+/** Memory for so many chunks, each made when it is first needed, and used again once it comes back. */
+class ChunkPool {
+  readonly #chunkBytes: number
+  readonly #free: ArrayBuffer[] = []
+  #unmade: number
+  #wake: (() => void) | undefined
+
+  constructor(chunks: number, chunkBytes: number) {
+    this.#unmade = chunks
+    this.#chunkBytes = chunkBytes
+  }
+
+  /** Memory for at least so many bytes, as soon as there is some. */
+  async take(bytes: number): Promise<ArrayBuffer> {
+    while (this.#free.length === 0 && this.#unmade === 0) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+    }
+    const memory = this.#free.pop()
+    if (!memory) this.#unmade--
+    // A record that is longer than a chunk gets memory of its own, for which a chunk of the pool is given up.
+    return memory && memory.byteLength >= bytes ? memory : new ArrayBuffer(Math.max(bytes, this.#chunkBytes))
+  }
+
+  give(memory: ArrayBuffer): void {
+    if (memory.byteLength === this.#chunkBytes) this.#free.push(memory)
+    else this.#unmade++
+    this.#wake?.()
+  }
+}

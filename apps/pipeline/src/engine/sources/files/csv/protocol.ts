@@ -10,8 +10,7 @@ import type {
   StoredType,
 } from '@sluice/delimited'
 
-/** What the thread is started with. */
-export interface Job {
+export interface CsvJob {
   /** A path, or the descriptor of a file that is open in this process. */
   file: string | number
   fileName: string
@@ -22,19 +21,19 @@ export interface Job {
 }
 
 /** What the thread is told: to write all rows, from the start; or that nobody reads a chunk's memory any more. */
-export type Command =
+export type CsvCommand =
   | { kind: 'ENCODE'; types: readonly StoredType[] }
   | { kind: 'FREE'; memory: ArrayBuffer; writing: number }
 
 /** Counts since the writing began, ready to be reported. */
-export interface Totals {
+export interface CsvTotals {
   bytesRead: number
   bytesTotal: number
   rowsRead: number
 }
 
 /** What was guessed, before any row is written. */
-export interface Opened {
+export interface OpenedFile {
   columns: InferredColumn[]
   /** What the options call the columns, where they do. */
   names: (string | undefined)[]
@@ -51,9 +50,9 @@ export interface Opened {
 export type FileReading = Pick<RememberedDialect, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
 
 /** What the thread says. The memory of a chunk is handed over with it; `writing` counts how often it was told to ENCODE. */
-export type Message =
-  | { kind: 'progress'; totals: Totals }
-  | { kind: 'opened'; opened: Opened }
+export type CsvMessage =
+  | { kind: 'progress'; totals: CsvTotals }
+  | { kind: 'opened'; opened: OpenedFile }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; writing: number }
   | { kind: 'done'; columns: InferredColumn[]; profiles: ColumnProfile[]; oddValues: string[] }
   | { kind: 'widened'; columns: InferredColumn[] }

@@ -2,7 +2,7 @@ import { TextDecoder } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { uploadFolder } from '../test/open-bytes.ts'
-import { asUtf8, decoderOf } from './as-utf8.ts'
+import { convertToUtf8, decoderOf } from './convert-to-utf8.ts'
 import { textEncoding } from './text-encoding.ts'
 
 const folder = uploadFolder()
@@ -147,7 +147,7 @@ describe('UTF-8', () => {
         yield* [0xef, 0xbb, 0xbf, 0x61].map((byte) => Buffer.of(byte))
       },
     }
-    const parts = await Array.fromAsync(asUtf8(source, { encoding: 'utf-8', skip: 3 }).chunks())
+    const parts = await Array.fromAsync(convertToUtf8(source, { encoding: 'utf-8', skip: 3 }).chunks())
     expect(Buffer.concat(parts).toString()).toBe('a')
   })
 })

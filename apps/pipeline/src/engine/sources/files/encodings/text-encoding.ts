@@ -6,7 +6,6 @@ export interface TextEncoding {
   encoding: string
   /** Bytes of its byte order mark. */
   skip: number
-  /** How it is known, in words. */
   because: string
 }
 

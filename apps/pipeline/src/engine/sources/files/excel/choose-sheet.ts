@@ -12,13 +12,13 @@ export interface FoundSheet {
   isRead: boolean
 }
 
-type Listed = WorkbookSheet & { hasRows: boolean }
+type ListedSheet = WorkbookSheet & { hasRows: boolean }
 
 /**
  * Chooses the sheet that the options name, or else the first visible one that has rows. Throws SourceProblem SHEET_NOT_FOUND,
  * SHEET_EMPTY if the sheet has no rows and another sheet has some, or EMPTY_FILE if no sheet has rows.
  */
-export function chooseSheet(sheets: readonly Listed[], options: UploadOptions, file: string): Listed {
+export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptions, file: string): ListedSheet {
   const { sheet: name, sheetNumber: number } = options
   const sheet =
     name !== undefined
@@ -45,7 +45,7 @@ export function chooseSheet(sheets: readonly Listed[], options: UploadOptions, f
   throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
 }
 
-export const asFound = (sheets: readonly Listed[], read: Listed): FoundSheet[] =>
+export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): FoundSheet[] =>
   sheets.map((sheet, index) => ({
     number: index + 1,
     name: sheet.name,
@@ -69,7 +69,7 @@ const mostListed = 20
 /** Excel allows 31 characters; other programs do not keep to that. */
 const longestName = 60
 
-function listed(some: readonly Listed[], all: readonly Listed[]): string {
+function listed(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
   const names = some.slice(0, mostListed).map((sheet) => described(sheet, all.indexOf(sheet) + 1))
   return some.length > mostListed ? `${names.join(', ')} and ${some.length - mostListed} more` : names.join(', ')
 }

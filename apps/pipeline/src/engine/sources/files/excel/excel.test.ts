@@ -3,8 +3,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../test/make-workbook.ts'
 import { uploadFolder } from '../test/open-bytes.ts'
 import type { UploadOptions } from '../upload.ts'
-import { meaningOf } from './number-formats.ts'
-import { serialText } from './serial-dates.ts'
+import { meaningOf, serialText } from './serial-dates.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())

@@ -5,7 +5,7 @@ import { tooLarge } from '../spool/spool-writer.ts'
 import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 
 /** Told of each element of a part. */
-export type Reader = (xml: XmlScanner) => void
+export type XmlReader = (xml: XmlScanner) => void
 
 /** Bytes of the parts that are held as a whole in the end: names, relations, styles. */
 const smallPart = 64 * 1024 * 1024
@@ -15,8 +15,8 @@ const longestToken = 16 * 1024 * 1024
 export async function readPart(
   archive: ZipArchive,
   part: string,
-  open: Reader,
-  close: Reader = () => {},
+  open: XmlReader,
+  close: XmlReader = () => {},
 ): Promise<void> {
   await scanPart(partOf(archive, part), { open, close, text: () => {} }, archive.name, smallPart)
 }

@@ -1,6 +1,5 @@
 import { CellText } from './cell-text.ts'
-import type { NumberMeaning } from './number-formats.ts'
-import { serialText } from './serial-dates.ts'
+import { type NumberMeaning, serialText } from './serial-dates.ts'
 import type { SharedTexts } from './shared-texts.ts'
 import type { SheetRow } from './sheet-row.ts'
 import { BadXml, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
@@ -11,7 +10,6 @@ const TYPE_LETTER = 116
 const longestText = 1024 * 1024
 const words = { true: Buffer.from('true'), false: Buffer.from('false') }
 
-/** What a sheet's cells refer to. */
 export interface SheetContext {
   texts: SharedTexts
   meanings: readonly NumberMeaning[]

@@ -1,5 +1,5 @@
 import { maxColumns } from '../../source.ts'
-import type { Output } from '../spool/output.ts'
+import type { RowOutput } from '../spool/output.ts'
 
 const QUOTE = 34
 const COMMA = 44
@@ -15,7 +15,7 @@ export class SheetRow {
   last: number
   late = false
   rows = 0
-  readonly #output: Output | undefined
+  readonly #output: RowOutput | undefined
   readonly #longest: number
   #line = Buffer.allocUnsafeSlow(64 * 1024)
   #at = 0
@@ -23,7 +23,7 @@ export class SheetRow {
   #column = 0
 
   /** Without an output only the columns are looked for. */
-  constructor({ first, last }: { first: number; last: number }, longest: number, output?: Output) {
+  constructor({ first, last }: { first: number; last: number }, longest: number, output?: RowOutput) {
     this.first = first
     this.last = last
     this.#longest = longest

@@ -1,14 +1,13 @@
 import { posix } from 'node:path'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
-import { builtInMeaning, meaningOf, type NumberMeaning } from './number-formats.ts'
-import { readPart, type Reader } from './read-part.ts'
-import { workbookPart } from './workbook-kind.ts'
+import { type NumberMeaning, builtInMeaning, meaningOf } from './serial-dates.ts'
+import { type XmlReader, readPart } from './read-part.ts'
+import { SourceProblem } from '../../source.ts'
 
 /** What there is to know of a workbook before one of its sheets is read. */
-export interface Workbook {
+export interface OpenWorkbook {
   sheets: WorkbookSheet[]
   sharedTexts: string | undefined
-  /** What numbers mean by a cell's style. */
   meanings: NumberMeaning[]
   is1904: boolean
 }
@@ -20,7 +19,7 @@ export interface WorkbookSheet {
 }
 
 /** Reads the list of sheets with cells; charts are left out. Throws SourceProblem EXCEL_DAMAGED. */
-export async function readWorkbook(archive: ZipArchive): Promise<Workbook> {
+export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
   const part = workbookPart(archive)!
   const relations = await readRelations(archive, part)
   const found: { id: string; name: string; isHidden: boolean }[] = []
@@ -63,7 +62,7 @@ async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMe
   const own = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
   let inCells = false
-  const reader: Reader = (xml) => {
+  const reader: XmlReader = (xml) => {
     if (xml.is('numFmt')) own.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
     else if (xml.is('cellXfs')) inCells = true
     else if (inCells && xml.is('xf')) {
@@ -75,4 +74,22 @@ async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMe
     if (xml.is('cellXfs')) inCells = false
   })
   return meanings
+}
+
+/** The part that a workbook begins with; some services of Microsoft put a number behind its name. */
+const workbookPart = (archive: ZipArchive): string | undefined =>
+  [...archive.entries.keys()].find((name) => /^xl\/workbook\d*\.xml$/i.test(name))
+
+export const isWorkbook = (archive: ZipArchive): boolean => workbookPart(archive) !== undefined
+
+/** Throws SourceProblem NOT_SUPPORTED for archives that are documents of another kind. */
+export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
+  const kind = entries.has('xl/workbook.bin')
+    ? 'a binary Excel workbook (.xlsb)'
+    : entries.has('content.xml') && entries.has('META-INF/manifest.xml')
+      ? 'an OpenDocument file, as LibreOffice writes them'
+      : entries.has('word/document.xml') || entries.has('ppt/presentation.xml')
+        ? 'a document of Microsoft Office that is no workbook'
+        : undefined
+  if (kind) throw new SourceProblem('NOT_SUPPORTED', `${name} is ${kind}; save it as .xlsx or CSV and upload that.`)
 }

@@ -1,22 +1,21 @@
 import { maxColumns, SourceProblem } from '../../source.ts'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
 import { type ByteSource, cutShort, cutWhen, unlessCut } from '../spool/byte-source.ts'
-import type { Output } from '../spool/output.ts'
-import type { Job } from '../spool/protocol.ts'
-import type { ScratchFiles } from '../spool/scratch-files.ts'
+import type { RowOutput } from '../spool/output.ts'
+import type { NormaliseJob } from '../spool/protocol.ts'
+import type { ScratchFiles } from '../spool/spool-file.ts'
 import type { WrittenDialect } from '../upload.ts'
 import { asFound, chooseSheet, type FoundSheet } from './choose-sheet.ts'
 import { partOf, scanPart } from './read-part.ts'
-import { SharedTexts } from './shared-texts.ts'
+import { SharedTexts, TextReader } from './shared-texts.ts'
 import { type SheetContext, SheetReader } from './sheet-reader.ts'
 import { SheetRow } from './sheet-row.ts'
-import { TextReader } from './text-reader.ts'
-import { readWorkbook, type Workbook, type WorkbookSheet } from './workbook.ts'
+import { readWorkbook, type OpenWorkbook, type WorkbookSheet } from './workbook.ts'
 
 /** Bytes of a sheet from which its columns are guessed. */
 const guessedFrom = 1024 * 1024
 
-type About = Pick<Job, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
+type SheetFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
 
 /**
  * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the first to the last
@@ -24,8 +23,8 @@ type About = Pick<Job, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch
  */
 export async function writeSheet(
   archive: ZipArchive,
-  output: Output,
-  about: About,
+  output: RowOutput,
+  about: SheetFacts,
 ): Promise<{ sheets: FoundSheet[]; dialect: WrittenDialect; complete: boolean; written: number }> {
   const { name, limits, options, firstBytes } = about
   const workbook = await readWorkbook(archive)
@@ -66,8 +65,8 @@ const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: '
 
 async function contextOf(
   archive: ZipArchive,
-  workbook: Workbook,
-  { name, scratch, limits }: About,
+  workbook: OpenWorkbook,
+  { name, scratch, limits }: SheetFacts,
 ): Promise<SheetContext> {
   const texts = new SharedTexts(name, scratch, limits)
   const { sharedTexts, meanings, is1904 } = workbook

@@ -28,7 +28,6 @@ export class BadXml extends Error {}
  */
 export class XmlScanner {
   bytes: Buffer = Buffer.allocUnsafeSlow(0)
-  /** The local name of the element at hand. */
   nameFrom = 0
   nameTo = 0
   /** Attributes found by `attributes()`: four positions each, of the local name and of the value between its quotes. */

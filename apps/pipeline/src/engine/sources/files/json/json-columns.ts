@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import type { DeclaredColumn } from '../upload.ts'
 import { maxColumns, SourceProblem } from '../../source.ts'
 
-/** What a column was seen to hold. */
 export const PLAIN = 1
 export const NESTED = 2
 /** A text that begins like a day. */

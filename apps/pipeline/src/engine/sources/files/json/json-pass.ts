@@ -1,4 +1,4 @@
-import type { Output } from '../spool/output.ts'
+import type { RowOutput } from '../spool/output.ts'
 import type { ByteWindow } from './byte-window.ts'
 import type { JsonColumns } from './json-columns.ts'
 import { isText, JsonRecord } from './json-record.ts'
@@ -11,13 +11,12 @@ export class JsonPass {
   readonly record: JsonRecord
   late = false
   rows = 0
-  /** Of them, those that were written. */
   written = 0
-  readonly #output: Output | undefined
+  readonly #output: RowOutput | undefined
   readonly #width: number
 
   /** Without an output the pass only looks for keys. */
-  constructor(columns: JsonColumns, output?: Output) {
+  constructor(columns: JsonColumns, output?: RowOutput) {
     this.record = new JsonRecord(columns)
     this.#output = output
     this.#width = columns.labels.length

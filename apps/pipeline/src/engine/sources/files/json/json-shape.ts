@@ -4,7 +4,6 @@ import type { ByteWindow } from './byte-window.ts'
 import { brokenJson, endsTooEarly } from './problems.ts'
 import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
 
-/** Where the rows of a JSON text are. */
 export type JsonShape =
   /** One object a line. */
   | { kind: 'LINES' }
@@ -18,7 +17,7 @@ const LF = 10
 const linesLookedAt = 20
 const linesBytes = 64 * 1024
 
-interface Look {
+interface ShapeSample {
   window: ByteWindow
   name: string
   recordBytes: number
@@ -30,7 +29,7 @@ interface Look {
  * one such array, or in the one that was named. If the source is cut short, only the part before the cut is examined. Throws SourceProblem
  * JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
  */
-export async function jsonShape(look: Look): Promise<JsonShape> {
+export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
   const { window, name, recordBytes } = look
   let isCut = false
   const grow = async () => {
@@ -81,7 +80,7 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
 }
 
 /** The document is one object, or its start as far as it was looked at. */
-function shapeOfOne({ window, name, rowsUnder }: Look, start: number, isCut: boolean): JsonShape {
+function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
   const arrays = arraysUnderKeys(window, start)
   if (rowsUnder !== undefined) {
     if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', under: rowsUnder }

@@ -1,7 +1,7 @@
 import { SourceProblem } from '../../source.ts'
 import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
-import type { Output } from '../spool/output.ts'
-import type { Job } from '../spool/protocol.ts'
+import type { RowOutput } from '../spool/output.ts'
+import type { NormaliseJob } from '../spool/protocol.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../upload.ts'
 import { ByteWindow } from './byte-window.ts'
@@ -11,13 +11,12 @@ import { JsonPass } from './json-pass.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
 import { size } from './problems.ts'
 import { putDoubled } from './put-text.ts'
-import { walkLines } from './walk-lines.ts'
-import { walkArray, walkSequence } from './walk-values.ts'
+import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
 /** Bytes whose keys make the first header. */
 const guessedFrom = 1024 * 1024
 
-type About = Pick<Job, 'name' | 'limits' | 'options' | 'firstBytes'>
+type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>
 
 /**
  * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The header is guessed from the keys of the start; where a
@@ -25,8 +24,8 @@ type About = Pick<Job, 'name' | 'limits' | 'options' | 'firstBytes'>
  */
 export async function writeJson(
   source: ByteSource,
-  output: Output,
-  about: About,
+  output: RowOutput,
+  about: JsonFacts,
 ): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean; written: number }> {
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
@@ -67,7 +66,7 @@ export async function writeJson(
   return { kind: described(shape), dialect: dialectOf(columns), complete, written }
 }
 
-async function shapeOf(source: ByteSource, { name, limits, options }: About): Promise<JsonShape> {
+async function shapeOf(source: ByteSource, { name, limits, options }: JsonFacts): Promise<JsonShape> {
   await using window = new ByteWindow(source)
   return await jsonShape({ window, name, recordBytes: limits.recordBytes, rowsUnder: options.rowsUnder })
 }
@@ -75,7 +74,7 @@ async function shapeOf(source: ByteSource, { name, limits, options }: About): Pr
 async function walk(
   source: ByteSource,
   shape: JsonShape,
-  { name, limits, options }: About,
+  { name, limits, options }: JsonFacts,
   pass: JsonPass,
 ): Promise<void> {
   await using window = new ByteWindow(source)

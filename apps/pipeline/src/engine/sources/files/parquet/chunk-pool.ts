@@ -1,5 +1,5 @@
 import type { ChunkSink } from '@sluice/tuples'
-import type { Limits } from './limits.ts'
+import type { ParquetLimits } from './limits.ts'
 
 /** Memory for chunks that goes round: to the consumer with a chunk, and back when nobody needs it any more. */
 export class ChunkPool implements ChunkSink {
@@ -11,7 +11,7 @@ export class ChunkPool implements ChunkSink {
   #credits: number
   #wake: (() => void) | undefined
 
-  constructor({ chunkBytes, chunksInFlight }: Limits, post: (memory: ArrayBuffer, length: number) => void) {
+  constructor({ chunkBytes, chunksInFlight }: ParquetLimits, post: (memory: ArrayBuffer, length: number) => void) {
     this.#chunkBytes = chunkBytes
     this.#most = chunksInFlight
     this.#credits = chunksInFlight

@@ -11,10 +11,10 @@ import {
 import type { RejectedRow, StoredType } from '../../source.ts'
 import type { ChunkPool } from './chunk-pool.ts'
 import type { ParquetFile } from './footer.ts'
-import type { Limits } from './limits.ts'
-import { Measure } from './measure.ts'
-import type { Message } from './protocol.ts'
-import { type Batch, RowGroups } from './row-groups.ts'
+import type { ParquetLimits } from './limits.ts'
+import { ColumnMeasure } from './measure.ts'
+import type { ParquetMessage } from './protocol.ts'
+import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
 
 const progressInterval = 250
@@ -25,10 +25,10 @@ export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
   stored: readonly StoredType[],
-  limits: Limits,
+  limits: ParquetLimits,
   pool: ChunkPool,
-  post: (message: Message) => void,
-): Promise<Message> {
+  post: (message: ParquetMessage) => void,
+): Promise<ParquetMessage> {
   const types = stored.map(({ dataType }) => dataType)
   const groups = new RowGroups(file, columns, types, limits)
   const kinds = columns.map(({ node }) => (isFlat(node) ? node.leaf.type.kind : 'json'))
@@ -36,7 +36,7 @@ export async function encodeRows(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
     pool,
   )
-  const measures = kinds.map((kind) => new Measure(kind))
+  const measures = kinds.map((kind) => new ColumnMeasure(kind))
   let rows = 0
   let told = performance.now()
   const progress = (bytesRead: number) =>
@@ -66,7 +66,7 @@ export async function encodeRows(
 }
 
 /** Adds a fault for each row that is too long or has a value that is too long. */
-function addFaultsOfLongRows({ rows, vectors, faults }: Batch): void {
+function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
   const texts = [...vectors.entries()].flatMap(([column, vector]) => ('data' in vector ? [{ column, vector }] : []))
   // No row is longer than all values of the batch together.
   if (texts.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
@@ -83,7 +83,7 @@ function addFaultsOfLongRows({ rows, vectors, faults }: Batch): void {
 }
 
 /** The stretches of rows without fault. */
-function* between({ rows, faults }: Batch, reject: (row: number) => void): Generator<[from: number, to: number]> {
+function* between({ rows, faults }: RowBatch, reject: (row: number) => void): Generator<[from: number, to: number]> {
   let from = 0
   if (faults.size > 0) {
     for (const row of [...faults.keys()].toSorted((a, b) => a - b)) {
@@ -96,7 +96,11 @@ function* between({ rows, faults }: Batch, reject: (row: number) => void): Gener
 }
 
 /** A Parquet file has no lines: the row's number stands for it. */
-function rejectedRow({ before, vectors, faults }: Batch, row: number, columns: readonly ParquetColumn[]): RejectedRow {
+function rejectedRow(
+  { before, vectors, faults }: RowBatch,
+  row: number,
+  columns: readonly ParquetColumn[],
+): RejectedRow {
   const { column, reason } = faults.get(row)!
   const raw = vectors
     .map((vector, index) => `${columns[index]!.column.label}: ${shown(vector, row, index === column)}`)

@@ -1,23 +1,31 @@
 import type { DataType } from '@sluice/contracts'
-import type {
-  BooleanVector,
-  BytesVector,
-  ColumnVector,
-  DateVector,
-  DecimalVector,
-  FloatingVector,
-  IntegerVector,
-  TimestampVector,
+import {
+  type BooleanVector,
+  type BytesVector,
+  type ColumnVector,
+  type DateVector,
+  type DecimalVector,
+  type FloatingVector,
+  type IntegerVector,
+  type TimestampVector,
+  timeText,
+  wholeOf,
 } from '@sluice/tuples'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import { storeDecimal } from './decimals.ts'
-import type { LeafType, Reading } from './leaf-types.ts'
-import { renderer } from './render.ts'
-import { endOfDates, endOfTimestampDays, firstDay, isFiner, outOfRange, storeJulian, storeMoment } from './moments.ts'
-import type { ByteValues, FixedValues, Values } from './values.ts'
+import type { LeafType, LeafReading } from './leaf-types.ts'
+import {
+  endOfDates,
+  endOfTimestampDays,
+  firstDay,
+  isFiner,
+  outOfRange,
+  storeJulian,
+  storeMoment,
+} from './timestamps.ts'
+import type { ByteValues, FixedValues, DecodedValues } from './values.ts'
 
 /** What is told about single values while a vector is filled. */
-export interface Remarks {
+export interface ConversionNotes {
   /** The row's value has no place in the warehouse; why. */
   fault(row: number, reason: string): void
   /** Digits were cut off that the warehouse does not keep. */
@@ -25,12 +33,18 @@ export interface Remarks {
 }
 
 /** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector knows already. */
-export type Fill = (values: Values, places: Int32Array, count: number, vector: ColumnVector, remarks: Remarks) => void
+export type FillFunction = (
+  values: DecodedValues,
+  places: Int32Array,
+  count: number,
+  vector: ColumnVector,
+  remarks: ConversionNotes,
+) => void
 
-type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: Remarks) => void
+type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: ConversionNotes) => void
 
 /** How a leaf's values become a vector that is stored as `dataType`, the leaf's own or a wider one. */
-export function filler(type: LeafType, dataType: DataType): Fill {
+export function filler(type: LeafType, dataType: DataType): FillFunction {
   const { reading } = type
   switch (reading.as) {
     case 'text':
@@ -53,7 +67,7 @@ export function filler(type: LeafType, dataType: DataType): Fill {
   }
 }
 
-function each<V extends ColumnVector>(width: number, one: FillFixed<V>): Fill {
+function each<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
   return (values, places, count, vector, remarks) => {
     for (let row = 0; row < count; row++) {
       const place = places[row]!
@@ -65,7 +79,7 @@ function each<V extends ColumnVector>(width: number, one: FillFixed<V>): Fill {
 // oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
 type AnyFill = FillFixed<any>
 
-function plain(reading: Reading, dataType: DataType): [width: number, one: AnyFill] {
+function plain(reading: LeafReading, dataType: DataType): [width: number, one: AnyFill] {
   switch (reading.as) {
     case 'boolean':
       return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
@@ -160,7 +174,7 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
 }
 
 /** Two's complement, the highest byte first, of any width; most are wide and hold small numbers. */
-function fillDecimalBytes({ physical, width }: LeafType, digits: number): Fill {
+function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
   return (values, places, count, vector, remarks) => {
     const { bytes } = values
     const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
@@ -190,7 +204,7 @@ function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
   return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
 }
 
-const fillBytes: Fill = (values, places, count, vector, remarks) => {
+const fillBytes: FillFunction = (values, places, count, vector, remarks) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
   const into = vector as BytesVector
   into.data = bytes
@@ -205,4 +219,91 @@ const fillBytes: Fill = (values, places, count, vector, remarks) => {
     const fault = faults.get(places[row]!)
     if (fault) remarks.fault(row, fault)
   }
+}
+
+/** Puts an unscaled integer into the vector, given by its halves or where those do not hold it as `big`. */
+function storeDecimal(
+  vector: DecimalVector,
+  row: number,
+  low: number,
+  high: number,
+  big: bigint | undefined,
+  digits: number,
+  remarks: ConversionNotes,
+): void {
+  vector.low[row] = low
+  vector.high[row] = high
+  if (big !== undefined) {
+    vector.big ??= new Map()
+    vector.big.set(row, big)
+  } else vector.big?.delete(row)
+  // 64 bits hold no more than 19 digits.
+  if (big === undefined && digits >= 19) return
+  const value = big ?? wholeOf(low, high)
+  const tooLong =
+    typeof value === 'number' && digits <= 15
+      ? Math.abs(value) >= 10 ** digits
+      : magnitude(value) >= 10n ** BigInt(digits)
+  if (tooLong) remarks.fault(row, `has more than the ${digits} digits that its column says`)
+}
+
+function magnitude(value: number | bigint): bigint {
+  const whole = BigInt(value)
+  return whole < 0n ? -whole : whole
+}
+
+const nanosecondsOfDay = 86_400_000_000_000n
+
+type RenderOne = (values: DecodedValues, place: number, row: number, remarks: ConversionNotes) => string
+
+/** Values that the warehouse has as text, spelled out. */
+function renderer(type: LeafType): FillFunction {
+  const one = renderOne(type)
+  return (values, places, count, vector, remarks) => {
+    const into = vector as BytesVector
+    const texts: Buffer[] = []
+    let length = 0
+    for (let row = 0; row < count; row++) {
+      if (places[row]! < 0) continue
+      const text = Buffer.from(one(values, places[row]!, row, remarks), 'latin1')
+      into.starts[row] = length
+      into.lengths[row] = text.length
+      length += text.length
+      texts.push(text)
+    }
+    into.data = Buffer.concat(texts, length)
+  }
+}
+
+function renderOne({ physical, width, reading }: LeafType): RenderOne {
+  const hexOf = (values: DecodedValues, place: number) => {
+    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[place]! : place * width
+    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[place]! : width
+    return Buffer.from(values.bytes.buffer, values.bytes.byteOffset + start, length).toString('hex')
+  }
+  switch (reading.as) {
+    case 'hex':
+      return (values, place) => reading.prefix + hexOf(values, place)
+    case 'uuid':
+      return (values, place) => hexOf(values, place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    case 'interval':
+      return (values, place) => interval((values as FixedValues).view, place * 12)
+    case 'time':
+      return (values, place, row, remarks) => {
+        const { view } = values as FixedValues
+        const units = reading.wide ? view.getBigInt64(place * 8, true) : BigInt(view.getInt32(place * 4, true))
+        const all = units * BigInt(reading.nanoseconds)
+        if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
+        remarks.fault(row, 'is no time of a day')
+        return ''
+      }
+    default:
+      throw new Error(`${reading.as} is not rendered`)
+  }
+}
+
+/** Months, days and milliseconds, as ISO 8601 writes a duration. */
+function interval(view: DataView, at: number): string {
+  const [months, days, milliseconds] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true))
+  return `P${months}M${days}DT${milliseconds! / 1000}S`
 }

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { type FileMetaData, parquetMetadata } from 'hyparquet'
+import { type ColumnChunk, type FileMetaData, type SchemaElement, parquetMetadata } from 'hyparquet'
 import { SourceProblem } from '../../source.ts'
-import { damaged, FileTrouble } from './damaged.ts'
-import type { Limits } from './limits.ts'
-import { assertSane } from './sane.ts'
+import { FileWarning, damagedFileProblem } from './file-problems.ts'
+import type { ParquetLimits } from './limits.ts'
+import type { ParquetColumn } from './schema.ts'
 
 const magic = 'PAR1'
 const encryptedMagic = 'PARE'
@@ -23,7 +23,7 @@ export class ParquetFile implements Disposable {
   readonly #stamp: string
 
   /** A descriptor in place of a path is left open. Throws FileTrouble, or SourceProblem FILE_MISSING. */
-  constructor(path: string | number, fileName: string, limits: Limits) {
+  constructor(path: string | number, fileName: string, limits: ParquetLimits) {
     this.#owned = typeof path === 'string'
     this.#fd = typeof path === 'string' ? open(path, fileName) : path
     try {
@@ -44,7 +44,7 @@ export class ParquetFile implements Disposable {
     let done = 0
     while (done < length) {
       const read = readSync(this.#fd, into, done, length - done, from + done)
-      if (read === 0) throw damaged('its end')
+      if (read === 0) throw damagedFileProblem('its end')
       done += read
     }
     return into.length === length ? into : into.subarray(0, length)
@@ -52,7 +52,7 @@ export class ParquetFile implements Disposable {
 
   assertUnchanged(): void {
     if (this.#stampNow() === this.#stamp) return
-    throw new FileTrouble('FILE_DAMAGED', 'changed while it was being read. Run the load again.')
+    throw new FileWarning('FILE_DAMAGED', 'changed while it was being read. Run the load again.')
   }
 
   [Symbol.dispose](): void {
@@ -64,12 +64,12 @@ export class ParquetFile implements Disposable {
     return `${size} ${mtimeMs}`
   }
 
-  #footerLength(size: number, { footerBytes }: Limits): number {
-    if (size === 0) throw new FileTrouble('FILE_EMPTY', 'is empty. Upload a file with data.')
+  #footerLength(size: number, { footerBytes }: ParquetLimits): number {
+    if (size === 0) throw new FileWarning('FILE_EMPTY', 'is empty. Upload a file with data.')
     const head = this.read(0, Math.min(4, size)).toString('latin1')
     if (head === encryptedMagic) throw encrypted()
     if (head !== magic) {
-      throw new FileTrouble('NOT_PARQUET', 'is no Parquet file. Upload one, or use a pipeline for the format it has.')
+      throw new FileWarning('NOT_PARQUET', 'is no Parquet file. Upload one, or use a pipeline for the format it has.')
     }
     if (size < smallest) throw cutShort()
     const tail = this.read(size - 8, 8)
@@ -77,9 +77,9 @@ export class ParquetFile implements Disposable {
     if (end === encryptedMagic) throw encrypted()
     if (end !== magic) throw cutShort()
     const length = tail.readUInt32LE(0)
-    if (length > size - smallest) throw damaged('its footer')
+    if (length > size - smallest) throw damagedFileProblem('its footer')
     if (length > footerBytes) {
-      throw new FileTrouble(
+      throw new FileWarning(
         'PARQUET_NOT_SUPPORTED',
         `has a footer of ${length} bytes; up to ${footerBytes} are read. Write it with larger row groups.`,
       )
@@ -105,7 +105,7 @@ function readMetadata(footer: Buffer): FileMetaData {
     assertSane(metadata)
     return metadata
   } catch (cause) {
-    throw damaged('its footer', cause)
+    throw damagedFileProblem('its footer', cause)
   }
 }
 
@@ -131,7 +131,60 @@ function refuseEndlessNumbers(footer: Buffer): void {
 }
 
 const encrypted = () =>
-  new FileTrouble('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
+  new FileWarning('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
 
 const cutShort = () =>
-  new FileTrouble('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
+  new FileWarning('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
+
+/** hyparquet gives what the bytes say, of whatever type they say. Throws RangeError unless all that is used is of its own type. */
+function assertSane({ schema, row_groups: groups }: FileMetaData): void {
+  for (const element of schema) assertElement(element)
+  for (const { columns, num_rows: rows } of groups) {
+    if (typeof rows !== 'bigint' || rows < 0n) throw new RangeError('a row group has no number of rows')
+    for (const column of columns) assertChunk(column)
+  }
+}
+
+function assertElement({ name, num_children, type_length, scale, precision, logical_type }: SchemaElement): void {
+  const { bitWidth, scale: digits, precision: all } = { ...logical_type } as Record<string, unknown>
+  const numbers = [num_children, type_length, scale, precision, bitWidth, digits, all]
+  if (typeof name !== 'string' || !numbers.every((number) => number === undefined || Number.isInteger(number))) {
+    throw new RangeError('a column is not described')
+  }
+}
+
+function assertChunk({ meta_data: data }: ColumnChunk): void {
+  // Absent where the column is encrypted or in another file.
+  if (data === undefined) return
+  const { num_values, total_compressed_size, data_page_offset, dictionary_page_offset = 0n } = data
+  const whole = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
+  if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
+}
+
+/** The rows that the footer promises. Throws FileTrouble when they contradict each other or are more than such a file can mean. */
+export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioFrom }: ParquetLimits): number {
+  const counts = metadata.row_groups.map((group) => Number(group.num_rows))
+  if (counts.some((count) => !(count >= 0 && Number.isSafeInteger(count))))
+    throw damagedFileProblem('its number of rows')
+  const rows = counts.reduce((sum, count) => sum + count, 0)
+  if (rows > ratioFrom.rows + ratio * size) {
+    throw new FileWarning('FILE_TOO_DENSE', `claims ${rows} rows in ${size} bytes. It may be built to do harm.`)
+  }
+  return rows
+}
+
+/** The column, with its bytes in hex instead of as text. */
+export function asHex({ column, node }: ParquetColumn): ParquetColumn {
+  return { column, node: hexBelow(node) }
+}
+
+function hexBelow(node: ParquetColumn['node']): ParquetColumn['node'] {
+  const { leaf } = node
+  if (leaf) {
+    if (leaf.type.reading.as !== 'text-or-hex') return node
+    const hex = { ...leaf, type: { ...leaf.type, reading: { as: 'hex' as const, prefix: '\\x' as const } } }
+    return { ...node, leaf: hex, leaves: [hex] }
+  }
+  const children = node.children.map(hexBelow)
+  return { ...node, children, leaves: children.flatMap(({ leaves }) => leaves) }
+}

@@ -1,15 +1,15 @@
 import type { DataType } from '@sluice/contracts'
 import { type ColumnVector, emptyVector } from '@sluice/tuples'
 import type { ColumnMetaData } from 'hyparquet'
-import type { Budget } from './budget.ts'
-import { damaged, FileTrouble } from './damaged.ts'
-import { type Fill, filler, type Remarks } from './fill.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import { damagedFileProblem, FileWarning } from './file-problems.ts'
+import { type FillFunction, filler, type ConversionNotes } from './fill.ts'
 import type { ParquetFile } from './footer.ts'
 import { HybridReader } from './hybrid.ts'
-import type { Limits } from './limits.ts'
+import type { ParquetLimits } from './limits.ts'
 import { type DataPage, PageReader } from './pages.ts'
-import type { Leaf } from './schema.ts'
-import { forget, free, NotText, readValues, type Values } from './values.ts'
+import type { SchemaLeaf } from './schema.ts'
+import { forget, free, NotText, readValues, type DecodedValues } from './values.ts'
 
 const nothing = new Uint8Array(0)
 
@@ -17,8 +17,8 @@ const nothing = new Uint8Array(0)
  * The values of one leaf, a batch at a time, over all row groups. At most one page and one dictionary are held, so a row
  * group may be of any size. What the bytes make go wrong comes out as FileTrouble that names the column.
  */
-export class LeafReader implements Remarks {
-  readonly leaf: Leaf
+export class LeafReader implements ConversionNotes {
+  readonly leaf: SchemaLeaf
   /** The entries filled last. For a column of its own an entry is a row; in a list, several entries are. */
   readonly vector: ColumnVector
   readonly definitions: Uint8Array
@@ -29,12 +29,12 @@ export class LeafReader implements Remarks {
   cuts = 0
   readonly #places: Int32Array
   readonly #file: ParquetFile
-  readonly #budget: Budget
-  readonly #limits: Limits
-  readonly #fill: Fill
+  readonly #budget: MemoryBudget
+  readonly #limits: ParquetLimits
+  readonly #fill: FillFunction
   #pages: PageReader | undefined
-  #dictionary: Values | undefined
-  #values: Values | undefined
+  #dictionary: DecodedValues | undefined
+  #values: DecodedValues | undefined
   #page: DataPage | undefined
   /** Places in the dictionary, where the page has those. */
   #indices: HybridReader | undefined
@@ -43,7 +43,7 @@ export class LeafReader implements Remarks {
   #leftInPage = 0
   #leftInChunk = 0
 
-  constructor(file: ParquetFile, leaf: Leaf, dataType: DataType, budget: Budget, limits: Limits) {
+  constructor(file: ParquetFile, leaf: SchemaLeaf, dataType: DataType, budget: MemoryBudget, limits: ParquetLimits) {
     const { kind, scale } = leaf.type
     this.leaf = leaf
     this.vector = emptyVector(kind, limits.batchRows, scale)
@@ -182,8 +182,8 @@ export class LeafReader implements Remarks {
     try {
       run()
     } catch (error) {
-      if (error instanceof FileTrouble || error instanceof NotText) throw error
-      throw damaged(`column "${this.leaf.path}"`, error)
+      if (error instanceof FileWarning || error instanceof NotText) throw error
+      throw damagedFileProblem(`column "${this.leaf.path}"`, error)
     }
   }
 }

@@ -1,10 +1,10 @@
 import type { DataType } from '@sluice/contracts'
 import type { VectorKind } from '@sluice/tuples'
 import type { ParquetType, SchemaElement } from 'hyparquet'
-import { FileTrouble } from './damaged.ts'
+import { FileWarning } from './file-problems.ts'
 
 /** How values of a leaf are understood, from the bytes of PLAIN encoding. */
-export type Reading =
+export type LeafReading =
   | { as: 'boolean' }
   /** `from` and `to` are what the annotation allows, where that is less than 32 bits. */
   | { as: 'int32' | 'uint32'; from?: number; to?: number }
@@ -24,7 +24,7 @@ export interface LeafType {
   physical: ParquetType
   /** Bytes of a FIXED_LEN_BYTE_ARRAY. */
   width: number
-  reading: Reading
+  reading: LeafReading
   kind: VectorKind
   dataType: DataType
   precision?: number
@@ -45,11 +45,15 @@ export function leafType(element: SchemaElement, label: string): LeafType {
   return { physical, width, ...annotated(element, physical, width, label) }
 }
 
-type Typed = Omit<LeafType, 'physical' | 'width'>
+type TypedElement = Omit<LeafType, 'physical' | 'width'>
 
-const typed = (dataType: DataType, kind: VectorKind, reading: Reading): Typed => ({ dataType, kind, reading })
+const typed = (dataType: DataType, kind: VectorKind, reading: LeafReading): TypedElement => ({
+  dataType,
+  kind,
+  reading,
+})
 
-function annotated(element: SchemaElement, physical: ParquetType, width: number, label: string): Typed {
+function annotated(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
   const bytes = physical === 'BYTE_ARRAY'
   if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimal(element, physical, label)
@@ -73,7 +77,7 @@ function annotated(element: SchemaElement, physical: ParquetType, width: number,
 
 const hex = typed('TEXT', 'text', { as: 'hex', prefix: '\\x' })
 
-const unannotated: Record<ParquetType, Typed> = {
+const unannotated: Record<ParquetType, TypedElement> = {
   BOOLEAN: typed('BOOLEAN', 'boolean', { as: 'boolean' }),
   INT32: typed('INTEGER', 'integer', { as: 'int32' }),
   INT64: typed('BIGINT', 'integer', { as: 'int64' }),
@@ -84,7 +88,7 @@ const unannotated: Record<ParquetType, Typed> = {
   FIXED_LEN_BYTE_ARRAY: hex,
 }
 
-function integer(element: SchemaElement, physical: 'INT32' | 'INT64'): Typed {
+function integer(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
   const wide = physical === 'INT64'
   if (logical?.type === 'TIMESTAMP' && wide) return timestamp(logical.unit, logical.isAdjustedToUTC)
@@ -104,24 +108,24 @@ function integer(element: SchemaElement, physical: 'INT32' | 'INT64'): Typed {
   }
   if (bits >= 32) return signed ? unannotated.INT32 : typed('BIGINT', 'integer', { as: 'uint32' })
   const to = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
-  const reading: Reading = { as: 'int32', from: signed ? -to - 1 : 0, to }
+  const reading: LeafReading = { as: 'int32', from: signed ? -to - 1 : 0, to }
   return typed(to > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
 }
 
-type Unit = 'MILLIS' | 'MICROS' | 'NANOS'
+type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'
 const perSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
 const nanoseconds = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
 
-function timestamp(unit: Unit, utc: boolean): Typed {
-  const reading: Reading = { as: 'timestamp', perSecond: perSecond[unit] }
+function timestamp(unit: TimeUnit, utc: boolean): TypedElement {
+  const reading: LeafReading = { as: 'timestamp', perSecond: perSecond[unit] }
   return utc ? typed('TIMESTAMPTZ', 'timestamptz', reading) : typed('TIMESTAMP', 'timestamp', reading)
 }
 
-function time(unit: Unit, wide: boolean): Typed {
+function time(unit: TimeUnit, wide: boolean): TypedElement {
   return typed('TEXT', 'text', { as: 'time', nanoseconds: nanoseconds[unit], wide })
 }
 
-function decimal(element: SchemaElement, physical: ParquetType, label: string): Typed {
+function decimal(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
   const logical = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
   const precision = logical?.precision ?? element.precision ?? 0
   const scale = logical?.scale ?? element.scale ?? 0
@@ -140,8 +144,8 @@ function decimal(element: SchemaElement, physical: ParquetType, label: string): 
   return { ...typed('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
 }
 
-function unreadable(label: string, why: string): FileTrouble {
-  return new FileTrouble(
+function unreadable(label: string, why: string): FileWarning {
+  return new FileWarning(
     'PARQUET_NOT_SUPPORTED',
     `cannot be read: column "${label}" ${why}. Write the column as another type.`,
   )

@@ -1,12 +1,11 @@
 /** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
-export interface Limits {
+export interface ParquetLimits {
   /** Bytes of tuples handed on at a time; a single longer row gets a chunk of its own. */
   chunkBytes: number
   /** Chunks that may wait for the consumer before the thread pauses. */
   chunksInFlight: number
   /** Rows that are decoded and encoded at a time. */
   batchRows: number
-  /** The longest footer that is read. */
   footerBytes: number
   /** One page, decompressed. DuckDB writes pages of up to 100 MB, everybody else of 1 MB. */
   pageBytes: number
@@ -24,7 +23,7 @@ export interface Limits {
 
 const mega = 1024 * 1024
 
-export const defaultLimits: Limits = {
+export const defaultLimits: ParquetLimits = {
   chunkBytes: 512 * 1024,
   chunksInFlight: 4,
   batchRows: 1024,

@@ -11,7 +11,7 @@ import {
 } from '@sluice/tuples'
 
 /** What one column holds, as far as it is known from passing by. Structurally a ColumnProfile without its column. */
-export interface Measured {
+export interface MeasuredColumn {
   nulls: number
   min?: string
   max?: string
@@ -23,7 +23,7 @@ const shownCharacters = 200
 const comparedBytes = 4 * shownCharacters
 
 /** Smallest and largest value, nulls and the longest text of a column, kept while its rows go by. */
-export class Measure {
+export class ColumnMeasure {
   readonly #kind: ColumnVector['kind']
   #nulls = 0
   #smallest: ColumnVector | undefined
@@ -38,7 +38,7 @@ export class Measure {
     const { nulls } = vector
     for (let row = from; row < to; row++) if (nulls[row]) this.#nulls++
     if (vector.kind === 'json') return
-    const compare = comparisons[vector.kind] as Compare
+    const compare = comparisons[vector.kind] as ValueComparison
     const found = extremes(vector, from, to, compare)
     if (vector.kind === 'text') this.#length(vector, from, to)
     if (!found) return
@@ -47,7 +47,7 @@ export class Measure {
     if (!this.#largest || compare(vector, largest, this.#largest, 0) > 0) this.#largest = only(vector, largest)
   }
 
-  result(): Measured {
+  result(): MeasuredColumn {
     const shown = (vector: ColumnVector) => Array.from(vectorText(vector, 0)).slice(0, shownCharacters).join('')
     return {
       nulls: this.#nulls,
@@ -69,15 +69,15 @@ export class Measure {
   }
 }
 
-type Compare = (one: ColumnVector, row: number, other: ColumnVector, otherRow: number) => number
+type ValueComparison = (one: ColumnVector, row: number, other: ColumnVector, otherRow: number) => number
 type CompareOf<Vector> = (one: Vector, row: number, other: Vector, otherRow: number) => number
 
-interface Halved {
+interface HalvedValue {
   low: Int32Array
   high: Int32Array
 }
 
-const halves = (one: Halved, row: number, other: Halved, otherRow: number) =>
+const halves = (one: HalvedValue, row: number, other: HalvedValue, otherRow: number) =>
   one.high[row]! - other.high[otherRow]! || (one.low[row]! >>> 0) - (other.low[otherRow]! >>> 0)
 
 /** NaN is the largest, as PostgreSQL has it. */
@@ -118,7 +118,12 @@ const comparisons = {
 }
 
 /** The rows of the smallest and largest value; undefined where all are null. Numbers, which are most, without a call for each. */
-function extremes(vector: ColumnVector, from: number, to: number, compare: Compare): [number, number] | undefined {
+function extremes(
+  vector: ColumnVector,
+  from: number,
+  to: number,
+  compare: ValueComparison,
+): [number, number] | undefined {
   const { nulls } = vector
   let first = from
   while (first < to && nulls[first]) first++
@@ -135,7 +140,7 @@ function extremes(vector: ColumnVector, from: number, to: number, compare: Compa
   return [smallest, largest]
 }
 
-function ofHalves({ low, high }: Halved, nulls: Uint8Array, first: number, to: number): [number, number] {
+function ofHalves({ low, high }: HalvedValue, nulls: Uint8Array, first: number, to: number): [number, number] {
   let [smallest, largest] = [first, first]
   let [lowestHigh, lowestLow] = [high[first]!, low[first]! >>> 0]
   let [highestHigh, highestLow] = [lowestHigh, lowestLow]

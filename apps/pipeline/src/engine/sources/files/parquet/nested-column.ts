@@ -1,14 +1,20 @@
-import { type BytesVector, emptyVector, maxValueBytes, valueTooLong } from '@sluice/tuples'
+import {
+  type BytesVector,
+  type ColumnVector,
+  emptyVector,
+  maxValueBytes,
+  valueTooLong,
+  vectorText,
+} from '@sluice/tuples'
 import type { ColumnMetaData } from 'hyparquet'
-import { damaged } from './damaged.ts'
-import { jsonOf } from './json-value.ts'
+import { damagedFileProblem } from './file-problems.ts'
 import type { LeafReader } from './leaf-reader.ts'
-import type { Limits } from './limits.ts'
-import type { Budget } from './budget.ts'
-import { elementOf, type Leaf, type SchemaNode } from './schema.ts'
+import type { ParquetLimits } from './limits.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import { type SchemaLeaf, type SchemaNode, elementOf } from './schema.ts'
 
 /** Where one leaf of a nested column stands: the entries of its reader, one at a time. */
-class Cursor {
+class LeafCursor {
   readonly reader: LeafReader
   readonly #batch: number
   #at = 0
@@ -23,7 +29,6 @@ class Cursor {
     return this.#at === this.#count && this.#refill() === 0
   }
 
-  /** How much of the path is there. */
   get definition(): number {
     if (this.ended) throw new RangeError('values are missing')
     return this.reader.leaf.maxDefinition === 0 ? 0 : this.reader.definitions[this.#at]!
@@ -60,16 +65,16 @@ export class NestedColumn {
   readonly vector: BytesVector
   readonly faults = new Map<number, string>()
   readonly #node: SchemaNode
-  readonly #cursors: Map<Leaf, Cursor>
-  readonly #budget: Budget
+  readonly #cursors: Map<SchemaLeaf, LeafCursor>
+  readonly #budget: MemoryBudget
   #fault: string | undefined
   #length = 0
 
-  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: Budget, { batchRows }: Limits) {
+  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: MemoryBudget, { batchRows }: ParquetLimits) {
     this.#node = node
     this.#budget = budget
     this.vector = emptyVector('json', batchRows) as BytesVector
-    this.#cursors = new Map(readers.map((reader) => [reader.leaf, new Cursor(reader, batchRows)]))
+    this.#cursors = new Map(readers.map((reader) => [reader.leaf, new LeafCursor(reader, batchRows)]))
   }
 
   get readers(): LeafReader[] {
@@ -102,7 +107,8 @@ export class NestedColumn {
   /** Whether every leaf has come to its end, as it must with the last row of a row group. */
   assertEnded(): void {
     for (const { ended, reader } of this.#cursors.values()) {
-      if (!ended) throw damaged(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
+      if (!ended)
+        throw damagedFileProblem(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
     }
   }
 
@@ -121,7 +127,7 @@ export class NestedColumn {
       if (this.#fault !== undefined) this.faults.set(row, this.#fault)
       return text
     } catch (error) {
-      if (error instanceof RangeError) throw damaged(`column "${this.#node.name}"`, error)
+      if (error instanceof RangeError) throw damagedFileProblem(`column "${this.#node.name}"`, error)
       throw error
     }
   }
@@ -178,7 +184,7 @@ export class NestedColumn {
     return `[${pairs.map(([name, text]) => `{"key":${name},"value":${text}}`).join(',')}]`
   }
 
-  #value(leaf: Leaf): string {
+  #value(leaf: SchemaLeaf): string {
     const cursor = this.#cursors.get(leaf)!
     if (cursor.definition < leaf.maxDefinition) throw new RangeError('levels contradict each other')
     const { reader } = cursor
@@ -203,7 +209,29 @@ export class NestedColumn {
     return text
   }
 
-  #first(node: SchemaNode): Cursor {
+  #first(node: SchemaNode): LeafCursor {
     return this.#cursors.get(node.leaves[0]!)!
+  }
+}
+
+/** The value of a row that is not null as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
+function jsonOf(vector: ColumnVector, row: number): string {
+  const text = vectorText(vector, row)
+  switch (vector.kind) {
+    case 'boolean':
+    case 'integer':
+    case 'decimal':
+    case 'json':
+      return text
+    case 'float':
+    case 'double':
+      return Number.isFinite(vector.values[row]!) ? text : `"${text}"`
+    case 'timestamp':
+      return JSON.stringify(text.replace(' ', 'T'))
+    case 'timestamptz':
+      return JSON.stringify(text.replace(' ', 'T').replace('+00', '+00:00'))
+    case 'date':
+    case 'text':
+      return JSON.stringify(text)
   }
 }

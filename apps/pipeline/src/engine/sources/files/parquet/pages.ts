@@ -3,8 +3,8 @@ import type { ColumnMetaData, Encoding, PageHeader } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { decompress, findDecompression } from './codecs.ts'
 import type { ParquetFile } from './footer.ts'
-import type { Leaf } from './schema.ts'
-import type { Budget } from './budget.ts'
+import type { SchemaLeaf } from './schema.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import { bitWidth, HybridReader } from './hybrid.ts'
 
 /** A page of values, decompressed. Levels that the schema does not need are absent: everything is there, nothing is repeated. */
@@ -34,15 +34,15 @@ const slack = 100
 /** The pages of one column chunk in order, read one at a time. Throws whatever the bytes make it throw. */
 export class PageReader {
   readonly #file: ParquetFile
-  readonly #leaf: Leaf
-  readonly #budget: Budget
+  readonly #leaf: SchemaLeaf
+  readonly #budget: MemoryBudget
   readonly #run: (input: Uint8Array, length: number) => Uint8Array
   readonly #compressed: boolean
   readonly #end: number
   readonly #start: number
   #at: number
 
-  constructor(file: ParquetFile, chunk: ColumnMetaData, leaf: Leaf, budget: Budget) {
+  constructor(file: ParquetFile, chunk: ColumnMetaData, leaf: SchemaLeaf, budget: MemoryBudget) {
     const start = chunkStart(chunk)
     const length = Number(chunk.total_compressed_size)
     if (!(start >= 4 && length >= 0 && start + length <= file.dataEnd)) throw new RangeError('it lies outside the file')

@@ -1,24 +1,25 @@
-import { countOf } from '../../count-of.ts'
-import { describeColumns } from '../../describe-columns.ts'
+import { countOf, describeColumns } from '../../log-text.ts'
 import {
   type ColumnProfile,
   type Feed,
   type FeedColumn,
   type Report,
-  type Source,
+  type DataSource,
+  SourceProblem,
+  type StoredType,
   type TupleChunk,
   TypesWidened,
 } from '../../source.ts'
-import type { StoredType } from '../../source.ts'
-import { defaultLimits, type Limits } from './limits.ts'
-import type { Measured } from './measure.ts'
-import type { Inspected } from './protocol.ts'
-import { startReading } from './parquet-in-thread.ts'
+import { type ParquetLimits, defaultLimits } from './limits.ts'
+import type { MeasuredColumn } from './measure.ts'
+import type { ParquetCommand, InspectedFile, ParquetJob, ParquetMessage } from './protocol.ts'
+import { ReadingThread } from '../../reading-thread.ts'
+import { suspendSpareThreads } from '../../spare-thread.ts'
 
 export interface ParquetConfig {
   /** Where the file is on this machine, or a descriptor of it: whoever opened that closes it, once reading is over. */
   path: string | number
-  /** What people call it; messages name it, never the path. */
+  /** The display name; messages show it instead of the path. */
   fileName: string
 }
 
@@ -27,7 +28,7 @@ export interface ParquetConfig {
  * depend on the sizes of the file and its row groups. A thread does it, so the event loop stays free.
  * How Parquet's types become columns: README.md beside this file.
  */
-export const parquetSource: Source<ParquetConfig> = {
+export const parquetSource: DataSource<ParquetConfig> = {
   read: (config, report, signal) => readParquet(config, report, signal, defaultLimits),
 }
 
@@ -36,15 +37,15 @@ export async function* readParquet(
   { path, fileName }: ParquetConfig,
   report: Report,
   signal: AbortSignal,
-  limits: Limits,
+  limits: ParquetLimits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  await using thread = startReading({ path, fileName, limits }, signal)
+  await using thread = startParquetThread({ path, fileName, limits }, signal)
   const inspected = await thread.receive()
   if (inspected.kind !== 'inspected') throw new Error(`${inspected.kind} came before the schema`)
-  report.log('INFO', 'LOW', whatWasFound(inspected, fileName))
+  report.log('INFO', 'LOW', describeFile(inspected, fileName))
   const { columns, size } = inspected
-  let measured: Measured[] = []
+  let measured: MeasuredColumn[] = []
   const profile = (): ColumnProfile[] => measured.map((each, index) => ({ column: columns[index]!.name, ...each }))
   const rows = (types: readonly StoredType[]) =>
     tuples(thread, columns, types, fileName, report, (all) => {
@@ -54,12 +55,12 @@ export async function* readParquet(
 }
 
 async function* tuples(
-  thread: ReturnType<typeof startReading>,
+  thread: ReturnType<typeof startParquetThread>,
   columns: FeedColumn[],
   types: readonly StoredType[],
   fileName: string,
   report: Report,
-  keep: (measured: Measured[]) => void,
+  keep: (measured: MeasuredColumn[]) => void,
 ): AsyncGenerator<TupleChunk, void, void> {
   thread.send({ kind: 'encode', types })
   for (;;) {
@@ -89,8 +90,31 @@ async function* tuples(
   }
 }
 
-function whatWasFound({ columns, rows, rowGroups, codecs, writer }: Inspected, fileName: string): string {
+function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFile, fileName: string): string {
   const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
   const compression = codecs.join(', ') || 'nothing'
   return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${countOf(columns.length, 'column')}: ${describeColumns(columns)}`
+}
+
+/** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 }
+
+/** Begins to read a file. Bytes that were made to keep a decoder busy for years are given up after a while. */
+function startParquetThread(job: ParquetJob, signal: AbortSignal): ReadingThread<ParquetMessage, ParquetCommand> {
+  const { fileName, limits } = job
+  const milliseconds = limits.silence
+  const stuck = `${fileName} could not be read any further: nothing came of it for ${milliseconds / 1000} seconds. Have it written anew.`
+  const dense = `${fileName} needs more memory than a file may take. Write it with smaller row groups or fewer columns.`
+  const reader = {
+    program: new URL('./parquet-thread.ts', import.meta.url),
+    name: 'parquet',
+    job,
+    reading: fileName,
+    resourceLimits,
+    tooDense: new SourceProblem('FILE_TOO_DENSE', dense),
+    silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuck) },
+  }
+  const thread = new ReadingThread<ParquetMessage, ParquetCommand>(reader, signal)
+  suspendSpareThreads(thread.ended)
+  return thread
 }

@@ -1,17 +1,16 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { SourceProblem, type StoredType } from '../../source.ts'
 import { ChunkPool } from './chunk-pool.ts'
-import { FileTrouble } from './damaged.ts'
-import { ParquetFile } from './footer.ts'
-import { assertPlausible, asHex } from './plausible.ts'
-import type { Command, Job, Message } from './protocol.ts'
+import { FileWarning } from './file-problems.ts'
+import { ParquetFile, asHex, assertPlausible } from './footer.ts'
+import type { ParquetCommand, ParquetJob, ParquetMessage } from './protocol.ts'
 import { HoldsBytes } from './row-groups.ts'
 import { readSchema } from './schema.ts'
 import { encodeRows } from './encode-rows.ts'
 
 if (!parentPort) throw new Error('parquet-thread.ts is a worker thread, not a program')
 const port = parentPort
-const { path, fileName, limits } = workerData as Job
+const { path, fileName, limits } = workerData as ParquetJob
 
 /** Whoever waits for the order to read all rows. */
 let ordered: ((types: readonly StoredType[]) => void) | undefined
@@ -20,20 +19,20 @@ let mostWritten = Infinity
 const pool = new ChunkPool(limits, (memory, length) => {
   written += length
   if (written > mostWritten)
-    throw new FileTrouble(
+    throw new FileWarning(
       'FILE_TOO_DENSE',
       `comes to more than ${limits.ratio} times its size. It may be built to do harm.`,
     )
   post({ kind: 'chunk', memory, length }, [memory])
 })
 
-port.on('message', (command: Command) => {
+port.on('message', (command: ParquetCommand) => {
   if (command.kind === 'encode') ordered?.(command.types)
   else if (command.kind === 'more') pool.allowOne()
   else pool.giveBack(command.memory)
 })
 
-function post(message: Message, transfer: ArrayBuffer[] = []): void {
+function post(message: ParquetMessage, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
@@ -81,7 +80,7 @@ async function read(): Promise<void> {
 try {
   await read()
 } catch (error) {
-  const problem = error instanceof FileTrouble ? error.problem(fileName) : error
+  const problem = error instanceof FileWarning ? error.problem(fileName) : error
   if (!(problem instanceof SourceProblem)) throw error
   post({ kind: 'problem', code: problem.code, message: problem.message, cause: problem.cause })
 } finally {

@@ -1,18 +1,18 @@
 import type { ColumnVector } from '@sluice/tuples'
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import type { DataType } from '@sluice/contracts'
-import { Budget } from './budget.ts'
-import { damaged, FileTrouble } from './damaged.ts'
+import { MemoryBudget } from './memory-budget.ts'
+import { damagedFileProblem, FileWarning } from './file-problems.ts'
 import { knownCodecs, findDecompression } from './codecs.ts'
 import type { ParquetFile } from './footer.ts'
 import { LeafReader } from './leaf-reader.ts'
-import type { Limits } from './limits.ts'
+import type { ParquetLimits } from './limits.ts'
 import { NestedColumn } from './nested-column.ts'
-import { isFlat, type Leaf, type ParquetColumn } from './schema.ts'
+import { isFlat, type SchemaLeaf, type ParquetColumn } from './schema.ts'
 import { NotText } from './values.ts'
 
 /** One column of the table while it is read. */
-interface Reading {
+interface OpenColumn {
   vector: ColumnVector
   faults: ReadonlyMap<number, string>
   readers: LeafReader[]
@@ -34,7 +34,7 @@ export class HoldsBytes extends Error {
 }
 
 /** Rows that were decoded together. The vectors are used again for the next batch. */
-export interface Batch {
+export interface RowBatch {
   rows: number
   /** Rows before it in the file. */
   before: number
@@ -49,17 +49,17 @@ export interface Batch {
  */
 export class RowGroups {
   readonly #file: ParquetFile
-  readonly #limits: Limits
-  readonly #columns: Reading[]
+  readonly #limits: ParquetLimits
+  readonly #columns: OpenColumn[]
   #behind = 0
   #current = () => 0
 
-  constructor(file: ParquetFile, columns: readonly ParquetColumn[], types: readonly DataType[], limits: Limits) {
-    const budget = new Budget(limits)
+  constructor(file: ParquetFile, columns: readonly ParquetColumn[], types: readonly DataType[], limits: ParquetLimits) {
+    const budget = new MemoryBudget(limits)
     this.#file = file
     this.#limits = limits
     this.#columns = columns.map(({ node }, index) => {
-      const readerOf = (leaf: Leaf) => {
+      const readerOf = (leaf: SchemaLeaf) => {
         return new LeafReader(file, leaf, isFlat(node) ? types[index]! : leaf.type.dataType, budget, limits)
       }
       if (!isFlat(node)) return nested(new NestedColumn(node, node.leaves.map(readerOf), budget, limits))
@@ -77,7 +77,7 @@ export class RowGroups {
     return this.#columns.map(({ readers }) => readers.reduce((sum, { cuts }) => sum + cuts, 0))
   }
 
-  *batches(): Generator<Batch, void, void> {
+  *batches(): Generator<RowBatch, void, void> {
     let before = 0
     for (const [index, group] of this.#file.metadata.row_groups.entries()) {
       const rows = Number(group.num_rows)
@@ -98,15 +98,15 @@ export class RowGroups {
   #open(group: RowGroup, index: number): void {
     const chunks = chunksOf(group, index)
     const leaves = this.#columns.flatMap(({ readers }) => readers)
-    if (chunks.length !== leaves.length) throw damaged(`row group ${index + 1}`)
+    if (chunks.length !== leaves.length) throw damagedFileProblem(`row group ${index + 1}`)
     for (const column of this.#columns) column.open(chunks)
     this.#current = () => leaves.reduce((sum, reader) => sum + reader.bytesRead, 0)
   }
 
-  #batch(left: number, before: number): Batch {
-    const faults: Batch['faults'] = new Map()
+  #batch(left: number, before: number): RowBatch {
+    const faults: RowBatch['faults'] = new Map()
     let rows = Math.min(left, this.#limits.batchRows)
-    const inColumn = (run: (reading: Reading, column: number) => void) => {
+    const inColumn = (run: (reading: OpenColumn, column: number) => void) => {
       for (const [column, reading] of this.#columns.entries()) {
         try {
           run(reading, column)
@@ -118,7 +118,7 @@ export class RowGroups {
     inColumn((reading) => {
       rows = Math.min(rows, reading.available())
     })
-    if (rows === 0) throw damaged('its last rows', new RangeError('values are missing'))
+    if (rows === 0) throw damagedFileProblem('its last rows', new RangeError('values are missing'))
     inColumn((reading, column) => {
       reading.fill(rows)
       for (const [row, reason] of reading.faults) {
@@ -129,7 +129,7 @@ export class RowGroups {
   }
 }
 
-function flat(reader: LeafReader): Reading {
+function flat(reader: LeafReader): OpenColumn {
   return {
     vector: reader.vector,
     faults: reader.faults,
@@ -139,12 +139,12 @@ function flat(reader: LeafReader): Reading {
     fill: (rows) => reader.fill(rows),
     assertEnded() {
       if (reader.available() === 0) return
-      throw damaged(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
+      throw damagedFileProblem(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
     },
   }
 }
 
-function nested(column: NestedColumn): Reading {
+function nested(column: NestedColumn): OpenColumn {
   return {
     vector: column.vector,
     faults: column.faults,
@@ -159,21 +159,21 @@ function nested(column: NestedColumn): Reading {
 function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
   return group.columns.map((chunk) => {
     if (chunk.crypto_metadata || chunk.encrypted_column_metadata) {
-      throw new FileTrouble(
+      throw new FileWarning(
         'PARQUET_ENCRYPTED',
         'has encrypted columns. Write it without encryption and upload it again.',
       )
     }
     if (chunk.file_path) {
-      throw new FileTrouble(
+      throw new FileWarning(
         'PARQUET_NOT_SUPPORTED',
         'keeps its columns in other files. Write it as one file and upload it again.',
       )
     }
     const data = chunk.meta_data
-    if (!data) throw damaged(`row group ${index + 1}`)
+    if (!data) throw damagedFileProblem(`row group ${index + 1}`)
     if (!findDecompression(data.codec)) {
-      throw new FileTrouble(
+      throw new FileWarning(
         'PARQUET_NOT_SUPPORTED',
         `is compressed with ${data.codec ?? 'an unknown codec'}. Use none, or ${knownCodecs.join(', ')}.`,
       )

@@ -1,7 +1,7 @@
 import { type FileMetaData, parquetSchema, type SchemaTree } from 'hyparquet'
 import { type FeedColumn, maxColumns } from '../../source.ts'
 import { identifiers } from '../../../../identifiers.ts'
-import { damaged, FileTrouble } from './damaged.ts'
+import { damagedFileProblem, FileWarning } from './file-problems.ts'
 import { type LeafType, leafType } from './leaf-types.ts'
 import { maxDepth } from './limits.ts'
 
@@ -15,12 +15,12 @@ export interface SchemaNode {
   definition: number
   repetition: number
   children: SchemaNode[]
-  leaf?: Leaf
+  leaf?: SchemaLeaf
   /** All leaves below, in file order. */
-  leaves: Leaf[]
+  leaves: SchemaLeaf[]
 }
 
-export interface Leaf {
+export interface SchemaLeaf {
   /** Which column chunk of a row group. */
   index: number
   path: string
@@ -40,9 +40,9 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const root = treeOf(metadata)
   const seen = { leaves: 0 }
   const nodes = root.children.map((child) => nodeOf(child, { definition: 0, repetition: 0, depth: 1 }, seen))
-  if (nodes.length === 0) throw new FileTrouble('FILE_EMPTY', 'has no columns. Upload a file with data.')
+  if (nodes.length === 0) throw new FileWarning('FILE_EMPTY', 'has no columns. Upload a file with data.')
   if (nodes.length > maxColumns) {
-    throw new FileTrouble(
+    throw new FileWarning(
       'PARQUET_NOT_SUPPORTED',
       `has ${nodes.length} columns; a table has at most ${maxColumns}. Leave some out.`,
     )
@@ -52,7 +52,7 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
 }
 
 /** Whether a column is a plain leaf, whose rows are its entries. */
-export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: Leaf } {
+export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLeaf } {
   return node.leaf !== undefined && !node.repeated
 }
 
@@ -66,17 +66,17 @@ function treeOf(metadata: FileMetaData): SchemaTree {
   try {
     return parquetSchema(metadata)
   } catch (cause) {
-    throw damaged('its schema', cause)
+    throw damagedFileProblem('its schema', cause)
   }
 }
 
-interface Levels {
+interface NestingLevels {
   definition: number
   repetition: number
   depth: number
 }
 
-function nodeOf(tree: SchemaTree, above: Levels, seen: { leaves: number }): SchemaNode {
+function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
   const repeated = element.repetition_type === 'REPEATED'
   const optional = element.repetition_type === 'OPTIONAL'
@@ -86,11 +86,11 @@ function nodeOf(tree: SchemaTree, above: Levels, seen: { leaves: number }): Sche
     depth: above.depth + 1,
   }
   if (levels.depth > maxDepth) {
-    throw new FileTrouble('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
+    throw new FileWarning('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
   }
   const base = { name: element.name, optional, repeated, definition: levels.definition, repetition: levels.repetition }
   if (children.length === 0 && element.type !== undefined) {
-    const leaf: Leaf = {
+    const leaf: SchemaLeaf = {
       index: seen.leaves++,
       path: path.join('.'),
       type: leafType(element, path.join('.')),
@@ -100,14 +100,14 @@ function nodeOf(tree: SchemaTree, above: Levels, seen: { leaves: number }): Sche
     return { ...base, shape: 'leaf', children: [], leaf, leaves: [leaf] }
   }
   if (element.logical_type?.type === 'VARIANT') {
-    throw new FileTrouble(
+    throw new FileWarning(
       'PARQUET_NOT_SUPPORTED',
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
   }
   const nodes = children.map((child) => nodeOf(child, levels, seen))
   const leaves = nodes.flatMap((node) => node.leaves)
-  if (leaves.length === 0) throw damaged(`column "${path.join('.')}", a group of nothing,`)
+  if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", a group of nothing,`)
   return { ...base, shape: shapeOf(tree, nodes), children: nodes, leaves }
 }
 

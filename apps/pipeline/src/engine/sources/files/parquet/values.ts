@@ -7,7 +7,7 @@ import { HybridReader } from './hybrid.ts'
 import type { LeafType } from './leaf-types.ts'
 
 /** The values of a page or a dictionary, brought to one of two layouts whatever they were encoded as. */
-export type Values = FixedValues | ByteValues
+export type DecodedValues = FixedValues | ByteValues
 
 /** As PLAIN encoding has it, little-endian, one after another; booleans a byte each. */
 export interface FixedValues {
@@ -42,7 +42,7 @@ export function readValues(
   most: number,
   type: LeafType,
   longest: number,
-): Values {
+): DecodedValues {
   const { physical } = type
   if (physical === 'BYTE_ARRAY') return checked(readByteArrays(body, encoding, most, longest), type)
   if (physical === 'BOOLEAN') return fixed(readBooleans(body, encoding, most), 1)
@@ -236,7 +236,7 @@ function jsonFault(bytes: Uint8Array, start: number, end: number): string | unde
 }
 
 /** Gives the memory of values back at once, instead of when garbage is collected. Nothing may look at them any more. */
-export function forget(values: Values): void {
+export function forget(values: DecodedValues): void {
   free(values.bytes)
   if (!('starts' in values)) return
   free(values.starts)

@@ -78,15 +78,15 @@ export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean)
       for await (const chunk of source.chunks()) {
         yield chunk
         seen += chunk.length
-        if (isEnough(seen)) throw new Cut()
+        if (isEnough(seen)) throw new TruncatedRead()
       }
     },
   }
 }
 
-class Cut extends Error {}
+class TruncatedRead extends Error {}
 
 export function unlessCut(error: unknown): 'CUT' {
-  if (error instanceof Cut) return 'CUT'
+  if (error instanceof TruncatedRead) return 'CUT'
   throw error
 }

@@ -2,7 +2,7 @@ import { ReadingThread } from '../../reading-thread.ts'
 import { SourceProblem } from '../../source.ts'
 import { spareThread } from '../../spare-thread.ts'
 import { defaultUploadLimits, type UploadLimits } from './limits.ts'
-import type { Job, Message, Normalised } from './protocol.ts'
+import type { NormaliseJob, NormaliseMessage, NormalisedFile } from './protocol.ts'
 
 const program = new URL('./normalise-thread.ts', import.meta.url)
 const limitsOfThread = ({ heapMegabytes }: UploadLimits) => ({ maxOldGenerationSizeMb: heapMegabytes })
@@ -22,10 +22,10 @@ export function keepNormaliserThread(): Disposable {
  * Throws the abort's reason, SourceProblem, or what went wrong in the thread.
  */
 export async function normaliseInThread(
-  job: Job,
+  job: NormaliseJob,
   signal: AbortSignal,
   onProgress: (bytes: number) => void,
-): Promise<Normalised> {
+): Promise<NormalisedFile> {
   signal.throwIfAborted()
   const { name: reading, limits } = job
   const resourceLimits = limitsOfThread(limits)
@@ -34,7 +34,7 @@ export async function normaliseInThread(
   // The spare thread has the default limits; other limits need a new thread.
   const usesSpareThread = spare.isKept && limits.heapMegabytes === defaultUploadLimits.heapMegabytes
   const pooling = usesSpareThread ? { ready: spare.take(), keep: spare.giveBack } : {}
-  await using thread = new ReadingThread<Message>(
+  await using thread = new ReadingThread<NormaliseMessage>(
     { program, name: 'spool', job, reading, resourceLimits, tooDense, ...pooling },
     signal,
   )

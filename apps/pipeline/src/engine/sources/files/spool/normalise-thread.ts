@@ -1,18 +1,18 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { SourceProblem } from '../../source.ts'
 import { normalise } from './normalise.ts'
-import type { Job, Message } from './protocol.ts'
+import type { NormaliseJob, NormaliseMessage } from './protocol.ts'
 
 const progressInterval = 250
 
 if (!parentPort) throw new Error('normalise-thread.ts is a worker thread, not a program')
 const port = parentPort
-const post = (message: Message) => port.postMessage(message, [])
+const post = (message: NormaliseMessage) => port.postMessage(message, [])
 
 let told = performance.now()
 let furthest = 0
 
-/** A source that is looked at first and read anew then has not gone back for whoever watches. */
+/** Progress never decreases, even if the source is read a second time. */
 function tell(bytes: number): void {
   furthest = Math.max(furthest, bytes)
   const now = performance.now()
@@ -21,7 +21,7 @@ function tell(bytes: number): void {
   post({ kind: 'progress', bytes: furthest })
 }
 
-async function work(job: Job): Promise<void> {
+async function work(job: NormaliseJob): Promise<void> {
   furthest = 0
   try {
     post({ kind: 'done', normalised: await normalise(job, tell) })
@@ -33,5 +33,5 @@ async function work(job: Job): Promise<void> {
 }
 
 // A thread that is kept gets its next job as a message.
-port.on('message', (job: Job) => void work(job))
-if (workerData) void work(workerData as Job)
+port.on('message', (job: NormaliseJob) => void work(job))
+if (workerData) void work(workerData as NormaliseJob)

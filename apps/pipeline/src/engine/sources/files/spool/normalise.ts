@@ -1,35 +1,35 @@
 import { SourceProblem } from '../../source.ts'
 import { chooseEntry } from '../compressed/choose-entry.ts'
-import { gunzipped } from '../compressed/gunzip.ts'
+import { gunzip } from '../compressed/decompress.ts'
 import { ZipArchive } from '../compressed/zip-archive.ts'
-import { asUtf8 } from '../encodings/as-utf8.ts'
-import { isWorkbook, refuseOtherDocuments } from '../excel/workbook-kind.ts'
+import { convertToUtf8 } from '../encodings/convert-to-utf8.ts'
+import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
 import { size } from '../json/problems.ts'
 import { writeJson } from '../json/write-json.ts'
-import { type Content, lookedAt, recognise } from '../recognise.ts'
-import { assertWanted } from '../wanted.ts'
+import { type FileContent, detectionBytes, detectFormat } from '../detect-format.ts'
+import { assertFormat } from '../assert-format.ts'
 import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from './byte-source.ts'
-import type { Output } from './output.ts'
-import type { Job, Normalised } from './protocol.ts'
-import { Rejects } from './rejects.ts'
-import { ScratchFiles } from './scratch-files.ts'
+import type { RowOutput } from './output.ts'
+import type { NormaliseJob, NormalisedFile } from './protocol.ts'
+import { RejectsFile } from './rejects.ts'
+import { ScratchFiles } from './spool-file.ts'
 import { SpoolWriter } from './spool-writer.ts'
 
 /** A job, and where it gets its temporary files. */
-type Work = Job & { scratch: ScratchFiles }
+type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
 /** Turns an upload that is not plain UTF-8 text into one that is, in the job's spool. `tell` hears how far the source was read. */
-export async function normalise(job: Job, tell: (bytes: number) => void): Promise<Normalised> {
+export async function normalise(job: NormaliseJob, tell: (bytes: number) => void): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)
   return await normaliseWith({ ...job, scratch }, tell)
 }
 
-async function normaliseWith(job: Work, tell: (bytes: number) => void): Promise<Normalised> {
+async function normaliseWith(job: NormaliseWork, tell: (bytes: number) => void): Promise<NormalisedFile> {
   const { source, size, name, limits, options } = job
   const file = new FileBytes(source, 0, size, limits.chunkBytes, tell)
-  const content = recognise(await startOf(file, lookedAt), name, options.encoding)
-  if (content.kind === 'GZIP') return packed(job, gunzipped(file, name, limits), name, 'gzip')
+  const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
+  if (content.kind === 'GZIP') return packed(job, gunzip(file, name, limits), name, 'gzip')
   if (content.kind !== 'ZIP') return plain(job, file, content, [])
   const archive = await ZipArchive.open(file, name, limits)
   if (isWorkbook(archive)) return workbook(job, archive, [])
@@ -39,9 +39,9 @@ async function normaliseWith(job: Work, tell: (bytes: number) => void): Promise<
 }
 
 /** What was packed once may be anything that can be uploaded, but for another archive. */
-async function packed(job: Work, inside: ByteSource, name: string, found: string): Promise<Normalised> {
+async function packed(job: NormaliseWork, inside: ByteSource, name: string, found: string): Promise<NormalisedFile> {
   const { limits, options } = job
-  const content = recognise(await startOf(inside, lookedAt), name, options.encoding)
+  const content = detectFormat(await startOf(inside, detectionBytes), name, options.encoding)
   if (content.kind !== 'ZIP') return plain({ ...job, name }, inside, content, [found])
   // A workbook is read here and there, so it has to be a file.
   const unpacked = job.scratch.open()
@@ -52,8 +52,13 @@ async function packed(job: Work, inside: ByteSource, name: string, found: string
   return workbook(job, archive, [found])
 }
 
-async function plain(job: Job, whole: ByteSource, content: Content, found: string[]): Promise<Normalised> {
-  assertWanted(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
+async function plain(
+  job: NormaliseJob,
+  whole: ByteSource,
+  content: FileContent,
+  found: string[],
+): Promise<NormalisedFile> {
+  assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
   const out = output(job)
   if (content.kind === 'PARQUET') {
     await copy(whole, out.writer)
@@ -61,7 +66,7 @@ async function plain(job: Job, whole: ByteSource, content: Content, found: strin
   }
   if (!('encoding' in content)) throw nested(job.name)
   const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
-  const text = asUtf8(source, content)
+  const text = convertToUtf8(source, content)
   const told = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
     const { kind, ...rest } = await writeJson(text, out, job)
@@ -72,8 +77,8 @@ async function plain(job: Job, whole: ByteSource, content: Content, found: strin
   return finished('DELIMITED', out, { found: [...found, told], complete })
 }
 
-async function workbook(job: Work, archive: ZipArchive, found: string[]): Promise<Normalised> {
-  assertWanted('DELIMITED', job.wanted, job.name)
+async function workbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {
+  assertFormat('DELIMITED', job.wanted, job.name)
   const out = output(job)
   const written = await writeSheet(archive, out, job)
   const { number, name } = written.sheets.find(({ isRead }) => isRead)!
@@ -82,19 +87,19 @@ async function workbook(job: Work, archive: ZipArchive, found: string[]): Promis
   return finished('DELIMITED', out, { ...written, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
 }
 
-function output({ spool, rejects, limits, name, size }: Job): Output {
+function output({ spool, rejects, limits, name, size }: NormaliseJob): RowOutput {
   const dense = Math.max(limits.writtenFrom, size * limits.ratio)
   return {
     writer: new SpoolWriter(spool, limits.spoolBytes, name, dense),
-    rejects: new Rejects(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
+    rejects: new RejectsFile(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
   }
 }
 
 function finished(
-  format: Normalised['format'],
-  { writer, rejects }: Output,
-  rest: Omit<Normalised, 'format' | 'size' | 'rejected'>,
-): Normalised {
+  format: NormalisedFile['format'],
+  { writer, rejects }: RowOutput,
+  rest: Omit<NormalisedFile, 'format' | 'size' | 'rejected'>,
+): NormalisedFile {
   writer.flush()
   rejects.flush()
   return { format, size: writer.size, rejected: rejects.count, ...rest }

@@ -1,8 +1,8 @@
-import type { Rejects } from './rejects.ts'
+import type { RejectsFile } from './rejects.ts'
 import type { SpoolWriter } from './spool-writer.ts'
 
 /** What is written, and where rows go that are set aside. */
-export interface Output {
+export interface RowOutput {
   writer: SpoolWriter
-  rejects: Rejects
+  rejects: RejectsFile
 }

@@ -1,12 +1,11 @@
 import type { ProblemMessage } from '../../reading-thread.ts'
 import type { FoundSheet } from '../excel/choose-sheet.ts'
 import type { UploadOptions, WrittenDialect } from '../upload.ts'
-import type { Format } from '../wanted.ts'
+import type { UploadFormat } from '../assert-format.ts'
 import type { UploadLimits } from './limits.ts'
 
 /** What the thread is started with. All descriptors stay the property of whoever started it. */
-export interface Job {
-  /** What people call the upload; messages name it. */
+export interface NormaliseJob {
   name: string
   source: number
   size: number
@@ -19,23 +18,19 @@ export interface Job {
   /** Only so many bytes of the rows are needed, from the start. */
   firstBytes?: number
   /** Where it is something else, it is refused as soon as it is recognised. */
-  wanted?: Format
+  wanted?: UploadFormat
   limits: UploadLimits
 }
 
-/** What became of the upload. */
-export interface Normalised {
-  format: Format
-  /** Bytes of the spool. */
+export interface NormalisedFile {
+  format: UploadFormat
   size: number
   /** What was found, outermost first, in words. */
   found: string[]
   dialect?: WrittenDialect
-  /** Of a workbook. */
   sheets?: FoundSheet[]
   /** Its columns are those that some record has. */
   sparse?: boolean
-  /** Whether the spool holds everything. */
   complete: boolean
   /** Rows that were set aside, whether or not they are kept. */
   rejected: number
@@ -43,4 +38,7 @@ export interface Normalised {
   written?: number
 }
 
-export type Message = { kind: 'progress'; bytes: number } | { kind: 'done'; normalised: Normalised } | ProblemMessage
+export type NormaliseMessage =
+  | { kind: 'progress'; bytes: number }
+  | { kind: 'done'; normalised: NormalisedFile }
+  | ProblemMessage

@@ -9,7 +9,7 @@ const LF = 10
 const readAt = promisify(read)
 
 /** Rows that were set aside while a spool was written: the first of them in a file beside it, and how many there are. */
-export class Rejects {
+export class RejectsFile {
   count = 0
   readonly #writer: SpoolWriter
   readonly #kept: number

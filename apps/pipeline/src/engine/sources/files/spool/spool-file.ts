@@ -2,9 +2,8 @@ import { closeSync, mkdirSync, openSync, readdirSync, unlinkSync } from 'node:fs
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '../../source.ts'
-import { diskProblem } from './disk-problem.ts'
 
-/** Where spools are made; nothing is ever to be found there for longer than a moment. */
+/** The directory of spools, which have no name and so are not listed there. */
 export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
 
 /**
@@ -34,7 +33,7 @@ export function openSpool(directory: string): number {
   }
 }
 
-/** A name that is still there was left by a crash, or is about to be removed by whoever made it: nobody needs it. */
+/** A name that still exists was left by a crash or is about to be removed, so it can be deleted. */
 function clearLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) remove(join(directory, name))
 }
@@ -44,5 +43,36 @@ function remove(path: string): void {
     unlinkSync(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** The problem of a write error that says that the disk is full; undefined for other errors. */
+export function diskProblem(error: unknown): SourceProblem | undefined {
+  if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
+  const text =
+    'The disk of the service is full, so the upload could not be unpacked; an operator has to make room where FILES_DIRECTORY is.'
+  return new SourceProblem('DISK_FULL', text, { cause: error })
+}
+
+/** Unlinked temporary files for normalising one upload. Disposing closes them, which frees their disk space. */
+export class ScratchFiles implements Disposable {
+  readonly #directory: string
+  readonly #descriptors: number[] = []
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  open(): number {
+    const descriptor = openSpool(this.#directory)
+    this.#descriptors.push(descriptor)
+    return descriptor
+  }
+
+  [Symbol.dispose](): void {
+    for (const descriptor of this.#descriptors.splice(0)) closeSync(descriptor)
   }
 }

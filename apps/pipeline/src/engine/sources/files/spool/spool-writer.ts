@@ -1,6 +1,6 @@
 import { ftruncateSync, writeSync } from 'node:fs'
 import { SourceProblem } from '../../source.ts'
-import { diskProblem } from './disk-problem.ts'
+import { diskProblem } from './spool-file.ts'
 
 const bufferBytes = 512 * 1024
 
@@ -28,7 +28,6 @@ export class SpoolWriter {
     this.#dense = dense
   }
 
-  /** Bytes so far, those in the buffer included. */
   get size(): number {
     return this.#written + this.at
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RejectedRow } from '../../source.ts'
-import { type OpenedUpload, openUpload, type Upload } from '../open-upload.ts'
+import { type OpenedUpload, openUpload, type UploadToOpen } from '../open-upload.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/limits.ts'
 
 /** What an upload became, read to its end. */
@@ -24,7 +24,7 @@ export interface UploadFolder extends Disposable {
   open(
     name: string,
     bytes: Uint8Array | string,
-    more?: Partial<Omit<Upload, 'limits'>> & { limits?: Partial<UploadLimits> },
+    more?: Partial<Omit<UploadToOpen, 'limits'>> & { limits?: Partial<UploadLimits> },
     signal?: AbortSignal,
   ): Promise<Opened>
   /** What is left in the folder of spools. */

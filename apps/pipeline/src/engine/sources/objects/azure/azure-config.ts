@@ -4,12 +4,12 @@ export interface AzureConfig {
   container: string
   /** Of the blob service, with the account in its name or its path; the public cloud's when absent. */
   endpoint?: string
-  /** Either, or neither: then what anybody may read is read. */
+  /** One of them, or none for anonymous requests. */
   accountKey?: string
   sasToken?: string
 }
 
-/** Of the service's interface: what every emulator and every cloud of Azure speaks. */
+/** The API version, which all Azure clouds and emulators support. */
 export const apiVersion = '2021-12-02'
 
 export function containerAddress({ account, container, endpoint, sasToken }: AzureConfig): URL {

@@ -1,20 +1,20 @@
-import type { PassingTrouble } from '../passing-trouble.ts'
-import { type Refusal, unexplained } from '../refusal.ts'
+import type { TransientError } from '../transient-error.ts'
+import { type StoreErrorResponse, unexplained } from '../error-response.ts'
 import { SourceProblem } from '../../source.ts'
 import type { AzureConfig } from './azure-config.ts'
 
-interface Scene {
+interface AzureRequest {
   config: AzureConfig
   host: string
-  /** Which blob was asked for; absent for lists. */
   key?: string
 }
 
-type Explained = [code: string, sentence: (scene: Scene) => string]
+type AzureExplanation = [code: string, sentence: (scene: AzureRequest) => string]
 
-const named = ({ key, config }: Scene): string => (key === undefined ? `container "${config.container}"` : `"${key}"`)
+const named = ({ key, config }: AzureRequest): string =>
+  key === undefined ? `container "${config.container}"` : `"${key}"`
 
-const noLogin: Explained = [
+const noLogin: AzureExplanation = [
   'AUTHENTICATION_FAILED',
   (scene) => {
     const { host, config } = scene
@@ -26,34 +26,34 @@ const noLogin: Explained = [
   },
 ]
 /** Azure says this of its network rules, and its stand-in of wrong keys. */
-const noLoginOrNetwork: Explained = [
+const noLoginOrNetwork: AzureExplanation = [
   noLogin[0],
   (scene) => `${noLogin[1](scene)} Or the network rules of the account keep this service out.`,
 ]
-const forbidden: Explained = [
+const forbidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.sasToken === undefined
       ? `${scene.host} does not let ${named(scene)} be read from here. Allow it in the account: its keys, its network, this address.`
       : `The SAS token does not allow to read ${named(scene)}. Make one for containers and objects that may read and list.`,
 ]
-const noBlob: Explained = [
+const noBlob: AzureExplanation = [
   'OBJECT_MISSING',
   ({ key, config }) => `Container "${config.container}" has no blob "${key ?? ''}". Check the key.`,
 ]
-const noContainer: Explained = [
+const noContainer: AzureExplanation = [
   'CONTAINER_MISSING',
   ({ config }) =>
     `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
 ]
-/** What everybody is told of what not everybody may see. */
-const hidden: Explained = [
+/** The problem of a container that anonymous requests cannot see. */
+const hidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
     `${scene.host} shows nobody ${named(scene)} who does not sign in, or it does not exist. Give an account key or a SAS token, and check the names.`,
 ]
 
-const known: Readonly<Record<string, Explained>> = {
+const known: Readonly<Record<string, AzureExplanation>> = {
   AuthenticationFailed: noLogin,
   InvalidAuthenticationInfo: noLogin,
   NoAuthenticationInformation: noLogin,
@@ -82,7 +82,7 @@ const known: Readonly<Record<string, Explained>> = {
 }
 
 /** The problem that it is. Neither the key nor the token stands in it, whatever the service sent back. */
-export function azureProblem(refusal: Refusal, scene: Scene): SourceProblem | PassingTrouble {
+export function azureProblem(refusal: StoreErrorResponse, scene: AzureRequest): SourceProblem | TransientError {
   const { status, code } = refusal
   const { config, host, key } = scene
   const isAnonymous = config.accountKey === undefined && config.sasToken === undefined

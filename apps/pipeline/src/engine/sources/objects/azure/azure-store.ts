@@ -1,25 +1,25 @@
-import type { AskStore, StoreAnswer } from '../ask-store.ts'
-import { encodeKey } from '../encode-key.ts'
+import type { StoreClient, StoreResponse } from '../store-client.ts'
+import { type StoreRequest, encodeKey, objectStore } from '../store-requests.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
 import { lengthOf, momentOf } from '../read-range.ts'
-import { readRefusal } from '../refusal.ts'
-import { type Asked, objectStore } from '../store-requests.ts'
-import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
-import { type AzureConfig, containerAddress } from './azure-config.ts'
+import { parseErrorResponse } from '../error-response.ts'
+import { type XmlElement, childOf, parseXml, textOf } from '../xml.ts'
+import { type AzureConfig, apiVersion, containerAddress } from './azure-config.ts'
 import { azureProblem } from './azure-problems.ts'
-import { signed } from './shared-key.ts'
+import { createHmac } from 'node:crypto'
+import { SourceProblem } from '../../source.ts'
 
 const onePage = '1000'
 
 /** A container of Azure Blob Storage. */
-export function azureStore(config: AzureConfig, ask: AskStore): ObjectStore {
+export function azureStore(config: AzureConfig, ask: StoreClient): ObjectStore {
   const { host } = containerAddress(config)
 
   /** Every status from 300 is a problem but those that are expected. */
   async function get(
-    { key, query = {}, headers = {}, expected = [] }: Asked,
+    { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
-  ): Promise<StoreAnswer> {
+  ): Promise<StoreResponse> {
     const url = containerAddress(config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -27,7 +27,7 @@ export function azureStore(config: AzureConfig, ask: AskStore): ObjectStore {
     url.search = url.search.replaceAll('+', '%20')
     const answer = await ask(url, signed(url, headers, config), signal)
     if (answer.status < 300 || expected.includes(answer.status)) return answer
-    const refusal = readRefusal(answer.status, answer.headers, await answer.text(), host)
+    const refusal = parseErrorResponse(answer.status, answer.headers, await answer.text(), host)
     throw azureProblem(refusal, { config, host, ...(key !== undefined && { key }) })
   }
 
@@ -73,4 +73,46 @@ function nameOf(element: XmlElement | undefined): string {
   } catch {
     return element.text
   }
+}
+
+/** Lines of what is signed that a GET leaves empty: encoding, language, length, MD5, type, date, conditions; the range is its own. */
+const empty = '\n'.repeat(5)
+
+/**
+ * The headers of a GET, signed by Azure's Shared Key; as they are where there is no key. Throws AUTHENTICATION_FAILED for a
+ * key that is none.
+ */
+function signed(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { account, accountKey }: { account: string; accountKey?: string },
+  date = new Date(),
+): Headers {
+  const all = new Headers({ ...headers, 'x-ms-date': date.toUTCString(), 'x-ms-version': apiVersion })
+  if (accountKey === undefined) return all
+  const signature = createHmac('sha256', keyOf(accountKey))
+    .update(textToSign(url, all, account))
+    .digest('base64')
+  all.set('authorization', `SharedKey ${account}:${signature}`)
+  return all
+}
+
+/** As the service puts it together itself. */
+export function textToSign(url: URL, headers: Headers, account: string): string {
+  const own = [...headers]
+    .filter(([name]) => name.startsWith('x-ms-'))
+    .map(([name, value]) => `${name}:${value.trim()}\n`)
+  const conditions = ['', headers.get('if-match') ?? '', '', '', headers.get('range') ?? ''].join('\n')
+  const names = [...new Set(url.searchParams.keys())].toSorted()
+  const query = names.map((name) => `\n${name.toLowerCase()}:${url.searchParams.getAll(name).toSorted().join(',')}`)
+  return `GET\n${empty}\n${conditions}\n${own.toSorted().join('')}/${account}${url.pathname}${query.join('')}`
+}
+
+function keyOf(accountKey: string): Buffer {
+  const text = accountKey.trim()
+  if (!/^[A-Za-z0-9+/]{40,}={0,2}$/.test(text)) {
+    const said = 'The account key is not one: it is Base64, some 88 signs. Copy it whole from the storage account.'
+    throw new SourceProblem('AUTHENTICATION_FAILED', said)
+  }
+  return Buffer.from(text, 'base64')
 }

@@ -7,7 +7,7 @@ export interface S3Config {
   region?: string
   /** Whether the bucket goes into the path. As the endpoint's kind usually wants it when absent. */
   pathStyle?: boolean
-  /** Both or neither: then what anybody may read is read. */
+  /** Both, or none for anonymous requests. */
   accessKey?: string
   secretKey?: string
 }

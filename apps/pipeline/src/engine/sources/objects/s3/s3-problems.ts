@@ -1,41 +1,40 @@
-import type { PassingTrouble } from '../passing-trouble.ts'
-import { type Refusal, unexplained } from '../refusal.ts'
+import type { TransientError } from '../transient-error.ts'
+import { type StoreErrorResponse, unexplained } from '../error-response.ts'
 import { SourceProblem } from '../../source.ts'
 import type { S3Config } from './s3-config.ts'
 
-interface Scene {
+interface S3Request {
   config: S3Config
   host: string
-  /** Which object was asked for; absent for lists. */
   key?: string
 }
 
-type Explained = [code: string, sentence: (scene: Scene) => string]
+type S3Explanation = [code: string, sentence: (scene: S3Request) => string]
 
-const named = ({ key, config }: Scene): string => (key === undefined ? `bucket "${config.bucket}"` : `"${key}"`)
+const named = ({ key, config }: S3Request): string => (key === undefined ? `bucket "${config.bucket}"` : `"${key}"`)
 
-const noKey: Explained = ['AUTHENTICATION_FAILED', ({ host }) => `${host} does not know the access key. Check it.`]
-const otherRegion: Explained = [
+const noKey: S3Explanation = ['AUTHENTICATION_FAILED', ({ host }) => `${host} does not know the access key. Check it.`]
+const otherRegion: S3Explanation = [
   'OTHER_REGION',
   ({ config }) => `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Correct the region.`,
 ]
-const forbidden: Explained = [
+const forbidden: S3Explanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.accessKey === undefined
       ? `Not everybody may read ${named(scene)}: give an access key and its secret key.`
       : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${named(scene)}, or it does not exist. Allow it s3:GetObject and s3:ListBucket, and check the key.`,
 ]
-const noObject: Explained = [
+const noObject: S3Explanation = [
   'OBJECT_MISSING',
   ({ key, config }) => `Bucket "${config.bucket}" has no object "${key ?? ''}". Check the key.`,
 ]
-const noBucket: Explained = [
+const noBucket: S3Explanation = [
   'BUCKET_MISSING',
   ({ config, host }) => `There is no bucket "${config.bucket}" at ${host}. Check its name and the endpoint.`,
 ]
 
-const known: Readonly<Record<string, Explained>> = {
+const known: Readonly<Record<string, S3Explanation>> = {
   NoSuchBucket: noBucket,
   NoSuchKey: noObject,
   InvalidAccessKeyId: noKey,
@@ -65,10 +64,10 @@ const known: Readonly<Record<string, Explained>> = {
   InvalidBucketName: noBucket,
 }
 
-const byStatus: Readonly<Record<number, Explained>> = { 301: otherRegion, 401: noKey, 403: forbidden }
+const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: forbidden }
 
 /** The problem that it is. Neither the secret key nor a signature stands in it, whatever the store sent back. */
-export function s3Problem(refusal: Refusal, scene: Scene): SourceProblem | PassingTrouble {
+export function s3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = scene
   const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined

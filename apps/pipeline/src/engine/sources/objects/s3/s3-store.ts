@@ -1,27 +1,28 @@
-import type { AskStore, StoreAnswer } from '../ask-store.ts'
-import { encodeKey } from '../encode-key.ts'
+import type { StoreClient, StoreResponse } from '../store-client.ts'
+import { type StoreRequest, encodeKey, objectStore } from '../store-requests.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
 import { lengthOf, momentOf } from '../read-range.ts'
-import { readRefusal } from '../refusal.ts'
-import { type Asked, objectStore } from '../store-requests.ts'
-import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
-import { bucketAddress, firstRegion, type S3Config } from './s3-config.ts'
+import { parseErrorResponse } from '../error-response.ts'
+import { type XmlElement, childOf, parseXml, textOf } from '../xml.ts'
+import { type S3Config, bucketAddress, firstRegion } from './s3-config.ts'
 import { s3Problem } from './s3-problems.ts'
-import { signed } from './sign.ts'
+import { createHash } from 'node:crypto'
+import { AwsV4Signer } from 'aws4fetch'
+import { assertAccessKey } from '../../assert-access-key.ts'
 
 const onePage = '1000'
 
 /** A bucket of Amazon S3, or of a store that speaks its protocol. */
-export function s3Store(config: S3Config, ask: AskStore): ObjectStore {
+export function s3Store(config: S3Config, ask: StoreClient): ObjectStore {
   let region = firstRegion(config)
   const { host } = bucketAddress(config, region)
 
-  /** Every status from 300 is a problem but those that are expected. A region that nobody gave is corrected once. */
+  /** Throws a problem for each status from 300 that is not expected. Corrects a region that is not configured once. */
   async function get(
-    { key, query = {}, headers = {}, expected = [] }: Asked,
+    { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
     corrected = false,
-  ): Promise<StoreAnswer> {
+  ): Promise<StoreResponse> {
     const asked = region
     const url = bucketAddress(config, asked)
     if (key !== undefined) url.pathname += encodeKey(key)
@@ -30,7 +31,7 @@ export function s3Store(config: S3Config, ask: AskStore): ObjectStore {
     url.search = url.search.replaceAll('+', '%20')
     const answer = await ask(url, await signed(url, headers, config, asked), signal)
     if (answer.status < 300 || expected.includes(answer.status)) return answer
-    const refusal = readRefusal(answer.status, answer.headers, await answer.text(), url.host)
+    const refusal = parseErrorResponse(answer.status, answer.headers, await answer.text(), url.host)
     if (
       !corrected &&
       config.region === undefined &&
@@ -89,4 +90,26 @@ function decodedKey(key: string): string {
   } catch {
     return key
   }
+}
+
+const nothing = createHash('sha256').digest('hex')
+
+/** Signs the headers of a GET with AWS Signature Version 4; anonymous requests are not signed. Throws SourceProblem. */
+export async function signed(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { accessKey, secretKey }: S3Config,
+  region: string,
+): Promise<Headers> {
+  if (accessKey === undefined || secretKey === undefined) return new Headers(headers)
+  const signer = new AwsV4Signer({
+    method: 'GET',
+    url: url.href,
+    headers: { ...headers, 'x-amz-content-sha256': nothing },
+    accessKeyId: assertAccessKey(accessKey),
+    secretAccessKey: secretKey,
+    service: 's3',
+    region,
+  })
+  return (await signer.sign()).headers
 }

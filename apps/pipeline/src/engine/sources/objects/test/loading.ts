@@ -47,17 +47,17 @@ export interface Loading extends AsyncDisposable {
   columns(table?: string): Promise<string[]>
 }
 
-/** Object stores on the one side and a warehouse on the other, with hardly any patience. */
+/** Object stores on the one side and a warehouse on the other, with short retry delays. */
 export async function openLoading(): Promise<Loading> {
   const scratch = await scratchWarehouse()
   await scratch.warehouse.ensureSchema('health')
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-objects-'))
   // As in a worker.
   const threads = keepReaderThreads()
-  const patience = { tries: 4, first: 0.005, most: 0.05 }
+  const retryPolicy = { attempts: 4, firstDelay: 0.005, maxDelay: 0.05 }
   // Small parts, so that small objects have many.
   const limits = { partBytes: 64 * 1024, atOnce: 3, mostBytes: 64 * 1024 * 1024 }
-  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, patience, limits })
+  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, retryPolicy, limits })
   const loading: Loading = {
     scratch,
     filesDirectory,

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
-import { textToSign } from '../azure/shared-key.ts'
-import { encodeKey } from '../encode-key.ts'
-import { inOrder } from '../in-order.ts'
+import { textToSign } from '../azure/azure-store.ts'
+import { encodeKey } from '../store-requests.ts'
+import { prefetchInOrder } from '../object-cache.ts'
 import { keyPattern } from '../key-pattern.ts'
-import { TupleLayout } from '../lay-out-tuples.ts'
-import { PassingTrouble, retryAfter, tried } from '../passing-trouble.ts'
+import { TupleLayout } from '../remap-columns.ts'
+import { TransientError, parseRetryAfter, retryTransientErrors } from '../transient-error.ts'
 import { bucketAddress } from '../s3/s3-config.ts'
 import { s3Problem } from '../s3/s3-problems.ts'
-import { readRefusal } from '../refusal.ts'
+import { parseErrorResponse } from '../error-response.ts'
 import { widen } from '../widen-columns.ts'
-import { signed } from '../s3/sign.ts'
+import { signed } from '../s3/s3-store.ts'
 import { parseXml, textOf } from '../xml.ts'
 import { SourceProblem } from '../../source.ts'
 import { tuple } from '../../../../../test/tuples.ts'
@@ -129,28 +129,28 @@ describe('an answer of a store', () => {
   it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {
     const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
     const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
-    const odd = s3Problem(readRefusal(400, new Headers(), body, 'h'), { config, host: 'h' })
+    const odd = s3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
     expect(odd.message).toBe('h answers 400 when asked for bucket "b". It says: Odd: no … … here')
-    const busy = s3Problem(readRefusal(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
+    const busy = s3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
       config,
       host: 'h',
       key: 'k',
     })
-    expect(busy).toMatchObject({ name: 'PassingTrouble', wait: 2000, problem: { code: 'SOURCE_FAILED' } })
-    expect(retryAfter(new Headers({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }))).toBeGreaterThan(
-      50_000,
-    )
+    expect(busy).toMatchObject({ name: 'TransientError', wait: 2000, problem: { code: 'SOURCE_FAILED' } })
+    expect(
+      parseRetryAfter(new Headers({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() })),
+    ).toBeGreaterThan(50_000)
   })
 
   it('is asked for again so many times, and not where it wants too long a rest', async () => {
     const problem = new SourceProblem('SOURCE_FAILED', 'busy')
-    const retrying = { tries: 3, first: 1, longest: 2, longestRest: 100 }
+    const retrying = { attempts: 3, firstDelayMs: 1, maxDelayMs: 2, maxRetryAfterMs: 100 }
     let asked = 0
     const ask = (wait?: number) =>
-      tried(
+      retryTransientErrors(
         async () => {
           asked += 1
-          throw new PassingTrouble(problem, wait)
+          throw new TransientError(problem, wait)
         },
         retrying,
         never,
@@ -197,7 +197,7 @@ it('things are made ahead within bounds, come in order, and are given back when 
     return { index, [Symbol.dispose]: () => void gone.push(index) }
   }
   const weights = [1, 1, 9, 1, 1]
-  for await (const { index } of inOrder({ weights, mostAhead: { things: 3, weight: 5 }, make }, never)) {
+  for await (const { index } of prefetchInOrder({ weights, mostAhead: { things: 3, weight: 5 }, make }, never)) {
     if (index === 0) expect(made).toEqual([0, 1])
     if (index === 2) break
   }

@@ -1,12 +1,12 @@
-import type { Choice } from '../../reading.ts'
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
+import type { SourceChoice } from '../../reading.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
 import { basicAuthorization } from '../../../basic-authorization.ts'
-import { type Asking, demandSecret, type SettingsOf, type Stream, type System } from '../system.ts'
+import { type SystemContext, type SettingsOf, type RecordStream, type HttpSystem, requireSecret } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import { changes } from './changes.ts'
-import { documentOf, type Wanted } from './document.ts'
+import type { HttpSession } from '../http/connection.ts'
+import { requestFittingPage } from '../http/paging.ts'
 
-type Settings = SettingsOf<'SOURCE_SYSTEM_F'>
+type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
 
 const name = 'the Community Health Toolkit'
 
@@ -14,39 +14,39 @@ const name = 'the Community Health Toolkit'
  * Community Health Toolkit: one row for each report and contact, and a table for each form and kind of contact with what is in them. All
  * of it is in one feed of changes, which is read once.
  */
-export const cht: System<Settings> = {
+export const cht: HttpSystem<ChtSettings> = {
   name,
   increments: () => true,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
-    without: ['v1', 'api', '_utils', 'medic'],
+    ignoredSegments: ['v1', 'api', '_utils', 'medic'],
     headers: {
-      authorization: basicAuthorization(username, demandSecret(secrets, 'password', 'the password of an account')),
+      authorization: basicAuthorization(username, requireSecret(secrets, 'password', 'the password of an account')),
     },
   }),
 
   async test({ http }) {
-    const database = fieldsOf(await http.json('medic', { what: 'The database "medic"' }), name)
-    if (textOf(database['db_name']) === undefined) throw strange(name, 'a name of a database')
+    const database = parseObject(await http.getJson('medic', { subject: 'The database "medic"' }), name)
+    if (toText(database['db_name']) === undefined) throw createResponseProblem(name, 'a name of a database')
   },
 
-  lookup: (kind, asking) => (kind === 'forms' ? forms(asking) : undefined),
+  lookup: (kind, asking) => (kind === 'forms' ? listForms(asking) : undefined),
 
   async streams({ http, settings: { forms: codes, contacts = true } }) {
-    const wanted: Wanted = { forms: codes && new Set(codes), contacts }
-    const stream: Stream = {
+    const wanted: DocumentFilter = { forms: codes && new Set(codes), contacts }
+    const stream: RecordStream = {
       name: 'documents',
       key: ['_id'],
-      columns: [...always, ...(codes ?? []).map(columnOf)],
+      columns: [...systemColumns, ...(codes ?? []).map(columnOf)],
       // Forms write all answers as texts.
-      textsMayBeAnything: true,
-      whole: (path) => path === '_attachments',
+      inferStrings: true,
+      isStoredAsJson: (path) => path === '_attachments',
       async *pages(cursor) {
         let at: string | undefined
-        for await (const { results, last } of changes(http, cursor)) {
+        for await (const { results, last } of readChanges(http, cursor)) {
           // In a full reading, what is gone was never there.
-          const found = results.map((result) => documentOf(result, wanted, cursor !== undefined))
+          const found = results.map((result) => parseDocument(result, wanted, cursor !== undefined))
           const records = found.filter((record) => record !== undefined)
           at = last
           // A form that is rare is on few of very many pages.
@@ -59,7 +59,7 @@ export const cht: System<Settings> = {
   },
 }
 
-const always: KnownColumn[] = [
+const systemColumns: KnownColumn[] = [
   ...['_id', 'type', 'form', 'contact_type', 'name'].map((path) => ({ path, dataType: 'TEXT' as const })),
   { path: 'reported_date', dataType: 'TIMESTAMPTZ' },
   { path: 'deleted', dataType: 'BOOLEAN' },
@@ -73,9 +73,105 @@ const columnOf = (code: string): KnownColumn => ({
 })
 
 /** Forms for reports: those for making contacts are among the files, too. */
-async function forms({ http }: Asking): Promise<Choice[]> {
-  const files = listIn(await http.json('api/v1/forms'), name)
+async function listForms({ http }: SystemContext): Promise<SourceChoice[]> {
+  const files = parseList(await http.getJson('api/v1/forms'), name)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
   const own = [...new Set(codes)].filter((code) => code !== '' && !code.startsWith('contact:'))
   return own.toSorted().map((code) => ({ id: code, code, name: code }))
 }
+
+const pageSize = 1_000
+
+/** Reads the changes feed of CouchDB: each document once, in its current version, after an opaque sequence. */
+async function* readChanges(
+  http: HttpSession,
+  cursor: unknown,
+): AsyncGenerator<{ results: readonly unknown[]; last: string }, void, void> {
+  let since = toText(cursor) ?? '0'
+  let most = pageSize
+  for (;;) {
+    const from = since
+    const { answer, limit } = await requestFittingPage(most, (some) =>
+      http.getJson('medic/_changes', {
+        subject: 'The feed of changes',
+        query: { since: from, limit: some, include_docs: true, seq_interval: some },
+      }),
+    )
+    most = limit
+    const results = parseList(answer, 'CouchDB', 'results')
+    const { last_seq: last, pending } = parseObject(answer, 'CouchDB')
+    since = toText(last) ?? from
+    // A place may be written in another way each time: where nothing is new, the old one stays.
+    if (results.length === 0) return
+    yield { results, last: since }
+    if (pending === 0 || since === from) return
+  }
+}
+
+interface DocumentFilter {
+  forms: ReadonlySet<string> | undefined
+  contacts: boolean
+}
+
+type DocumentFields = Readonly<Record<string, unknown>>
+
+/** Kinds of contacts of installations that do not configure their own. */
+const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
+
+/**
+ * A row of the list of documents, with what is in the document as the only row of a group: so each form and kind of contact has its table.
+ * Undefined for what is neither report nor contact, or is not wanted. Of one that was deleted, nobody knows any more what it was.
+ */
+function parseDocument(result: unknown, wanted: DocumentFilter, deleted: boolean): object | undefined {
+  const { id, deleted: gone, doc } = (result ?? {}) as DocumentFields
+  const key = toText(id)
+  if (key === undefined || key.startsWith('_design/') || key.startsWith('org.couchdb.user:')) return undefined
+  if (gone === true) return deleted ? { _id: key, deleted: true } : undefined
+  if (typeof doc !== 'object' || doc === null) return undefined
+  const kind = kindOf(doc as DocumentFields, wanted)
+  if (kind === undefined) return undefined
+  const { _id, _rev, type, form, contact_type, name, reported_date, ...own } = doc as DocumentFields
+  const reported = parseTimestamp(reported_date)
+  const named = kind.startsWith('contact') ? { name } : {}
+  return {
+    _id,
+    type,
+    form,
+    contact_type,
+    ...named,
+    reported_date: reported,
+    deleted: false,
+    [kind]: [{ reported_date: reported, ...(name !== undefined && { name }), ...omitEmptyAnswers(own) }],
+  }
+}
+
+function kindOf(
+  { type, form, contact_type: contactType }: DocumentFields,
+  { forms, contacts }: DocumentFilter,
+): string | undefined {
+  if (type === 'data_record') {
+    const code = toText(form)
+    return code !== undefined && (forms?.has(code) ?? true) ? `report ${code}` : undefined
+  }
+  const kind = type === 'contact' ? toText(contactType) : contactTypes.has(String(type)) ? String(type) : undefined
+  return contacts && kind !== undefined ? `contact ${kind}` : undefined
+}
+
+/** Milliseconds since 1970, as a moment. */
+function parseTimestamp(value: unknown): unknown {
+  const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
+  return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
+}
+
+/** Omits unanswered questions, which are empty strings. */
+function omitEmptyAnswers(value: unknown): object {
+  return Object.fromEntries(
+    Object.entries(value as object).flatMap(([key, one]): [string, unknown][] => {
+      if (one === '') return []
+      return [[key, isFields(one) ? omitEmptyAnswers(one) : one]]
+    }),
+  )
+}
+
+const isFields = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype

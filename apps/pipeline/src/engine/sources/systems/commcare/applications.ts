@@ -1,17 +1,16 @@
-import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Http } from '../http/connection.ts'
-import { fewerAtOnce } from '../http/fewer-at-once.ts'
+import { parseObject, parseList, toText } from '../http/parse-response.ts'
+import type { HttpSession } from '../http/connection.ts'
+import { requestFittingPage } from '../http/paging.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
 
-export interface Application {
+export interface CommCareApplication {
   name: string
   modules: { name: string; type: string | undefined; forms: readonly unknown[] }[]
 }
 
-/** What is known of a form before any is read, of all applications that have it. */
-export interface Form {
+export interface CommCareForm {
   name: string
-  /** Where people find it: `Application / Module / Form`. */
+  /** Its path in the user interface: `Application / Module / Form`. */
   place: string
   code: string | undefined
   columns: KnownColumn[]
@@ -24,49 +23,48 @@ const system = 'CommCare'
 /** An application has all its questions with it. */
 const pageSize = 10
 
-export async function applicationsOf(http: Http, domain: string): Promise<Application[]> {
-  const found: Application[] = []
+export async function applicationsOf(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
+  const found: CommCareApplication[] = []
   let most = pageSize
   for (let offset = 0; ; ) {
-    const { answer, limit } = await fewerAtOnce(most, (some) =>
-      http.json(`a/${domain}/api/application/v1/`, {
-        what: `The project space "${domain}"`,
+    const { answer, limit } = await requestFittingPage(most, (some) =>
+      http.getJson(`a/${domain}/api/application/v1/`, {
+        subject: `The project space "${domain}"`,
         query: { limit: some, offset },
       }),
     )
-    const list = listIn(answer, system, 'objects')
+    const list = parseList(answer, system, 'objects')
     found.push(...list.map(applicationOf))
-    const { next } = fieldsOf(fieldsOf(answer, system)['meta'], system)
-    if (textOf(next) === undefined || list.length === 0) return found
+    const { next } = parseObject(parseObject(answer, system)['meta'], system)
+    if (toText(next) === undefined || list.length === 0) return found
     offset += list.length
     most = limit
   }
 }
 
-function applicationOf(given: unknown): Application {
-  const { name, modules } = fieldsOf(given, system)
+function applicationOf(given: unknown): CommCareApplication {
+  const { name, modules } = parseObject(given, system)
   const list = Array.isArray(modules) ? (modules as unknown[]) : []
   return {
     name: spoken(name) ?? '',
     modules: list.map((one) => {
-      const { name: title, case_type: type, forms } = fieldsOf(one, system)
-      return { name: spoken(title) ?? '', type: textOf(type), forms: Array.isArray(forms) ? (forms as unknown[]) : [] }
+      const { name: title, case_type: type, forms } = parseObject(one, system)
+      return { name: spoken(title) ?? '', type: toText(type), forms: Array.isArray(forms) ? (forms as unknown[]) : [] }
     }),
   }
 }
 
-/** By their XMLNS. */
-export function formsOf(applications: readonly Application[]): Map<string, Form> {
-  const found = new Map<string, Form>()
+export function formsOf(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
+  const found = new Map<string, CommCareForm>()
   for (const application of applications)
     for (const module of application.modules)
       for (const given of module.forms) {
-        const { xmlns, name, unique_id: code, questions } = fieldsOf(given, system)
-        const id = textOf(xmlns)
+        const { xmlns, name, unique_id: code, questions } = parseObject(given, system)
+        const id = toText(xmlns)
         if (id === undefined) continue
         const title = spoken(name) ?? id
         const place = [application.name, module.name, title].filter(Boolean).join(' / ')
-        const fresh = { name: title, place, code: textOf(code), columns: [], repeats: new Set<string>() }
+        const fresh = { name: title, place, code: toText(code), columns: [], repeats: new Set<string>() }
         const form = found.get(id) ?? { ...fresh, points: new Set<string>() }
         found.set(id, form)
         takeQuestions(form, Array.isArray(questions) ? (questions as Record<string, unknown>[]) : [])
@@ -74,20 +72,20 @@ export function formsOf(applications: readonly Application[]): Map<string, Form>
   return found
 }
 
-/** Kinds of questions whose answers are texts, whatever they look like. */
+/** Question types whose answers are always text. */
 const texts = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
-function takeQuestions(form: Form, questions: readonly Record<string, unknown>[]): void {
+function takeQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
   for (const { repeat, tag, value, type } of questions) {
     if (tag === 'repeat' || type === 'Repeat') form.repeats.add(below(value))
-    if (textOf(repeat) !== undefined) form.repeats.add(below(repeat))
+    if (toText(repeat) !== undefined) form.repeats.add(below(repeat))
   }
   const known = new Set(form.columns.map((column) => columnId(column)))
   for (const { tag, value, type } of questions) {
     const path = below(value)
     if (path === '') continue
-    if (/^geopoint$/i.test(textOf(type) ?? '')) form.points.add(path)
-    if (!texts.test(textOf(type) ?? '') && !textOf(tag)?.startsWith('select')) continue
+    if (/^geopoint$/i.test(toText(type) ?? '')) form.points.add(path)
+    if (!texts.test(toText(type) ?? '') && !toText(tag)?.startsWith('select')) continue
     const column = columnOf(path, form.repeats)
     if (!known.has(columnId(column))) form.columns.push(column)
     known.add(columnId(column))
@@ -97,7 +95,7 @@ function takeQuestions(form: Form, questions: readonly Record<string, unknown>[]
 const columnId = ({ path, groups = [] }: KnownColumn): string => [...groups, path].join('\0')
 
 /** `/data/child/name` is `child/name` below the form. */
-const below = (path: unknown): string => (textOf(path) ?? '').split('/').slice(2).join('/')
+const below = (path: unknown): string => (toText(path) ?? '').split('/').slice(2).join('/')
 
 /** In the table of the innermost group that repeats, by the path below it. */
 function columnOf(path: string, repeats: ReadonlySet<string>): KnownColumn {
@@ -116,7 +114,7 @@ function columnOf(path: string, repeats: ReadonlySet<string>): KnownColumn {
 
 /** A name, or the first of its translations. */
 function spoken(name: unknown): string | undefined {
-  if (typeof name !== 'object' || name === null) return textOf(name)
+  if (typeof name !== 'object' || name === null) return toText(name)
   const { en, ...others } = name as Record<string, unknown>
-  return textOf(en) ?? Object.values(others).map(textOf).find(Boolean)
+  return toText(en) ?? Object.values(others).map(toText).find(Boolean)
 }

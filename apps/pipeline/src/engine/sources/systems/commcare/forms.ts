@@ -1,39 +1,39 @@
-import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Http } from '../http/connection.ts'
-import { fewerAtOnce } from '../http/fewer-at-once.ts'
-import { overlapSeconds, type Page } from '../system.ts'
-import { nextCursor } from '../tables/moments.ts'
+import { parseObject, parseList, toText } from '../http/parse-response.ts'
+import type { HttpSession } from '../http/connection.ts'
+import { requestFittingPage } from '../http/paging.ts'
+import { type RecordPage, overlapSeconds } from '../system.ts'
+import { boundCursor } from '../tables/timestamps.ts'
+import type { CommCareForm } from './applications.ts'
 
-export interface FormQuestion {
+export interface FormQuery {
   domain: string
   xmlns: string
   includeArchived: boolean
 }
 
 const name = 'CommCare'
-/** What the server gives at once at most. */
 const pageSize = 1_000
 
 /**
  * In the order in which the server took them in, each page from the moment at which the one before ended: a list that is paged by numbers
  * moves while it is read. Later readings ask for archived forms in any case: a form that is archived comes, and is marked as such.
  */
-export async function* forms(
-  http: Http,
-  { domain, xmlns, includeArchived }: FormQuestion,
+export async function* readForms(
+  http: HttpSession,
+  { domain, xmlns, includeArchived }: FormQuery,
   cursor: unknown,
-): AsyncGenerator<Page, void, void> {
+): AsyncGenerator<RecordPage, void, void> {
   const since = typeof cursor === 'string' ? cursor : undefined
   let start = since
   let offset = 0
   let most = pageSize
   let latest = ''
-  /** What was given of the moment at which the next page starts. */
+  /** Submissions already read that have the start timestamp of the next page. */
   let given = new Set<string>()
   for (;;) {
-    const { answer, limit } = await fewerAtOnce(most, (some) =>
-      http.json(`a/${domain}/api/form/v1/`, {
-        what: `The project space "${domain}"`,
+    const { answer, limit } = await requestFittingPage(most, (some) =>
+      http.getJson(`a/${domain}/api/form/v1/`, {
+        subject: `The project space "${domain}"`,
         query: {
           xmlns,
           limit: some,
@@ -45,26 +45,75 @@ export async function* forms(
       }),
     )
     most = limit
-    const records = listIn(answer, name, 'objects')
-    const over = textOf(fieldsOf(fieldsOf(answer, name)['meta'], name)['next']) === undefined || records.length === 0
-    const fresh = records.filter((record) => !given.has(markOf(record)))
-    const last = momentOf(records.at(-1))
+    const records = parseList(answer, name, 'objects')
+    const over =
+      toText(parseObject(parseObject(answer, name)['meta'], name)['next']) === undefined || records.length === 0
+    const fresh = records.filter((record) => !given.has(submissionKey(record)))
+    const last = indexedAt(records.at(-1))
     if (last > latest) latest = last
-    const next = over ? nextCursor(latest, { began: http.began(), since, overlap: overlapSeconds }) : undefined
+    const next = over ? boundCursor(latest, { began: http.startedAt(), since, overlap: overlapSeconds }) : undefined
     yield { records: fresh, ...(next !== undefined && { cursor: next }) }
     if (over) return
     if (last === '' || last === start) {
       // More of one moment than fit on a page.
       offset += records.length
-      for (const record of records) given.add(markOf(record))
+      for (const record of records) given.add(submissionKey(record))
     } else {
       start = last
       offset = 0
-      given = new Set(records.filter((record) => momentOf(record) === last).map(markOf))
+      given = new Set(records.filter((record) => indexedAt(record) === last).map(submissionKey))
     }
   }
 }
 
-const momentOf = (record: unknown): string => textOf((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
+const indexedAt = (record: unknown): string => toText((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
 
-const markOf = (record: unknown): string => `${textOf((record as { id?: unknown } | null)?.id)} ${momentOf(record)}`
+const submissionKey = (record: unknown): string =>
+  `${toText((record as { id?: unknown } | null)?.id)} ${indexedAt(record)}`
+
+/**
+ * A submission without what XML left in it: attributes are called like fields, what is not answered is not there, and a group that repeats is a
+ * list even where it came once. What the XML says of the form itself is `xform`.
+ */
+export function parseSubmission(record: unknown, form: CommCareForm | undefined): unknown {
+  const answers = (record as { form?: unknown } | null)?.form
+  if (typeof answers !== 'object' || answers === null || Array.isArray(answers)) return record
+  const {
+    '@name': name,
+    '@version': version,
+    '@xmlns': xmlns,
+    '@uiVersion': _,
+    ...own
+  } = answers as Record<string, unknown>
+  return { ...(record as object), xform: { name, version, xmlns }, form: valueOf(own, '', form) }
+}
+
+function valueOf(value: unknown, path: string, form: CommCareForm | undefined): unknown {
+  if (Array.isArray(value)) {
+    const some = value.map((one) => valueOf(one, path, form))
+    // A group of which nothing is answered comes as an empty text.
+    return form?.repeats.has(path) ? some.map((one) => (typeof one === 'object' ? one : {})) : some
+  }
+  if (typeof value === 'string' && form?.points.has(path)) return pointOf(value)
+  if (typeof value !== 'object' || value === null) return value === '' ? undefined : value
+  const fields: Record<string, unknown> = {}
+  for (const [key, one] of Object.entries(value)) {
+    if (key.startsWith('#')) continue
+    const plain = key.replace(/^@/, '')
+    const called = plain !== key && plain in value ? key : plain
+    const at = path === '' ? plain : `${path}/${plain}`
+    const shapedOne = valueOf(one, at, form)
+    if (shapedOne === undefined) continue
+    const single = form?.repeats.has(at) && typeof shapedOne === 'object' && !Array.isArray(shapedOne)
+    fields[called] = single ? [shapedOne] : shapedOne
+  }
+  return fields
+}
+
+/** `latitude longitude altitude accuracy`. */
+function pointOf(text: string): object | undefined {
+  const parts = text.trim().split(/\s+/).map(Number)
+  const [latitude, longitude, altitude, accuracy] = parts
+  const known = Object.entries({ latitude, longitude, altitude, accuracy }).filter(([, one]) => Number.isFinite(one))
+  return text.trim() === '' ? undefined : Object.fromEntries(known)
+}

@@ -1,23 +1,23 @@
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Asking, Page, Stream } from '../system.ts'
-import type { Settings } from './dhis2.ts'
-import { valueOf } from './values.ts'
+import { parseObject, parseList, toText } from '../http/parse-response.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../system.ts'
+import type { Dhis2Settings } from './dhis2.ts'
+import { valueOf } from './server.ts'
 
-interface Question {
+interface AnalyticsQuery {
   data: readonly string[]
   periods: readonly string[]
   units: readonly string[]
 }
 
 /** Computed values, by data, period and organisation unit. */
-export async function analytics({ http, settings, log }: Asking<Settings>): Promise<Stream> {
+export async function analytics({ http, settings, log }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
   const columns = [...key, 'dx_name', 'ou_name'].map((path) => ({ path, dataType: 'TEXT' as const }))
 
-  /** There is no paging, but a limit of rows: what is beyond it is asked in halves. */
-  async function* ask(question: Question): AsyncGenerator<Page, void, void> {
+  /** The API has a row limit instead of paging: larger queries are split in halves. */
+  async function* ask(question: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
     const { data, periods: times, units } = question
     const dimension = [
       `dx:${data.join(';')}`,
@@ -27,7 +27,9 @@ export async function analytics({ http, settings, log }: Asking<Settings>): Prom
     const query = { dimension, outputIdScheme, ...(times.length === 0 && { startDate, endDate }) }
     try {
       yield {
-        records: recordsOf(await http.json('api/analytics.json', { query, what: 'Something of what is to be loaded' })),
+        records: recordsOf(
+          await http.getJson('api/analytics.json', { query, subject: 'Something of what is to be loaded' }),
+        ),
       }
       return
     } catch (error) {
@@ -51,7 +53,7 @@ const isTooMuch = (error: unknown): boolean =>
   error instanceof SourceProblem &&
   (error.code === 'ANSWER_TOO_LARGE' || /E7128|max(imum)? (number of )?records|exceeds/i.test(error.message))
 
-function halvesOf({ data, periods, units }: Question): Question[] | undefined {
+function halvesOf({ data, periods, units }: AnalyticsQuery): AnalyticsQuery[] | undefined {
   const half = (list: readonly string[]) => [list.slice(0, list.length / 2), list.slice(list.length / 2)]
   if (data.length > 1) return half(data).map((some) => ({ data: some, periods, units }))
   if (periods.length > 1) return half(periods).map((some) => ({ data, periods: some, units }))
@@ -61,17 +63,17 @@ function halvesOf({ data, periods, units }: Question): Question[] | undefined {
 
 /** A grid: what its columns are called and hold, and rows of texts. */
 function recordsOf(answer: unknown): object[] {
-  const headers = listIn(answer, 'DHIS2', 'headers').map((header) => fieldsOf(header, 'DHIS2'))
-  const { metaData = {} } = fieldsOf(answer, 'DHIS2')
-  const { items = {} } = fieldsOf(metaData, 'DHIS2')
-  const names = fieldsOf(items, 'DHIS2')
+  const headers = parseList(answer, 'DHIS2', 'headers').map((header) => parseObject(header, 'DHIS2'))
+  const { metaData = {} } = parseObject(answer, 'DHIS2')
+  const { items = {} } = parseObject(metaData, 'DHIS2')
+  const names = parseObject(items, 'DHIS2')
   const nameOf = (id: unknown) =>
-    typeof id === 'string' ? textOf((names[id] as { name?: unknown } | undefined)?.name) : undefined
-  return listIn(answer, 'DHIS2', 'rows').map((row) => {
+    typeof id === 'string' ? toText((names[id] as { name?: unknown } | undefined)?.name) : undefined
+  return parseList(answer, 'DHIS2', 'rows').map((row) => {
     const record: Record<string, unknown> = {}
-    listIn(row, 'DHIS2').forEach((cell, index) => {
+    parseList(row, 'DHIS2').forEach((cell, index) => {
       const header = headers[index]
-      const column = textOf(header?.['name'])
+      const column = toText(header?.['name'])
       if (column && cell !== '') record[column] = typeof cell === 'string' ? valueOf(cell, header!['valueType']) : cell
     })
     return { ...record, dx_name: nameOf(record['dx']), ou_name: nameOf(record['ou']) }

@@ -1,11 +1,10 @@
-import { strange } from '../http/answers.ts'
+import { createResponseProblem } from '../http/parse-response.ts'
 import { csvRecords } from '../tables/csv-records.ts'
 import { exactNumber } from '../tables/exact-numbers.ts'
-import type { Asking, Page, Stream } from '../system.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import type { Settings } from './dhis2.ts'
-import { spanOf } from './periods.ts'
-import { serverOf, unitsOf } from './server.ts'
+import type { Dhis2Settings } from './dhis2.ts'
+import { readServer, findUnits } from './server.ts'
 
 /** What the columns are called in JSON, by what they are called in CSV, some of them differently in some versions. */
 const names: Readonly<Record<string, string>> = {
@@ -40,14 +39,14 @@ const columns: KnownColumn[] = [
  * Values as they were reported. There is no paging: they are asked by data set, period and organisation unit, and each answer goes to disk. As
  * CSV, which is the same in all versions, where JSON leaves out what all rows have in common from 2.43 on.
  */
-export async function dataValues({ http, settings }: Asking<Settings>): Promise<Stream> {
+export async function dataValues({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
-  const server = await serverOf(http)
-  const units = await unitsOf(http, settings.orgUnits)
+  const server = await readServer(http)
+  const units = await findUnits(http, settings.orgUnits)
   const spans = periods.length > 0 ? periods.map((period) => ({ period })) : monthsOf(startDate!, endDate!)
   const data = dataSets.length > 0 ? dataSets.map((dataSet) => ({ dataSet })) : [{ dataElement: dataElements }]
 
-  async function* pages(cursor: unknown): AsyncGenerator<Page, void, void> {
+  async function* pages(cursor: unknown): AsyncGenerator<RecordPage, void, void> {
     const since = typeof cursor === 'string' ? { lastUpdated: cursor, includeDeleted: true } : {}
     for (const some of data)
       for (const span of spans)
@@ -56,7 +55,7 @@ export async function dataValues({ http, settings }: Asking<Settings>): Promise<
           using answer = await http.download('api/dataValueSets.csv', {
             query,
             headers: { accept: 'application/csv, text/csv' },
-            what: 'Something of what is to be loaded',
+            subject: 'Something of what is to be loaded',
           })
           yield* recordsOf(answer.chunks(), server.isoCalendar)
         }
@@ -65,14 +64,15 @@ export async function dataValues({ http, settings }: Asking<Settings>): Promise<
   return { name: 'data_values', key, columns, pages }
 }
 
-async function* recordsOf(chunks: AsyncIterable<Buffer>, isoCalendar: boolean): AsyncGenerator<Page, void, void> {
+async function* recordsOf(chunks: AsyncIterable<Buffer>, isoCalendar: boolean): AsyncGenerator<RecordPage, void, void> {
   let header: (string | undefined)[] | undefined
   for await (const rows of csvRecords(chunks, { system: 'DHIS2' })) {
     let from = 0
     if (!header) {
       header = rows[0]!.map((name) => names[name.trim().toLowerCase()])
       from = 1
-      if (!key.slice(0, 3).every((name) => header!.includes(name))) throw strange('DHIS2', 'header of data values')
+      if (!key.slice(0, 3).every((name) => header!.includes(name)))
+        throw createResponseProblem('DHIS2', 'header of data values')
     }
     // Most units have no values of most periods: their answers are a header alone.
     if (rows.length > from) yield { records: rows.slice(from).map((row) => recordOf(row, header!, isoCalendar)) }
@@ -106,4 +106,72 @@ function monthsOf(startDate: string, endDate: string): { startDate: string; endD
     from = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
   }
   return found
+}
+
+/** A span of whole days, both of them counting, as `YYYY-MM-DD`. */
+interface DatePeriod {
+  type: string
+  start: string
+  end: string
+}
+
+const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
+const dayLength = 86_400_000
+
+/** So many months from the first day of a month (from 0) on. */
+const months = (type: string, year: number, month: number, count: number): DatePeriod => ({
+  type,
+  start: day(Date.UTC(year, month, 1)),
+  end: day(Date.UTC(year, month + count, 1) - dayLength),
+})
+
+/** Days of the week that weeks begin with, from Monday. */
+const weekdays: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
+
+/** The first week is the one that has the fourth of January. */
+function weeks(type: string, year: number, week: number, from: number, count: number): DatePeriod {
+  const fourth = new Date(Date.UTC(year, 0, 4))
+  const since = (fourth.getUTCDay() + 6 - from + 7) % 7
+  const start = fourth.getTime() - since * dayLength + (week - 1) * 7 * dayLength
+  return { type, start: day(start), end: day(start + (count * 7 - 1) * dayLength) }
+}
+
+const firstMonths: Record<string, number> = { April: 3, July: 6, Sep: 8, Oct: 9, Nov: 10 }
+
+type PeriodRule = [RegExp, (parts: string[]) => DatePeriod]
+
+const rules: PeriodRule[] = [
+  [
+    /^(\d{4})(\d\d)(\d\d)$/,
+    ([year, month, date]) => {
+      const start = day(Date.UTC(Number(year), Number(month) - 1, Number(date)))
+      return { type: 'Daily', start, end: start }
+    },
+  ],
+  [
+    /^(\d{4})(Mon|Wed|Thu|Sat|Sun)?W(\d{1,2})$/,
+    ([year, from = '', week]) => weeks('Weekly', Number(year), Number(week), weekdays[from]!, 1),
+  ],
+  [/^(\d{4})BiW(\d{1,2})$/, ([year, week]) => weeks('BiWeekly', Number(year), Number(week) * 2 - 1, 0, 2)],
+  [/^(\d{4})(\d\d)$/, ([year, month]) => months('Monthly', Number(year), Number(month) - 1, 1)],
+  [/^(\d{4})(\d\d)B$/, ([year, pair]) => months('BiMonthly', Number(year), Number(pair) * 2 - 2, 2)],
+  [/^(\d{4})Q([1-4])$/, ([year, quarter]) => months('Quarterly', Number(year), Number(quarter) * 3 - 3, 3)],
+  [/^(\d{4})S([12])$/, ([year, half]) => months('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
+  // The year is the one in which the first half begins in April; of November it is the one that follows.
+  [/^(\d{4})AprilS([12])$/, ([year, half]) => months('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6)],
+  [/^(\d{4})NovS([12])$/, ([year, half]) => months('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6)],
+  [/^(\d{4})$/, ([year]) => months('Yearly', Number(year), 0, 12)],
+  [
+    /^(\d{4})(April|July|Sep|Oct|Nov)$/,
+    ([year, from]) => months(`Financial${from}`, Number(year), firstMonths[from!]!, 12),
+  ],
+]
+
+/** What a period's id means in the calendar that everybody has; undefined for what is none. */
+export function spanOf(period: string): DatePeriod | undefined {
+  for (const [pattern, span] of rules) {
+    const found = pattern.exec(period)
+    if (found) return span(found.slice(1))
+  }
+  return undefined
 }

@@ -1,18 +1,36 @@
 import { headersOf, nothingToSignInWith } from '../../../dhis2/requests.ts'
 import { SourceProblem } from '../../source.ts'
-import type { Asking, SettingsOf, Stream, System } from '../system.ts'
+import type { SystemContext, SettingsOf, RecordStream, HttpSystem } from '../system.ts'
 import { analytics } from './analytics.ts'
-import { choices } from './choices.ts'
 import { dataValues } from './data-values.ts'
 import { events } from './events.ts'
 import { metadata, organisationUnits } from './metadata.ts'
-import { serverOf } from './server.ts'
-import { before } from '../tables/moments.ts'
+import { readServer } from './server.ts'
+import { subtractSeconds } from '../tables/timestamps.ts'
+import { choicesAsked, choicesIn, pluralOf } from '../../../dhis2/choices.ts'
+import type { SourceChoice } from '../../reading.ts'
+import { createResponseProblem } from '../http/parse-response.ts'
 
-export type Settings = SettingsOf<'SOURCE_SYSTEM_C'>
+const maxChoices = 1_000
 
-/** What each content is read by. */
-const contents: Record<Settings['content'], (asking: Asking<Settings>) => Promise<Stream | Stream[]>> = {
+/** The first thousand by name, of those that have the query in it. */
+function listChoices(kind: string, { http, query }: SystemContext): Promise<SourceChoice[]> | undefined {
+  const plural = pluralOf(kind)
+  return plural === undefined ? undefined : named(plural)
+
+  async function named(plural: string): Promise<SourceChoice[]> {
+    const found = choicesIn(await http.getJson(`api/${plural}`, { query: choicesAsked(query, maxChoices) }), plural)
+    if (!found) throw createResponseProblem('DHIS2', `a list under "${plural}"`)
+    return found
+  }
+}
+
+export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
+
+const contents: Record<
+  Dhis2Settings['content'],
+  (asking: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
+> = {
   DATA_VALUES: dataValues,
   ANALYTICS: analytics,
   EVENTS: events,
@@ -21,25 +39,25 @@ const contents: Record<Settings['content'], (asking: Asking<Settings>) => Promis
 }
 
 /** DHIS2, from 2.38 on: data values, analytics, events, organisation units and other metadata. */
-export const dhis2: System<Settings> = {
+export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
-  // Analytics are computed anew as a whole.
+  // Analytics tables are recomputed completely.
   increments: ({ content }) => content !== 'ANALYTICS',
   // Servers read moments by their own zone, which is 14 hours away at most.
-  cursorAt: (moment) => before(moment, 14 * 3_600).slice(0, 23),
+  cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
-    without: ['api'],
-    headers: demandHeaders({ ...secrets, username }),
+    ignoredSegments: ['api'],
+    headers: requireHeaders({ ...secrets, username }),
   }),
   async test({ http }) {
-    await serverOf(http)
+    await readServer(http)
   },
-  lookup: choices,
+  lookup: listChoices,
   streams: (asking) => contents[asking.settings.content](asking),
 }
 
-function demandHeaders(credentials: Parameters<typeof headersOf>[0]): Record<string, string> {
+function requireHeaders(credentials: Parameters<typeof headersOf>[0]): Record<string, string> {
   const headers = headersOf(credentials)
   if (!headers) throw new SourceProblem('CREDENTIALS_MISSING', nothingToSignInWith)
   return headers

@@ -1,16 +1,15 @@
-import { fieldsOf, textOf } from '../http/answers.ts'
-import type { Http } from '../http/connection.ts'
-import type { Asking, Page, Stream } from '../system.ts'
+import { parseObject, toText } from '../http/parse-response.ts'
+import type { HttpSession } from '../http/connection.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import type { Settings } from './dhis2.ts'
-import { type Server, serverOf } from './server.ts'
-import { isTextual, valueOf } from './values.ts'
+import type { Dhis2Settings } from './dhis2.ts'
+import { type Dhis2Server, isTextual, readServer, valueOf } from './server.ts'
 
 const pageSize = 500
 const fields =
   'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'
 
-interface Stage {
+interface ProgramStage {
   id: string
   name: string
   program: string
@@ -19,11 +18,11 @@ interface Stage {
 }
 
 /** Events of programs: a table for each stage, with a column for each data element of it. */
-export async function events({ http, settings }: Asking<Settings>): Promise<Stream[]> {
-  const server = await serverOf(http)
-  const stages: Stage[] = []
+export async function events({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
+  const server = await readServer(http)
+  const stages: ProgramStage[] = []
   for (const program of settings.programs ?? []) stages.push(...(await stagesOf(http, program)))
-  return stages.map((stage): Stream => {
+  return stages.map((stage): RecordStream => {
     const twice = stages.filter(({ name }) => name === stage.name).length > 1
     return {
       name: twice ? `${stage.name} ${stage.id}` : stage.name,
@@ -34,33 +33,36 @@ export async function events({ http, settings }: Asking<Settings>): Promise<Stre
   })
 }
 
-async function stagesOf(http: Http, program: string): Promise<Stage[]> {
+async function stagesOf(http: HttpSession, program: string): Promise<ProgramStage[]> {
   const asked = 'programStages[id,name,programStageDataElements[dataElement[id,code,name,valueType]]]'
   const what = `The program "${program}"`
-  const answer = await http.json(`api/programs/${encodeURIComponent(program)}`, { query: { fields: asked }, what })
-  const stages = fieldsOf(answer, 'DHIS2')['programStages']
+  const answer = await http.getJson(`api/programs/${encodeURIComponent(program)}`, {
+    query: { fields: asked },
+    subject: what,
+  })
+  const stages = parseObject(answer, 'DHIS2')['programStages']
   return (Array.isArray(stages) ? stages : []).map((given) => {
-    const { id, name, programStageDataElements: some } = fieldsOf(given, 'DHIS2')
-    const elements: Stage['elements'] = new Map()
+    const { id, name, programStageDataElements: some } = parseObject(given, 'DHIS2')
+    const elements: ProgramStage['elements'] = new Map()
     for (const one of Array.isArray(some) ? (some as { dataElement?: Record<string, unknown> }[]) : []) {
       const { id: uid, name: column, valueType } = one.dataElement ?? {}
-      const known = textOf(uid)
-      if (known) elements.set(known, { column: textOf(column) ?? known, valueType })
+      const known = toText(uid)
+      if (known) elements.set(known, { column: toText(column) ?? known, valueType })
     }
-    return { id: textOf(id) ?? '', name: textOf(name) ?? textOf(id) ?? '', program, elements }
+    return { id: toText(id) ?? '', name: toText(name) ?? toText(id) ?? '', program, elements }
   })
 }
 
-function columnsOf({ elements }: Stage): KnownColumn[] {
+function columnsOf({ elements }: ProgramStage): KnownColumn[] {
   const own = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
   const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
   return [...own, ...texts].map((path) => ({ path, dataType: 'TEXT' }))
 }
 
-interface Question {
-  settings: Settings
-  server: Server
-  stage: Stage
+interface EventQuery {
+  settings: Dhis2Settings
+  server: Dhis2Server
+  stage: ProgramStage
   cursor: unknown
 }
 
@@ -68,7 +70,10 @@ interface Question {
  * In the order in which they were made, deleted ones among them: so nothing moves while it is read, whatever is changed meanwhile. In a full
  * reading deleted ones are left out; of later ones they come marked as such.
  */
-async function* pagesOf(http: Http, { settings, server, stage, cursor }: Question): AsyncGenerator<Page, void, void> {
+async function* pagesOf(
+  http: HttpSession,
+  { settings, server, stage, cursor }: EventQuery,
+): AsyncGenerator<RecordPage, void, void> {
   const { orgUnits = [], startDate, endDate } = settings
   const mode = server.release > 0 && server.release < 41 ? 'ouMode' : 'orgUnitMode'
   for (const unit of orgUnits.length > 0 ? orgUnits : [undefined]) {
@@ -86,14 +91,14 @@ async function* pagesOf(http: Http, { settings, server, stage, cursor }: Questio
       pageSize,
     }
     for (let page = 1; ; page += 1) {
-      const answer = fieldsOf(await http.json('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
+      const answer = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
       // Until 2.40 they are called instances.
       const found = (answer['events'] ?? answer['instances'] ?? []) as unknown[]
       const wanted = cursor === undefined ? found.filter((event) => !isDeleted(event)) : found
       // Units without events are many: only an answer that holds something is a page.
       if (wanted.length > 0) yield { records: wanted.map((event) => withColumns(event, stage)) }
-      const pager = fieldsOf(answer['pager'] ?? {}, 'DHIS2')
-      if (found.length === 0 || (textOf(pager['nextPage']) === undefined && found.length < pageSize)) break
+      const pager = parseObject(answer['pager'] ?? {}, 'DHIS2')
+      if (found.length === 0 || (toText(pager['nextPage']) === undefined && found.length < pageSize)) break
     }
   }
   yield { records: [], cursor: server.from }
@@ -102,12 +107,12 @@ async function* pagesOf(http: Http, { settings, server, stage, cursor }: Questio
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
 /** A column for each data element, by its name; those that the stage does not have any more keep their ids. */
-function withColumns(event: unknown, { elements }: Stage): unknown {
+function withColumns(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...own } = event as { dataValues?: unknown }
   const columns: Record<string, unknown> = { ...own }
   for (const one of Array.isArray(dataValues) ? (dataValues as Record<string, unknown>[]) : []) {
-    const [id, value] = [textOf(one?.['dataElement']), one?.['value']]
+    const [id, value] = [toText(one?.['dataElement']), one?.['value']]
     const element = id === undefined ? undefined : elements.get(id)
     const column = element?.column ?? id
     if (column && typeof value === 'string')

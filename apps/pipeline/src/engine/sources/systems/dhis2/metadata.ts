@@ -1,17 +1,17 @@
-import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Http, Query } from '../http/connection.ts'
-import type { Asking, Page, Stream } from '../system.ts'
-import type { Settings } from './dhis2.ts'
-import { serverOf } from './server.ts'
+import { parseObject, parseList, toText } from '../http/parse-response.ts'
+import type { HttpSession, QueryParameters } from '../http/connection.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../system.ts'
+import type { Dhis2Settings } from './dhis2.ts'
+import { readServer } from './server.ts'
 
-type Kind = NonNullable<Settings['metadata']>[number]
+type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 
 const pageSize = 500
 const common = 'id,code,name,shortName,description,created,lastUpdated'
 const units = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
 
 /** Where each kind is, and what is loaded of it besides what all have. */
-const kinds: Record<Kind, { plural: string; fields: string }> = {
+const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
   DATA_SETS: { plural: 'dataSets', fields: 'periodType,categoryCombo[id],dataSetElements[dataElement[id]]' },
   DATA_ELEMENTS: {
     plural: 'dataElements',
@@ -33,8 +33,8 @@ const kinds: Record<Kind, { plural: string; fields: string }> = {
 }
 
 /** The tree of organisation units, or its parts below those that are chosen. */
-export async function organisationUnits({ http, settings }: Asking<Settings>): Promise<Stream> {
-  const { from } = await serverOf(http)
+export async function organisationUnits({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+  const { from } = await readServer(http)
   const { orgUnits = [] } = settings
   const below = orgUnits.length > 0 ? orgUnits.map((id) => `path:like:${id}`) : [undefined]
   return streamOf('organisation_units', async function* (cursor) {
@@ -48,8 +48,8 @@ export async function organisationUnits({ http, settings }: Asking<Settings>): P
 }
 
 /** One table for each kind that is chosen. */
-export async function metadata({ http, settings }: Asking<Settings>): Promise<Stream[]> {
-  const { from } = await serverOf(http)
+export async function metadata({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
+  const { from } = await readServer(http)
   return (settings.metadata ?? []).map((kind) => {
     const { plural, fields } = kinds[kind]
     return streamOf(kind.toLowerCase(), async function* (cursor) {
@@ -61,7 +61,7 @@ export async function metadata({ http, settings }: Asking<Settings>): Promise<St
   })
 }
 
-const streamOf = (name: string, pages: Stream['pages']): Stream => ({
+const streamOf = (name: string, pages: RecordStream['pages']): RecordStream => ({
   name,
   key: ['id'],
   columns: ['id', 'code', 'name'].map((path) => ({ path, dataType: 'TEXT' })),
@@ -71,13 +71,17 @@ const streamOf = (name: string, pages: Stream['pages']): Stream => ({
 const sinceOf = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
 /** By id, so that what is changed meanwhile moves nothing; what is made or deleted meanwhile moves it by one. */
-async function* pagesOf(http: Http, plural: string, query: Query): AsyncGenerator<Page, void, void> {
+async function* pagesOf(
+  http: HttpSession,
+  plural: string,
+  query: QueryParameters,
+): AsyncGenerator<RecordPage, void, void> {
   for (let page = 1; ; page += 1) {
-    const answer = await http.json(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
-    const records = listIn(answer, 'DHIS2', plural)
+    const answer = await http.getJson(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
+    const records = parseList(answer, 'DHIS2', plural)
     if (records.length > 0) yield { records }
-    const pager = fieldsOf(fieldsOf(answer, 'DHIS2')['pager'] ?? {}, 'DHIS2')
-    if (records.length === 0 || (textOf(pager['nextPage']) === undefined && records.length < pageSize)) return
+    const pager = parseObject(parseObject(answer, 'DHIS2')['pager'] ?? {}, 'DHIS2')
+    if (records.length === 0 || (toText(pager['nextPage']) === undefined && records.length < pageSize)) return
   }
 }
 

@@ -1,31 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import type { Downloaded, Http } from '../http/connection.ts'
-import { retryAfter } from '../http/patience.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
+import type { DownloadedBody, HttpSession } from '../http/connection.ts'
+import { parseRetryAfter } from '../http/retry-policy.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
-import type { Asking, Page } from '../system.ts'
-import { resourceLines } from './resource-lines.ts'
+import type { SystemContext, RecordPage } from '../system.ts'
+import { maxRecordValues } from '../tables/json-limits.ts'
 
-export interface ExportAsked {
+export interface ExportRequest {
   /** Below the host: where FHIR is. */
   prefix: string
   types: readonly string[]
-  /** How many times some type of it is read: after the last one nobody needs it. */
+  /** The number of reads of the export; it is deleted after the last one. */
   readings: number
   /** The members of it alone; everything when absent. */
   group?: string | undefined
 }
 
-interface Manifest {
-  /** By the clock of the server: what it exported is as of then. */
+interface ExportManifest {
   transactionTime: string
   files: { type: string; url: string }[]
   needsToken: boolean
 }
 
 /** Bytes of the list of files: it is held as a whole. */
-const mostManifest = 32_000_000
+const maxManifestBytes = 32_000_000
 
 /** Seconds between two questions whether it is ready, where the server does not say. */
 const [soonest, latest] = [2, 30]
@@ -34,18 +33,18 @@ const [soonest, latest] = [2, 30]
  * Bulk Data: the server prepares files of all types at once, which are read one type after another. A reading that goes on asks for what
  * was changed since the moment of the last export.
  */
-export function exported(
-  { http, signal, log }: Pick<Asking, 'http' | 'signal' | 'log'>,
-  asked: ExportAsked,
-): (type: string, since?: string) => AsyncGenerator<Page, void, void> {
+export function createBulkExport(
+  { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,
+  asked: ExportRequest,
+): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
   /** By the moment since which: types that had bad resources go on from an earlier one. */
-  const prepared = new Map<string | undefined, Promise<{ status: string; manifest: Manifest }>>()
+  const prepared = new Map<string | undefined, Promise<{ status: string; manifest: ExportManifest }>>()
   let left = asked.readings
 
   async function prepare(since: string | undefined) {
-    const status = await kickOff(http, asked, since)
+    const status = await startExport(http, asked, since)
     log('INFO', 'LOW', 'The server prepares an export.')
-    const manifest = await ready(http, status, signal)
+    const manifest = await waitForManifest(http, status, signal)
     log('INFO', 'LOW', `The export is ready: ${manifest.files.length} files, as of ${manifest.transactionTime}.`)
     return { status, manifest }
   }
@@ -59,7 +58,7 @@ export function exported(
     }
     yield { records: [], cursor: manifest.transactionTime }
     left -= 1
-    // Servers keep files for long unless they are told that nobody needs them.
+    // Servers keep export files for long unless they are deleted.
     if (left > 0) return
     for (const { status } of await Promise.all(prepared.values()))
       await http.download(status, { method: 'DELETE' }).then(
@@ -70,33 +69,37 @@ export function exported(
 }
 
 /** Answers where to ask whether it is ready. */
-async function kickOff(http: Http, { prefix, types, group }: ExportAsked, since: string | undefined): Promise<string> {
+async function startExport(
+  http: HttpSession,
+  { prefix, types, group }: ExportRequest,
+  since: string | undefined,
+): Promise<string> {
   const at = group === undefined ? '$export' : `Group/${encodeURIComponent(group)}/$export`
   using answer = await http.download(`${prefix}/${at}`, {
     query: { _type: types.join(), _since: since },
     headers: { prefer: 'respond-async' },
-    what: group === undefined ? 'The export of all data' : `The export of the group "${group}"`,
+    subject: group === undefined ? 'The export of all data' : `The export of the group "${group}"`,
   })
   const status = answer.headers.get('content-location')
-  if (status === null) throw strange('FHIR', 'an address of the export (Content-Location)')
-  return http.follow(status)
+  if (status === null) throw createResponseProblem('FHIR', 'an address of the export (Content-Location)')
+  return http.resolveLink(status)
 }
 
 /** Until the files are there: the answer has no manifest before. */
-async function ready(http: Http, status: string, signal: AbortSignal): Promise<Manifest> {
+async function waitForManifest(http: HttpSession, status: string, signal: AbortSignal): Promise<ExportManifest> {
   for (let tried = 0; ; tried += 1) {
-    using answer = await http.download(status, { what: 'The export' })
-    const found = await manifestIn(answer)
+    using answer = await http.download(status, { subject: 'The export' })
+    const found = await parseManifest(answer)
     if (found) return found
-    const wanted = retryAfter(answer.headers) ?? soonest * 1.5 ** tried
+    const wanted = parseRetryAfter(answer.headers) ?? soonest * 1.5 ** tried
     const seconds = Math.min(latest, Math.max(wanted, 0.1))
     await sleep(seconds * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }
 
-async function manifestIn(answer: Downloaded): Promise<Manifest | undefined> {
+async function parseManifest(answer: DownloadedBody): Promise<ExportManifest | undefined> {
   if (answer.size === 0 || answer.headers.has('x-progress')) return undefined
-  if (answer.size > mostManifest) throw tooManyFiles()
+  if (answer.size > maxManifestBytes) throw tooManyFilesProblem()
   const chunks: Buffer[] = []
   for await (const chunk of answer.chunks()) chunks.push(Buffer.from(chunk))
   let said: unknown
@@ -108,38 +111,89 @@ async function manifestIn(answer: Downloaded): Promise<Manifest | undefined> {
   }
   const { transactionTime, requiresAccessToken, output } = said as Record<string, unknown>
   if (output === undefined) return undefined
-  const time = textOf(transactionTime)
-  if (time === undefined) throw strange('FHIR', 'a transactionTime in the export')
-  const files = listIn(output, 'FHIR').map((one) => {
-    const { type, url } = fieldsOf(one, 'FHIR')
-    return { type: textOf(type) ?? '', url: textOf(url) ?? '' }
+  const time = toText(transactionTime)
+  if (time === undefined) throw createResponseProblem('FHIR', 'a transactionTime in the export')
+  const files = parseList(output, 'FHIR').map((one) => {
+    const { type, url } = parseObject(one, 'FHIR')
+    return { type: toText(type) ?? '', url: toText(url) ?? '' }
   })
   return { transactionTime: time, files, needsToken: requiresAccessToken === true }
 }
 
-const tooManyFiles = (): SourceProblem =>
+const tooManyFilesProblem = (): SourceProblem =>
   new SourceProblem(
     'ANSWER_TOO_LARGE',
     'The list of files of the export is larger than 32 MB. Choose fewer types of resources, or load by search.',
   )
 
-const noAddress = (said: string): SourceProblem =>
+const invalidFileAddress = (said: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
     `The list of files of the export gives "${said.slice(0, 100)}" as the address of a file, and this is not a valid address. Check the public address in the settings of the server.`,
   )
 
 /** Files may wait at another host, which gets no credentials. */
-async function download(http: Http, url: string, needsToken: boolean): Promise<Downloaded> {
+async function download(http: HttpSession, url: string, needsToken: boolean): Promise<DownloadedBody> {
   const headers = { accept: 'application/fhir+ndjson' }
   const place = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
-  if (!place || !/^https?:$/.test(place.protocol)) throw noAddress(http.words(url))
+  if (!place || !/^https?:$/.test(place.protocol)) throw invalidFileAddress(http.redactText(url))
   const { origin, hostname, pathname, search } = place
-  if (hostname === new URL(http.base).hostname) return await http.download(http.follow(url), { headers })
+  if (hostname === new URL(http.base).hostname) return await http.download(http.resolveLink(url), { headers })
   if (needsToken)
     throw new SourceProblem(
       'REDIRECTED',
       `The files of the export wait at ${hostname}, which wants the token of this server: it is not sent there. Have the server give them out itself.`,
     )
-  return await http.elsewhere(origin).download(`${pathname}${search}`, { headers })
+  return await http.forOrigin(origin).download(`${pathname}${search}`, { headers })
+}
+
+/** Resources that are given at once; characters after which no more are taken along, which may come to a million values; and those that one may have. */
+const batch = 200
+const mostInBatch = 4_000_000
+const longest = 32_000_000
+
+/**
+ * The resources of a file of lines, without their type. Throws `SourceProblem` OTHER_PROTOCOL for what is none, and ANSWER_TOO_LARGE
+ * for one of too many values.
+ */
+export async function* resourceLines(
+  chunks: AsyncIterable<Buffer>,
+  type: string,
+): AsyncGenerator<unknown[], void, void> {
+  const decoder = new TextDecoder()
+  let records: unknown[] = []
+  let characters = 0
+  let rest = ''
+
+  function take(line: string): void {
+    if (line.trim() === '') return
+    let resource: unknown
+    try {
+      resource = parseJson(line, maxRecordValues)
+    } catch (error) {
+      if (error instanceof SourceProblem) throw error
+      throw createResponseProblem('FHIR', 'a resource in each line of its export')
+    }
+    if (typeof resource !== 'object' || resource === null)
+      throw createResponseProblem('FHIR', 'a resource in each line of its export')
+    const { resourceType, ...fields } = resource as Record<string, unknown>
+    if (resourceType !== type) return
+    records.push(fields)
+    characters += line.length
+  }
+
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop()!
+    if (rest.length > longest) throw createResponseProblem('FHIR', 'an end of a line in its export')
+    for (const line of lines) {
+      take(line)
+      if (records.length < batch && characters < mostInBatch) continue
+      yield records
+      records = []
+      characters = 0
+    }
+  }
+  take(rest + decoder.decode())
+  if (records.length > 0) yield records
 }

@@ -1,23 +1,23 @@
-import type { Choice } from '../../reading.ts'
+import type { SourceChoice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
 import { basicAuthorization } from '../../../basic-authorization.ts'
-import { baseOf } from '../http/connection.ts'
-import type { Asking, SettingsOf, Stream, System } from '../system.ts'
-import { exported } from './export.ts'
+import { type HttpSession, parseBaseUrl } from '../http/connection.ts'
+import type { SystemContext, SettingsOf, RecordStream, HttpSystem } from '../system.ts'
+import { createBulkExport } from './export.ts'
 import { type ResourceView, resourceView } from './view-definition.ts'
 import { viewStream } from './view-stream.ts'
-import { lastUpdated, type Narrowing, resourcesOf, searched } from './search.ts'
-import { signInByKey } from './sign-in-by-key.ts'
+import { type SearchFilter, lastUpdated, resourcesOf, searchResources } from './search.ts'
+import { type KeyObject, createPrivateKey, randomUUID, sign } from 'node:crypto'
 
-export type Settings = SettingsOf<'FHIR'>
+export type FhirSettings = SettingsOf<'FHIR'>
 
 const name = 'FHIR'
 /** Types that are tried before anything is saved. */
-const mostTried = 10
+const maxTestedTypes = 10
 
 /** Any server of FHIR R4: the resources of some types, a table for each. */
-export const fhir: System<Settings> = {
+export const fhir: HttpSystem<FhirSettings> = {
   name,
   // The rows of a view have no key to be merged by.
   increments: ({ views = [] }) => views.length === 0,
@@ -28,7 +28,7 @@ export const fhir: System<Settings> = {
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
     // Whatever a server refers to is on its host, though not always below its address.
-    const { origin } = new URL(baseOf(url))
+    const { origin } = new URL(parseBaseUrl(url))
     if (privateKey)
       return {
         url: origin,
@@ -41,18 +41,21 @@ export const fhir: System<Settings> = {
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
-  /** What a server can do it tells everybody, so the types themselves are asked for. */
+  /** The capability statement is public, so each type is requested to check the credentials. */
   async test({ http, settings }) {
     viewsOf(settings)
     const prefix = prefixOf(settings.apiSource)
     const types = await typesOf(http, prefix)
-    for (const type of settings.resourceTypes.slice(0, mostTried)) {
+    for (const type of settings.resourceTypes.slice(0, maxTestedTypes)) {
       if (types.length > 0 && !types.includes(type))
         throw new SourceProblem(
           'NOT_FOUND',
           `The server has no resources of type ${type}: choose among those that it has.`,
         )
-      resourcesOf(await http.json(`${prefix}/${type}`, { query: { _count: 1 }, what: resources(type) }), { name, type })
+      resourcesOf(await http.getJson(`${prefix}/${type}`, { query: { _count: 1 }, subject: resources(type) }), {
+        name,
+        type,
+      })
     }
   },
 
@@ -69,22 +72,30 @@ export const fhir: System<Settings> = {
     })
     const read =
       method === 'BULK_EXPORT'
-        ? exported({ http, signal, log }, { prefix, types, group, readings: tables.length })
+        ? createBulkExport({ http, signal, log }, { prefix, types, group, readings: tables.length })
         : (type: string, since?: string) =>
-            searched(http, { name, type, path: `${prefix}/${type}`, search, ...(since !== undefined && { since }) })
+            searchResources(http, {
+              name,
+              type,
+              path: `${prefix}/${type}`,
+              search,
+              ...(since !== undefined && { since }),
+            })
     return tables.map(({ type, view }) =>
       view ? viewStream(view, () => read(type)) : streamOf(type, ({ since }) => read(type, since)),
     )
   },
 }
 
-/** The path of the server below its host. */
-const prefixOf = ({ url }: Settings['apiSource']): string => new URL(baseOf(url)).pathname.replace(/\/$/, '')
+const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 const resources = (type: string) => `The resources of type ${type}`
 
 /** A resource type as a table, and its lists of objects as tables below. What may hang on any element stays JSON. */
-export const streamOf = (type: string, read: (since: Narrowing) => ReturnType<Stream['pages']>): Stream => ({
+export const streamOf = (
+  type: string,
+  read: (since: SearchFilter) => ReturnType<RecordStream['pages']>,
+): RecordStream => ({
   name: type,
   key: ['id'],
   columns: [
@@ -92,30 +103,102 @@ export const streamOf = (type: string, read: (since: Narrowing) => ReturnType<St
     { path: 'meta.versionId', dataType: 'TEXT' },
     { path: lastUpdated, dataType: 'TIMESTAMPTZ' },
   ],
-  whole: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
+  isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
   pages: (cursor) => read(typeof cursor === 'string' ? { since: cursor } : {}),
 })
 
-async function typesOf(http: Asking['http'], prefix: string): Promise<string[]> {
-  const statement = fieldsOf(await http.json(`${prefix}/metadata`), name)
-  if (statement['resourceType'] !== 'CapabilityStatement') throw strange(name, 'a CapabilityStatement')
-  const version = textOf(statement['fhirVersion']) ?? ''
+async function typesOf(http: SystemContext['http'], prefix: string): Promise<string[]> {
+  const statement = parseObject(await http.getJson(`${prefix}/metadata`), name)
+  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(name, 'a CapabilityStatement')
+  const version = toText(statement['fhirVersion']) ?? ''
   if (!version.startsWith('4.'))
     throw new SourceProblem(
       'OTHER_PROTOCOL',
       `The server speaks FHIR ${version || 'of no version that it says'}, and R4 (4.0 or 4.3) is read: ask for its address of R4.`,
     )
   const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const all = fieldsOf(rest ?? {}, name)['resource']
-  return (Array.isArray(all) ? listIn(all, name) : [])
-    .map((one) => textOf(fieldsOf(one, name)['type']))
+  const all = parseObject(rest ?? {}, name)['resource']
+  return (Array.isArray(all) ? parseList(all, name) : [])
+    .map((one) => toText(parseObject(one, name)['type']))
     .filter((type) => type !== undefined)
 }
 
-async function choices(http: Asking['http'], prefix: string): Promise<Choice[]> {
+async function choices(http: SystemContext['http'], prefix: string): Promise<SourceChoice[]> {
   const types = await typesOf(http, prefix)
   return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
 }
 
 /** Throws `SourceProblem` for one that cannot be made. */
-const viewsOf = ({ views = [] }: Settings): ResourceView[] => views.map(resourceView)
+const viewsOf = ({ views = [] }: FhirSettings): ResourceView[] => views.map(resourceView)
+
+interface ClientCredentials {
+  clientId?: string
+  keyId?: string
+  scope?: string
+}
+
+/** Seconds. Servers take five minutes at most. */
+const lifetime = 240
+
+/**
+ * SMART Backend Services: a signed statement of who this is, for a token of some minutes. The server says where those are given out,
+ * which may be another host: it gets the statement, which is good for that place alone, and nothing else.
+ */
+async function signInByKey(
+  http: HttpSession,
+  prefix: string,
+  { clientId = '', keyId, scope = 'system/*.rs' }: ClientCredentials,
+  privateKey: string,
+): Promise<Record<string, string>> {
+  const key = keyOf(privateKey)
+  const found = parseObject(
+    await http.getJson(`${prefix}/.well-known/smart-configuration`, {
+      subject: 'The description of how programs sign in',
+    }),
+    'FHIR',
+  )
+  const address = toText(found['token_endpoint'])
+  if (address === undefined || !URL.canParse(address)) throw createResponseProblem('FHIR', 'a token_endpoint')
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    scope,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: statement(key, { clientId, keyId, address }),
+  })
+  const { pathname, search, origin } = new URL(address)
+  const answer = parseObject(
+    await http.forOrigin(origin).getJson(`${pathname}${search}`, { method: 'POST', body }),
+    'FHIR',
+  )
+  const token = toText(answer['access_token'])
+  if (token === undefined) throw createResponseProblem('FHIR', 'an access_token')
+  return { authorization: `Bearer ${token}` }
+}
+
+function statement(
+  key: KeyObject,
+  { clientId, keyId, address }: { clientId: string; keyId: string | undefined; address: string },
+): string {
+  const rsa = key.asymmetricKeyType === 'rsa'
+  const now = Math.floor(Date.now() / 1000)
+  const header = { alg: rsa ? 'RS384' : 'ES384', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) }
+  const claims = { iss: clientId, sub: clientId, aud: address, iat: now, exp: now + lifetime, jti: randomUUID() }
+  const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  const signature = sign('sha384', Buffer.from(text), rsa ? key : { key, dsaEncoding: 'ieee-p1363' })
+  return `${text}.${signature.toString('base64url')}`
+}
+
+/** Named for what is wrong, never shown. */
+function keyOf(pem: string): KeyObject {
+  const refuse = (what: string) =>
+    new SourceProblem('AUTHENTICATION_FAILED', `The private key ${what}: give one of RSA or P-384 as PKCS #8 in PEM.`)
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    throw refuse('cannot be read')
+  }
+  const curve = key.asymmetricKeyDetails?.namedCurve
+  if (key.asymmetricKeyType === 'rsa' || (key.asymmetricKeyType === 'ec' && curve === 'secp384r1')) return key
+  throw refuse('is of a kind that servers do not take')
+}

@@ -1,18 +1,16 @@
 import { SourceProblem } from '../../source.ts'
-import { combined } from './fhirpath-operators.ts'
-import { functions, referenceKey } from './fhirpath-functions.ts'
+import { isExact } from '../tables/exact-numbers.ts'
 
-/** What an expression comes to for a resource, or a part of one. */
-export type Path = (focus: unknown) => unknown[]
-type Eval = (focus: unknown[]) => unknown[]
+export type FhirPathExpression = (focus: unknown) => unknown[]
+type CollectionFunction = (focus: unknown[]) => unknown[]
 
 const sign =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
 /** Words and signs of an expression. What is nested or chained is read and asked by calls within calls. */
-const mostTokens = 1_000
+const maxTokens = 1_000
 
-interface Token {
+interface PathToken {
   kind: 'text' | 'number' | 'name' | 'sign' | 'end'
   text: string
 }
@@ -24,11 +22,11 @@ const levels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|']
  * The part of FHIRPath that reports and views are written in: paths, `where`, comparisons, `and`, `or`, and the functions of
  * fhirpath-functions.ts. `%name` is what `variables` has at the moment. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
-export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): Path {
+export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): FhirPathExpression {
   const tokens = tokensOf(expression)
   let at = 0
-  const peek = (): Token => tokens[at] ?? { kind: 'end', text: '' }
-  const take = (): Token => {
+  const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }
+  const take = (): PathToken => {
     const token = peek()
     at += 1
     return token
@@ -39,7 +37,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     at += 1
   }
 
-  function binary(level: number): Eval {
+  function binary(level: number): CollectionFunction {
     const operators = levels[level]
     if (!operators) return path()
     let left = binary(level + 1)
@@ -51,7 +49,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     return left
   }
 
-  function path(): Eval {
+  function path(): CollectionFunction {
     let whole = term()
     for (;;) {
       if (isSign('.')) {
@@ -70,7 +68,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     }
   }
 
-  function term(): Eval {
+  function term(): CollectionFunction {
     const { kind, text } = peek()
     if (kind === 'text' || kind === 'number') {
       at += 1
@@ -84,7 +82,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
   }
 
   /** A field, or a function. A type in front of a path is the resource itself. */
-  function member(first: boolean): Eval {
+  function member(first: boolean): CollectionFunction {
     const { kind, text: name } = take()
     if (kind !== 'name') throw notSupported(expression)
     if (first && name === '$this') return (focus) => focus
@@ -101,12 +99,12 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     return (focus) => field(focus, name)
   }
 
-  function variable(name: string): Eval {
+  function variable(name: string): CollectionFunction {
     if (!Object.hasOwn(variables, name)) throw notSupported(expression)
     return () => [variables[name]]
   }
 
-  function called(name: string): Eval {
+  function called(name: string): CollectionFunction {
     demand('(')
     if (name === 'getReferenceKey') {
       // What stands in its brackets is a type, not a path.
@@ -114,7 +112,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
       demand(')')
       return (focus) => focus.flatMap((one) => referenceKey(one, type))
     }
-    const given: Eval[] = []
+    const given: CollectionFunction[] = []
     while (!isSign(')')) {
       given.push(binary(0))
       if (!isSign(')')) demand(',')
@@ -130,12 +128,12 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
   return (focus) => whole([focus])
 }
 
-function tokensOf(expression: string): Token[] {
-  const tokens: Token[] = []
+function tokensOf(expression: string): PathToken[] {
+  const tokens: PathToken[] = []
   sign.lastIndex = 0
   while (sign.lastIndex < expression.trimEnd().length) {
     const found = sign.exec(expression)
-    if (!found || tokens.length >= mostTokens) throw notSupported(expression)
+    if (!found || tokens.length >= maxTokens) throw notSupported(expression)
     const [, text, number, own, name, quoted, other] = found
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
@@ -166,3 +164,93 @@ const notSupported = (expression: string): SourceProblem =>
     'NOT_SUPPORTED',
     `The FHIRPath "${expression.slice(0, 200)}" has something that is not read in this version: write it with paths, where, and comparisons.`,
   )
+
+const truth = ([value]: readonly unknown[]): boolean | undefined => (value === undefined ? undefined : value !== false)
+
+/** Nothing compared with something is nothing, which is not true. */
+function combined(operator: string, left: unknown[], right: unknown[]): unknown[] {
+  const [one, other] = [truth(left), truth(right)]
+  if (operator === '|') return [...new Set([...left, ...right])]
+  if (operator === 'and') return one === false || other === false ? [false] : one && other ? [true] : []
+  if (operator === 'or') return one || other ? [true] : one === false && other === false ? [false] : []
+  if (operator === '&') return [`${left.join('')}${right.join('')}`]
+  if (left.length === 0 || right.length === 0) return []
+  if (operator === 'xor') return [one !== other]
+  const same = JSON.stringify(left) === JSON.stringify(right)
+  if (operator === '=' || operator === '!=') return [same === (operator === '=')]
+  const [first, second] = [left[0], right[0]].map(plain) as [number, number]
+  switch (operator) {
+    case '+':
+      return [first + second]
+    case '-':
+      return [first - second]
+    case '*':
+      return [first * second]
+    case '/':
+      return second === 0 ? [] : [first / second]
+    case '<':
+      return [first < second]
+    case '>':
+      return [first > second]
+    default:
+      return [operator === '<=' ? first <= second : first >= second]
+  }
+}
+
+const plain = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && isExact(value) ? Number(JSON.stringify(value)) : value
+
+/** Whatever is there and is not false: a criterion may be a path that leads somewhere or nowhere. */
+export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const texts = (values: readonly unknown[]): string[] => values.map(textOf)
+const textIn = (given: CollectionFunction | undefined, focus: unknown[]): string => textOf(given?.(focus)[0] ?? '')
+
+const matching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
+  given ? focus.filter((one) => isTrue(given([one]))) : [...focus]
+
+type TextFunction = (text: string, argument: string) => unknown
+const ofTexts =
+  (made: TextFunction) =>
+  (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
+    texts(focus).map((text) => made(text, textIn(given, focus)))
+
+/** By their names in FHIRPath: what each makes of a collection, and of what stands in its brackets. */
+const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
+  where: (focus, [given]) => matching(focus, given),
+  select: (focus, [given]) => (given ? focus.flatMap((one) => given([one])) : []),
+  exists: (focus, [given]) => [matching(focus, given).length > 0],
+  all: (focus, [given]) => [matching(focus, given).length === focus.length],
+  empty: (focus) => [focus.length === 0],
+  hasValue: (focus) => [focus.length > 0],
+  not: (focus) => (focus.length === 0 ? [] : [focus[0] === false]),
+  count: (focus) => [focus.length],
+  first: (focus) => focus.slice(0, 1),
+  last: (focus) => focus.slice(-1),
+  tail: (focus) => focus.slice(1),
+  skip: (focus, [given]) => focus.slice(Number(textIn(given, focus))),
+  take: (focus, [given]) => focus.slice(0, Number(textIn(given, focus))),
+  distinct: (focus) => [...new Set(focus)],
+  join: (focus, [given]) => (focus.length === 0 ? [] : [texts(focus).join(textIn(given, focus))]),
+  iif: (focus, [given, then, otherwise]): unknown[] => (isTrue(given?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
+  extension: (focus, [given]) =>
+    focus.flatMap((one) => {
+      const { extension = [] } = (one ?? {}) as { extension?: { url?: unknown }[] }
+      return extension.filter(({ url }) => url === textIn(given, focus))
+    }),
+  getResourceKey: (focus) => focus.flatMap((one) => (one as { id?: unknown } | null)?.id ?? []),
+  toString: (focus: unknown[]) => texts(focus),
+  lower: ofTexts((text) => text.toLowerCase()),
+  upper: ofTexts((text) => text.toUpperCase()),
+  startsWith: ofTexts((text, argument) => text.startsWith(argument)),
+  endsWith: ofTexts((text, argument) => text.endsWith(argument)),
+  contains: ofTexts((text, argument) => text.includes(argument)),
+}
+
+/** The id that a reference leads to, as `getResourceKey` has it; nothing where it leads to another type, or into the resource itself. */
+function referenceKey(reference: unknown, type?: string): unknown[] {
+  const { reference: address } = (reference ?? {}) as { reference?: unknown }
+  const [, kind, id] =
+    /(?:^|\/)([A-Z][A-Za-z]*)\/([^/#?]+)(?:\/_history\/[^/]+)?$/.exec(typeof address === 'string' ? address : '') ?? []
+  return id === undefined || (type !== undefined && kind !== type) ? [] : [id]
+}

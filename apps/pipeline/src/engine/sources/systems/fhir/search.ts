@@ -1,53 +1,54 @@
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, strange, textOf } from '../http/answers.ts'
-import type { Asked, Http } from '../http/connection.ts'
-import { pagesThatEnd } from '../pages-that-end.ts'
-import { overlapSeconds, type Page } from '../system.ts'
-import { nextCursor } from '../tables/moments.ts'
+import { parseObject, createResponseProblem, toText } from '../http/parse-response.ts'
+import type { RequestOptions, HttpSession } from '../http/connection.ts'
+import { detectEndlessPaging } from '../http/paging.ts'
+import { overlapSeconds, type RecordPage } from '../system.ts'
+import { boundCursor } from '../tables/timestamps.ts'
 
-/** Where a resource says when it was changed. */
 export const lastUpdated = 'meta.lastUpdated'
 
-export interface Narrowing {
+export interface SearchFilter {
   /** Only what was changed at this moment or later. */
   since?: string
 }
 
-export interface Search extends Narrowing {
-  /** What the system is called. */
+export interface SearchRequest extends SearchFilter {
   name: string
   type: string
-  /** Where it is asked for; the type itself when absent. */
   path?: string
-  /** Parameters as they stand behind a question mark. */
   search: string
   /** Where the link to the next page leads; links within the host are followed when absent. */
   follow?(link: string): string
 }
 
 const pageSize = 200
-/** What a search says of its form, which is not the user's to say: pages are read in their order to the last one. */
-const ours = new Set(['_sort', '_format', '_total', '_summary'])
+/** Search parameters that users cannot set, because they change the pages of the result. */
+const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
 /**
  * The resources of one type, oldest change first. Where a server forgets a search in the midst of it, as many do after some minutes, it is
  * begun anew from the last resource that was there.
  */
-export async function* searched(http: Http, search: Search): AsyncGenerator<Page, void, void> {
-  const { name, type, path: place = type, follow = (link) => http.follow(link) } = search
+export async function* searchResources(
+  http: HttpSession,
+  search: SearchRequest,
+): AsyncGenerator<RecordPage, void, void> {
+  const { name, type, path: place = type, follow = (link) => http.resolveLink(link) } = search
   const what = `The resources of type ${type}`
   const seen = { latest: '', at: -Infinity, inOrder: true }
   let { since } = search
   let [count, sorted] = [pageSize, true]
   let next: string | undefined
-  const told = pagesThatEnd(name)
+  const told = detectEndlessPaging(name)
 
   for (;;) {
     const first = next === undefined
-    const asked: Asked = first ? { what, query: queryOf(search.search, { since, count, sorted }) } : { what }
+    const asked: RequestOptions = first
+      ? { subject: what, query: queryOf(search.search, { since, count, sorted }) }
+      : { subject: what }
     let answer: unknown
     try {
-      answer = await http.json(next ?? place, asked)
+      answer = await http.getJson(next ?? place, asked)
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
       // Some servers refuse to sort; then they give an order of their own.
@@ -64,11 +65,11 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
     const link = nextIn(answer)
     const path = link === undefined ? undefined : follow(link)
     const over = path === undefined
-    const asOf = { began: http.began(), since: search.since, overlap: overlapSeconds }
-    const cursor = over ? nextCursor(seen.latest, asOf) : undefined
+    const asOf = { began: http.startedAt(), since: search.since, overlap: overlapSeconds }
+    const cursor = over ? boundCursor(seen.latest, asOf) : undefined
     yield { records, ...(cursor !== undefined && { cursor }) }
     if (over) return
-    if (path === next) throw strange(name, 'a link to another page')
+    if (path === next) throw createResponseProblem(name, 'a link to another page')
     next = path
   }
 
@@ -78,7 +79,7 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
 
   function note(record: unknown): void {
     const meta = (record as { meta?: { lastUpdated?: unknown } } | null)?.meta
-    const moment = textOf(meta?.lastUpdated)
+    const moment = toText(meta?.lastUpdated)
     const at = moment === undefined ? NaN : Date.parse(moment)
     if (moment === undefined || Number.isNaN(at) || at < seen.at) seen.inOrder = false
     else [seen.latest, seen.at] = [moment, at]
@@ -86,12 +87,12 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
 }
 
 /** Without their type, which is the table; what came along with them is left out. Throws `SourceProblem` OTHER_PROTOCOL where it is no Bundle. */
-export function resourcesOf(answer: unknown, { name, type }: Pick<Search, 'name' | 'type'>): unknown[] {
-  const { resourceType, entry = [] } = fieldsOf(answer, name)
-  if (resourceType !== 'Bundle' || !Array.isArray(entry)) throw strange(name, 'a Bundle')
+export function resourcesOf(answer: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
+  const { resourceType, entry = [] } = parseObject(answer, name)
+  if (resourceType !== 'Bundle' || !Array.isArray(entry)) throw createResponseProblem(name, 'a Bundle')
   return (entry as unknown[]).flatMap((one) => {
-    const { resource, search } = fieldsOf(one, name) as { resource?: unknown; search?: { mode?: unknown } }
-    const { resourceType: kind, ...rest } = fieldsOf(resource ?? {}, name)
+    const { resource, search } = parseObject(one, name) as { resource?: unknown; search?: { mode?: unknown } }
+    const { resourceType: kind, ...rest } = parseObject(resource ?? {}, name)
     return kind === type && (search?.mode ?? 'match') === 'match' ? [rest] : []
   })
 }
@@ -99,7 +100,7 @@ export function resourcesOf(answer: unknown, { name, type }: Pick<Search, 'name'
 function nextIn(answer: unknown): string | undefined {
   const { link } = answer as { link?: unknown }
   const links = Array.isArray(link) ? (link as { relation?: unknown; url?: unknown }[]) : []
-  return textOf(links.find((one) => one?.relation === 'next')?.url)
+  return toText(links.find((one) => one?.relation === 'next')?.url)
 }
 
 /** The user's parameters, and ours. One that comes twice has to be true both times. */
@@ -108,7 +109,8 @@ function queryOf(
   { since, count, sorted }: { since: string | undefined; count: number; sorted: boolean },
 ): Record<string, string[]> {
   const query: Record<string, string[]> = {}
-  for (const [key, value] of new URLSearchParams(search)) if (!ours.has(key)) (query[key] ??= []).push(value)
+  for (const [key, value] of new URLSearchParams(search))
+    if (!reservedParameters.has(key)) (query[key] ??= []).push(value)
   if (since !== undefined) (query['_lastUpdated'] ??= []).push(`ge${since}`)
   if (sorted) query['_sort'] = ['_lastUpdated']
   query['_count'] = [String(Math.min(count, Number(query['_count']?.[0]) || count))]

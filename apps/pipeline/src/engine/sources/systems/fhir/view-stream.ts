@@ -1,11 +1,10 @@
 import type { DataType } from '@sluice/contracts'
-import { pagesThatEnd } from '../pages-that-end.ts'
-import type { Page, Stream } from '../system.ts'
+import { detectEndlessPaging } from '../http/paging.ts'
+import type { RecordPage, RecordStream } from '../system.ts'
 import { BadRecord } from '../tables/flatten.ts'
-import { SeenKeys } from '../tables/seen-keys.ts'
+import { SeenKeys } from '../tables/record-tables.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
-import type { ResourceView, ViewColumn } from './view-definition.ts'
-import type { Row } from './view-rows.ts'
+import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
 /** Types of FHIR whose values all fit a type of columns. Dates may be of a year or a month, so they stay texts; numbers say themselves what they are. */
 const types: Readonly<Record<string, DataType>> = {
@@ -18,16 +17,16 @@ const types: Readonly<Record<string, DataType>> = {
 }
 const numbers = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
-/** A view as a table: no key tells its rows apart, so it is read whole each time. */
-export const viewStream = (view: ResourceView, pages: () => AsyncIterable<Page>): Stream => ({
+/** The table of a view. Its rows have no key, so it is always read completely. */
+export const viewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
   columns: view.columns.map(known),
-  whole: () => true,
+  isStoredAsJson: () => true,
   async *pages() {
     // Without a key nothing else tells that a resource came before, as where a search has to begin anew.
     const seen = new SeenKeys()
-    const ends = pagesThatEnd('FHIR')
+    const ends = detectEndlessPaging('FHIR')
     for await (const { records } of pages()) {
       let brought = false
       for (const resource of records) {
@@ -52,8 +51,8 @@ function known({ name, type }: ViewColumn): KnownColumn {
 const atOnce = 500
 
 /** A resource that comes to no rows as it should is set aside. */
-function* rowsOf(view: ResourceView, resource: unknown): Generator<Page, void, void> {
-  let rows: readonly Row[]
+function* rowsOf(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
+  let rows: readonly ViewRow[]
   try {
     rows = view.rows(resource)
   } catch (error) {
@@ -65,5 +64,5 @@ function* rowsOf(view: ResourceView, resource: unknown): Generator<Page, void, v
     yield { records: rows.slice(from, from + atOnce).map((row) => recordOf(view, row)) }
 }
 
-const recordOf = ({ columns }: ResourceView, row: Row): object =>
+const recordOf = ({ columns }: ResourceView, row: ViewRow): object =>
   Object.fromEntries(columns.map(({ name }, at) => [name, row[at]]))

@@ -1,20 +1,22 @@
 import { SourceProblem } from '../../source.ts'
-import { textOf } from '../http/answers.ts'
-import type { Connection, Http } from '../http/connection.ts'
-import type { Asking, SettingsOf, System } from '../system.ts'
+import type { HttpSystem, SettingsOf, SystemContext } from '../system.ts'
 import type { SourceSecrets } from '../../../../sealed-secrets.ts'
+import { parseObject, toText } from '../http/parse-response.ts'
+import type { HttpSession, SystemConnection } from '../http/connection.ts'
 import { functionsOf, invocationPath, keyTold, lambda } from './lambda.ts'
-import { type Rows, rowsIn } from './rows-in.ts'
+import { type DataType, dataTypes } from '@sluice/contracts'
+import { parseJson } from '../tables/exact-numbers.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
 
-type Settings = SettingsOf<'FUNCTION'>
-type Place = Settings['functionSource']
+type FunctionSettings = SettingsOf<'FUNCTION'>
+type FunctionAddress = FunctionSettings['functionSource']
 
-/** Whoever has an access key means AWS Lambda, also before a function is chosen. */
-const isOfLambda = ({ functionName }: Place, { accessKey }: SourceSecrets): boolean =>
+/** An access key means AWS Lambda, even if no function is selected yet. */
+const isOfLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecrets): boolean =>
   functionName !== undefined || accessKey !== undefined
 
-/** Any function that answers with rows: of AWS Lambda, or behind an address. */
-export const functionCall: System<Settings> = {
+/** A function that returns rows: an AWS Lambda function, or an HTTP address. */
+export const functionCall: HttpSystem<FunctionSettings> = {
   name: 'the function',
 
   connect: ({ functionSource: place }, secrets) =>
@@ -22,7 +24,7 @@ export const functionCall: System<Settings> = {
 
   async test(asking) {
     const { functionSource: place } = asking.settings
-    // An address knows no trial: what shows that it can be asked is an answer.
+    // An address can only be tested by a call.
     if (place.functionName === undefined) return void (await call(asking, 1))
     using _tried = await keyTold(
       asking.http.download(invocationPath(place), {
@@ -30,7 +32,7 @@ export const functionCall: System<Settings> = {
         body: {},
         headers: { 'x-amz-invocation-type': 'DryRun' },
         repeatable: true,
-        what: whatOf(place),
+        subject: whatOf(place),
       }),
     )
   },
@@ -46,10 +48,10 @@ export const functionCall: System<Settings> = {
       key: first.key,
       columns: first.columns,
       async *pages() {
-        let answer: Rows | undefined = first
+        let answer: RowList | undefined = first
         for (let page = 1; ; page += 1) {
           yield { records: answer.rows }
-          const { nextToken }: Rows = answer
+          const { nextToken }: RowList = answer
           answer = undefined
           if (nextToken === undefined) return
           answer = await call(asking, page + 1, nextToken)
@@ -61,7 +63,7 @@ export const functionCall: System<Settings> = {
 }
 
 /** Its path and question as they are: a slash at the end may count. */
-function behindAddress({ url = '', headerName }: Place, secrets: SourceSecrets): Connection {
+function behindAddress({ url = '', headerName }: FunctionAddress, secrets: SourceSecrets): SystemConnection {
   const { authToken } = secrets
   const origin = URL.canParse(url) ? new URL(url).origin : url
   if (!authToken) return { url: origin }
@@ -69,7 +71,7 @@ function behindAddress({ url = '', headerName }: Place, secrets: SourceSecrets):
   return { url: origin, headers: header }
 }
 
-function pathOf(place: Place): string {
+function pathOf(place: FunctionAddress): string {
   if (place.functionName !== undefined) return invocationPath(place)
   const { url = '' } = place
   // Whoever has an access key may name no function yet.
@@ -78,21 +80,20 @@ function pathOf(place: Place): string {
   return pathname === '/' ? search : `${pathname}${search}`
 }
 
-const whatOf = ({ functionName }: Place): string =>
+const whatOf = ({ functionName }: FunctionAddress): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
-/** What may not be there: nobody chose another than what is at the address. */
-const chosenOf = (place: Place) => place.functionName !== undefined && { what: whatOf(place) }
+const chosenOf = (place: FunctionAddress) => place.functionName !== undefined && { subject: whatOf(place) }
 
 /** One call: the payload of the settings, with which page it is, and the token of the last answer. */
 async function call(
-  { http, settings, log }: Asking<Settings>,
+  { http, settings, log }: SystemContext<FunctionSettings>,
   page: number,
   nextToken?: string | number,
-): Promise<Rows> {
+): Promise<RowList> {
   const { functionSource: place, payload } = settings
   const { json, headers } = await keyTold(
-    http.answer(pathOf(place), {
+    http.getResponse(pathOf(place), {
       method: 'POST',
       body: { ...payload, page, nextToken: nextToken ?? null },
       repeatable: true,
@@ -101,19 +102,21 @@ async function call(
   )
   const failed = headers.get('x-amz-function-error')
   if (failed !== null) throw failure(json, http, place)
-  return rowsIn(json, http.words, (column, type) =>
+  return rowsIn(json, http.redactText, (column, type) =>
     log(
       'WARN',
       'LOW',
-      `The function says that "${column}" is of type "${http.words(type)}", which Sluice does not know. Sluice infers the type from the values.`,
+      `The function says that "${column}" is of type "${http.redactText(type)}", which Sluice does not know. Sluice infers the type from the values.`,
     ),
   )
 }
 
 /** AWS answers 200 when a function throws, runs out of time or memory, or answers more than 6 MB. */
-function failure(answer: unknown, http: Http, place: Place): SourceProblem {
+function failure(answer: unknown, http: HttpSession, place: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (answer ?? {}) as Record<string, unknown>
-  const said = http.words([textOf(errorType), textOf(errorMessage)].filter((part) => part !== undefined).join(': '))
+  const said = http.redactText(
+    [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined).join(': '),
+  )
   const says = said === '' ? '' : ` It says: ${said}`
   if (/ResponseSizeTooLarge|payload size exceeded/i.test(said))
     return new SourceProblem(
@@ -134,3 +137,75 @@ const goesInCircles = (page: number): SourceProblem =>
     'OTHER_PROTOCOL',
     `The function gives the same nextToken with page ${page} as with the one before, so it would never end: let it give another one, or none.`,
   )
+
+interface RowList {
+  rows: readonly unknown[]
+  /** Absent where it is the last one. */
+  nextToken?: string | number
+  columns: KnownColumn[]
+  key: string[]
+}
+
+/** Types of `columns` that this version does not know. */
+type UnknownValue = (column: string, type: string) => void
+
+/**
+ * The rows of an answer: a list of objects; or `{ rows, nextToken?, columns?, key? }`; or either of them as the `body` of what an API
+ * gateway is answered with. Throws `SourceProblem`.
+ */
+export function rowsIn(answer: unknown, words: (text: string) => string, unknown: UnknownValue): RowList {
+  const said = unwrapped(answer, words)
+  if (Array.isArray(said)) return { rows: said as unknown[], columns: [], key: [] }
+  const { rows, nextToken, columns, key } =
+    said !== null && typeof said === 'object' ? parseObject(said, 'the function') : {}
+  if (!Array.isArray(rows)) throw noRows()
+  const next = toText(nextToken)
+  return {
+    rows: rows as unknown[],
+    ...(next !== undefined && { nextToken: nextToken as string | number }),
+    columns: listOf(columns).flatMap((column) => known(column, unknown)),
+    key: listOf(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
+  }
+}
+
+/** `{statusCode, headers, body}`, as functions behind a gateway answer, is what its body is. */
+function unwrapped(answer: unknown, words: (text: string) => string): unknown {
+  if (typeof answer !== 'object' || answer === null || !('statusCode' in answer) || 'rows' in answer) return answer
+  const { statusCode, body, isBase64Encoded } = answer as Record<string, unknown>
+  const text = isBase64Encoded === true ? Buffer.from(String(body), 'base64').toString() : body
+  if (Number(statusCode) >= 400) {
+    const says = text === undefined ? '' : ` It says: ${words(typeof text === 'string' ? text : JSON.stringify(text))}`
+    throw new SourceProblem(
+      'SOURCE_FAILED',
+      `The function answers ${String(statusCode)} in its envelope: look what is wrong there, then run again.${says}`,
+    )
+  }
+  if (typeof text !== 'string') return text
+  try {
+    return parseJson(text)
+  } catch (error) {
+    if (error instanceof SourceProblem) throw error
+    throw noRows()
+  }
+}
+
+const noRows = (): SourceProblem =>
+  new SourceProblem(
+    'OTHER_PROTOCOL',
+    'What the function answers holds no rows: let it answer a list of objects, or {"rows": [ … ], "nextToken": …}.',
+  )
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+
+function known(column: unknown, unknown: UnknownValue): KnownColumn[] {
+  if (typeof column === 'string') return [{ path: column }]
+  if (typeof column !== 'object' || column === null) return []
+  const { name, type } = column as Record<string, unknown>
+  const path = toText(name)
+  if (path === undefined) return []
+  const wanted = toText(type)
+  if (wanted === undefined) return [{ path }]
+  const dataType = dataTypes.find((one): one is DataType => one === wanted.toUpperCase())
+  if (!dataType) unknown(path, wanted)
+  return [{ path, ...(dataType && { dataType }) }]
+}

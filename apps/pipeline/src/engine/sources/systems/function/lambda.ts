@@ -1,23 +1,24 @@
 import type { SourceSecrets } from '../../../../sealed-secrets.ts'
-import type { Choice } from '../../reading.ts'
+import type { SourceChoice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Connection, Http } from '../http/connection.ts'
-import { demandSecret, type SettingsOf } from '../system.ts'
-import { pagesThatEnd } from '../pages-that-end.ts'
-import { awsSignature } from './aws-signature.ts'
+import { parseList, parseObject, toText } from '../http/parse-response.ts'
+import type { HttpSession, SystemConnection, UnsignedRequest } from '../http/connection.ts'
+import { type SettingsOf, requireSecret } from '../system.ts'
+import { detectEndlessPaging } from '../http/paging.ts'
+import { AwsV4Signer } from 'aws4fetch'
+import { assertAccessKey } from '../../assert-access-key.ts'
 
-type Place = SettingsOf<'FUNCTION'>['functionSource']
+type LambdaFunction = SettingsOf<'FUNCTION'>['functionSource']
 
 const name = 'AWS Lambda'
 const arn = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
 const functions = '2015-03-31/functions'
 
-/** AWS Lambda in the region of the function, asked as whom the access key is of. */
-export function lambda(place: Place, secrets: SourceSecrets): Connection {
+/** Connects to AWS Lambda in the region of the function with the access key. */
+export function lambda(place: LambdaFunction, secrets: SourceSecrets): SystemConnection {
   const key = {
-    accessKeyId: demandSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
-    secretAccessKey: demandSecret(secrets, 'secretKey', 'the secret key of the access key'),
+    accessKeyId: requireSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
+    secretAccessKey: requireSecret(secrets, 'secretKey', 'the secret key of the access key'),
   }
   const region = regionOf(place)
   const country = region.startsWith('cn-') ? '.cn' : ''
@@ -28,7 +29,7 @@ export function lambda(place: Place, secrets: SourceSecrets): Connection {
 }
 
 /** An ARN says it; else the settings have to. */
-function regionOf({ functionName = '', region }: Place): string {
+function regionOf({ functionName = '', region }: LambdaFunction): string {
   const said = arn.exec(functionName)?.groups?.['region']
   if (said !== undefined) return said
   if (region !== undefined && region !== 'DEFAULT') return region.toLowerCase().replaceAll('_', '-')
@@ -38,8 +39,7 @@ function regionOf({ functionName = '', region }: Place): string {
   )
 }
 
-/** Where a function is invoked. */
-export function invocationPath({ functionName = '', qualifier }: Place): string {
+export function invocationPath({ functionName = '', qualifier }: LambdaFunction): string {
   const version = qualifier === undefined ? '' : `?Qualifier=${encodeURIComponent(qualifier)}`
   return `${functions}/${encodeURIComponent(functionName)}/invocations${version}`
 }
@@ -63,26 +63,51 @@ export async function keyTold<T>(asking: Promise<T>): Promise<T> {
   }
 }
 
-/** More than anybody chooses among. */
 const mostFunctions = 20_000
 
 /** All functions of the region that the account may list, page by page. */
-export async function functionsOf(http: Http): Promise<Choice[]> {
-  const found: Choice[] = []
-  const told = pagesThatEnd(name)
+export async function functionsOf(http: HttpSession): Promise<SourceChoice[]> {
+  const found: SourceChoice[] = []
+  const told = detectEndlessPaging(name)
   let marker: string | undefined
   do {
     const query = { MaxItems: 50, Marker: marker }
-    const answer = await keyTold(http.json(`${functions}/`, { query, what: 'The list of functions' }))
+    const answer = await keyTold(http.getJson(`${functions}/`, { query, subject: 'The list of functions' }))
     const before = found.length
-    for (const one of listIn(answer, name, 'Functions')) {
-      const { FunctionName, FunctionArn } = fieldsOf(one, name)
-      const [called, id] = [textOf(FunctionName), textOf(FunctionArn)]
+    for (const one of parseList(answer, name, 'Functions')) {
+      const { FunctionName, FunctionArn } = parseObject(one, name)
+      const [called, id] = [toText(FunctionName), toText(FunctionArn)]
       if (called !== undefined && id !== undefined) found.push({ id, code: called, name: called })
     }
     told(found.length > before)
-    const next = textOf(fieldsOf(answer, name)['NextMarker'])
+    const next = toText(parseObject(answer, name)['NextMarker'])
     marker = next === marker ? undefined : next
   } while (marker !== undefined && found.length < mostFunctions)
   return found
+}
+
+interface AwsKey {
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+/** The headers that a request to AWS Lambda needs besides its own: AWS Signature Version 4, of this moment. Throws SourceProblem. */
+async function awsSignature(
+  { method, url, headers, body }: UnsignedRequest,
+  key: AwsKey,
+  region: string,
+): Promise<Record<string, string>> {
+  const signer = new AwsV4Signer({
+    accessKeyId: assertAccessKey(key.accessKeyId),
+    secretAccessKey: key.secretAccessKey,
+    method,
+    url: url.href,
+    headers: { ...headers },
+    service: 'lambda',
+    region,
+    ...(body !== undefined && { body }),
+  })
+  const signed = (await signer.sign()).headers
+  const own = Object.keys(headers).map((name) => name.toLowerCase())
+  return Object.fromEntries([...signed].filter(([name]) => name !== 'host' && !own.includes(name)))
 }

@@ -1,14 +1,14 @@
-import type { Choice } from '../../reading.ts'
+import type { SourceChoice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, listIn, textOf } from '../http/answers.ts'
-import type { Query } from '../http/connection.ts'
-import { fewerAtOnce } from '../http/fewer-at-once.ts'
-import type { Asking, SettingsOf, System } from '../system.ts'
-import { namesOf, type Row, valueOf } from './cells.ts'
-import { addressOf, type Cells, cellsOf, type Tab } from './ranges.ts'
+import { parseObject, parseList, toText } from '../http/parse-response.ts'
+import type { QueryParameters } from '../http/connection.ts'
+import { requestFittingPage } from '../http/paging.ts'
+import type { SystemContext, SettingsOf, HttpSystem } from '../system.ts'
 import { signInAsAccount } from './sign-in.ts'
+import { isExact } from '../tables/exact-numbers.ts'
+import type { RecordValue } from '../tables/flatten.ts'
 
-type Settings = SettingsOf<'ONLINE_SPREADSHEET'>
+type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
 
 const name = 'Google Sheets'
 /** At once: a cell takes some hundred bytes on the way, and sixty requests a minute are what Google allows. */
@@ -16,10 +16,10 @@ const [mostCells, mostRows] = [40_000, 4_000]
 /** Limits for checking whether other tabs have rows: rows and columns of each tab, and number of tabs. */
 const [firstRows, firstColumns, mostTabs] = [20, 26, 20]
 /** The column that says which row of the sheet it is, counted as the sheet counts. */
-const place = '_row'
+const rowNumberColumn = '_row'
 
 /** Google Sheets: the rows of one tab, or of a part of it. */
-export const googleSheets: System<Settings> = {
+export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
   name,
 
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
@@ -36,16 +36,16 @@ export const googleSheets: System<Settings> = {
 
   async test(asking) {
     const { sheet } = asking.settings
-    const tabs = await tabsOf(asking)
-    if (sheet !== undefined) tabIn(tabs, sheet)
+    const tabs = await listTabs(asking)
+    if (sheet !== undefined) findTab(tabs, sheet)
   },
 
   lookup: (kind, asking) => (kind === 'sheets' ? choicesOf(asking) : undefined),
 
   async streams(asking) {
     const { sheet, range, headerRow = true } = asking.settings
-    const tabs = await tabsOf(asking)
-    const tab = tabIn(tabs, sheet)
+    const tabs = await listTabs(asking)
+    const tab = findTab(tabs, sheet)
     const unread = sheet === undefined ? await unreadTabs(asking, tabs, tab) : undefined
     const cells = cellsOf(tab, range)
     const windows = windowsOf(asking, tab, cells)
@@ -53,19 +53,19 @@ export const googleSheets: System<Settings> = {
     const first = (await windows.next()).value ?? { from: cells.fromRow, rows: [] }
     const named = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
     const header = first.rows[named] ?? []
-    const nameAt = namesOf(header, [place])
-    const records = ({ from, rows }: Window, skipped: number) =>
+    const nameAt = namesOf(header, [rowNumberColumn])
+    const records = ({ from, rows }: RowWindow, skipped: number) =>
       rows.flatMap((row, index) => (index < skipped || row.length === 0 ? [] : [record(from + index, row, nameAt)]))
     return {
       name: tab.title,
-      key: [place],
+      key: [rowNumberColumn],
       columns: [
-        { path: place, dataType: 'INTEGER' as const },
+        { path: rowNumberColumn, dataType: 'INTEGER' as const },
         ...header.flatMap((said, index) => (said === undefined ? [] : [{ path: nameAt(index) }])),
       ],
       // Days are written as texts here.
-      textsMayBeAnything: true,
-      unread,
+      inferStrings: true,
+      unreadWarning: unread,
       async *pages() {
         yield { records: records(first, named + 1) }
         for await (const window of windows) yield { records: records(window, 0) }
@@ -74,28 +74,32 @@ export const googleSheets: System<Settings> = {
   },
 }
 
-function record(at: number, row: Row, nameAt: (index: number) => string): object {
+function record(at: number, row: SheetRow, nameAt: (index: number) => string): object {
   const fields = row.flatMap((value, index) => (value === undefined ? [] : [[nameAt(index), value] as const]))
-  return Object.fromEntries<unknown>([[place, at], ...fields])
+  return Object.fromEntries<unknown>([[rowNumberColumn, at], ...fields])
 }
 
-interface Window {
+interface RowWindow {
   /** The row of the sheet that is the first here. */
   from: number
   /** Each ends with its last cell that holds something. */
-  rows: Row[]
+  rows: SheetRow[]
 }
 
 /** All rows of a part of a tab, some thousand at once, or fewer where these are too much. */
-async function* windowsOf(asking: Asking<Settings>, tab: Tab, cells: Cells): AsyncGenerator<Window, void, void> {
+async function* windowsOf(
+  asking: SystemContext<GoogleSheetsSettings>,
+  tab: SheetTab,
+  cells: CellRange,
+): AsyncGenerator<RowWindow, void, void> {
   const width = cells.toColumn - cells.fromColumn + 1
   let most = Math.max(1, Math.min(mostRows, Math.floor(mostCells / width)))
   for (let from = cells.fromRow; from <= cells.toRow; ) {
     const begin = from
-    const { answer, limit } = await fewerAtOnce(most, async (some) => {
+    const { answer, limit } = await requestFittingPage(most, async (some) => {
       const part = { ...cells, fromRow: begin, toRow: Math.min(cells.toRow, begin + some - 1) }
       const fields = 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)'
-      return gridIn(await spreadsheet(asking, { ranges: addressOf(tab, part), fields }))
+      return gridIn(await requestSpreadsheet(asking, { ranges: addressOf(tab, part), fields }))
     })
     most = limit
     yield { from: begin, rows: answer }
@@ -104,8 +108,8 @@ async function* windowsOf(asking: Asking<Settings>, tab: Tab, cells: Cells): Asy
 }
 
 /** Rows and cells at the end that hold nothing are left out by Google, and so are lists that would be empty. */
-function gridIn(answer: unknown): Row[] {
-  const [sheet] = fieldsOf(answer, name)['sheets'] === undefined ? [] : listIn(answer, name, 'sheets')
+function gridIn(answer: unknown): SheetRow[] {
+  const [sheet] = parseObject(answer, name)['sheets'] === undefined ? [] : parseList(answer, name, 'sheets')
   const [data] = memberOf(sheet, 'data')
   return memberOf(data, 'rowData').map((row) => {
     const values = memberOf(row, 'values').map(valueOf)
@@ -118,24 +122,28 @@ const memberOf = (object: unknown, key: string): readonly unknown[] => {
   return Array.isArray(found) ? (found as unknown[]) : []
 }
 
-async function tabsOf(asking: Asking<Settings>): Promise<Tab[]> {
+async function listTabs(asking: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
   const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
-  const answer = await spreadsheet(asking, { fields })
-  return listIn(answer, name, 'sheets').flatMap((one) => {
-    const { sheetId, title, sheetType, gridProperties } = fieldsOf(fieldsOf(one, name)['properties'], name)
+  const answer = await requestSpreadsheet(asking, { fields })
+  return parseList(answer, name, 'sheets').flatMap((one) => {
+    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(one, name)['properties'], name)
     // A chart may be a tab as well, and has no cells.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
-    const { rowCount, columnCount } = fieldsOf(gridProperties ?? {}, name)
-    const [called, rows, columns] = [textOf(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
-    return called === undefined ? [] : [{ id: textOf(sheetId) ?? '0', title: called, rows, columns }]
+    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, name)
+    const [called, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
+    return called === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: called, rows, columns }]
   })
 }
 
-const choicesOf = async (asking: Asking<Settings>): Promise<Choice[]> =>
-  (await tabsOf(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
+const choicesOf = async (asking: SystemContext<GoogleSheetsSettings>): Promise<SourceChoice[]> =>
+  (await listTabs(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
 
 /** Returns a warning that names the other tabs with rows; undefined if no other tab has rows. */
-async function unreadTabs(asking: Asking<Settings>, tabs: readonly Tab[], read: Tab): Promise<string | undefined> {
+async function unreadTabs(
+  asking: SystemContext<GoogleSheetsSettings>,
+  tabs: readonly SheetTab[],
+  read: SheetTab,
+): Promise<string | undefined> {
   const others = tabs.filter((tab) => tab !== read && tab.rows > 0 && tab.columns > 0).slice(0, mostTabs)
   if (others.length === 0) return undefined
   const ranges = others.map((tab) => {
@@ -143,19 +151,19 @@ async function unreadTabs(asking: Asking<Settings>, tabs: readonly Tab[], read: 
     return addressOf(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
-  const answer = await spreadsheet(asking, { ranges, fields })
+  const answer = await requestSpreadsheet(asking, { ranges, fields })
   const unread = memberOf(answer, 'sheets').filter((sheet) =>
     memberOf(sheet, 'data')
       .flatMap((data) => memberOf(data, 'rowData'))
-      .some((row) => memberOf(row, 'values').some((cell) => fieldsOf(cell, name)['effectiveValue'] !== undefined)),
+      .some((row) => memberOf(row, 'values').some((cell) => parseObject(cell, name)['effectiveValue'] !== undefined)),
   )
   if (unread.length === 0) return undefined
-  const named = unread.map((sheet) => `"${textOf(fieldsOf(fieldsOf(sheet, name)['properties'], name)['title'])}"`)
+  const named = unread.map((sheet) => `"${toText(parseObject(parseObject(sheet, name)['properties'], name)['title'])}"`)
   return `Only the sheet "${read.title}" was read. Sheets with rows that were not read: ${named.join(', ')}. Choose the sheet with the setting sheet.`
 }
 
 /** The tab of that name, or the first. Throws `SourceProblem`. */
-function tabIn(tabs: readonly Tab[], sheet: string | undefined): Tab {
+function findTab(tabs: readonly SheetTab[], sheet: string | undefined): SheetTab {
   const found = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
   if (found) return found
   const there = tabs.slice(0, 20).map(({ title }) => `"${title}"`)
@@ -165,12 +173,15 @@ function tabIn(tabs: readonly Tab[], sheet: string | undefined): Tab {
   )
 }
 
-async function spreadsheet({ http, settings }: Asking<Settings>, query: Query): Promise<unknown> {
+async function requestSpreadsheet(
+  { http, settings }: SystemContext<GoogleSheetsSettings>,
+  query: QueryParameters,
+): Promise<unknown> {
   const [, id = ''] = /\/d\/([\w-]+)/.exec(settings.spreadsheetSource.url) ?? []
   try {
-    return await http.json(`v4/spreadsheets/${id}`, { query, what: 'The spreadsheet' })
+    return await http.getJson(`v4/spreadsheets/${id}`, { query, subject: 'The spreadsheet' })
   } catch (error) {
-    // 400, whatever is asked.
+    // Google responds with 400 to every request.
     if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
@@ -178,4 +189,115 @@ async function spreadsheet({ http, settings }: Asking<Settings>, query: Query): 
       { cause: error },
     )
   }
+}
+
+/** Cells by their places, undefined where they hold nothing. */
+type SheetRow = readonly (RecordValue | undefined)[]
+
+/** A cell as the API gives it. */
+interface GridCell {
+  effectiveValue?: { numberValue?: unknown; stringValue?: unknown; boolValue?: unknown }
+  effectiveFormat?: { numberFormat?: { type?: unknown } }
+}
+
+const dayLength = 86_400_000
+/** Serial 0. Google counts from it evenly, as Excel does not. */
+const dayZero = Date.UTC(1899, 11, 30)
+/** The days that have four digits for their year. */
+const [firstDay, lastDay] = [-693_593, 2_958_465]
+
+/** The value of a cell: undefined for an empty cell, an empty text, and errors such as #N/A. */
+function valueOf(cell: unknown): RecordValue | undefined {
+  const { effectiveValue, effectiveFormat } = (cell ?? {}) as GridCell
+  const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
+  if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
+  if (typeof boolValue === 'boolean') return boolValue
+  if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExact(numberValue)))
+    return undefined
+  return asShown(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
+}
+
+/** A number that is shown as a day or a time; undefined where it is a number. Only its format tells. */
+function asShown(serial: number, type: unknown): string | undefined {
+  if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
+  const total = Math.round(serial * dayLength)
+  const day = Math.floor(total / dayLength)
+  const clock = clockOf(total - day * dayLength)
+  // A duration of a day or more is not a time of day.
+  if (type === 'TIME') return day === 0 ? clock : undefined
+  if (day < firstDay || day > lastDay) return undefined
+  const date = new Date(dayZero + day * dayLength).toISOString().slice(0, 10)
+  return type === 'DATE' && clock === '00:00:00' ? date : `${date} ${clock}`
+}
+
+function clockOf(time: number): string {
+  const text = new Date(time).toISOString().slice(11, 23)
+  return text.endsWith('.000') ? text.slice(0, 8) : text
+}
+
+/** What columns are called, by their places: as the row of names says, what it says twice with a number, and `column_n` where it says nothing. */
+function namesOf(header: SheetRow, taken: readonly string[]): (index: number) => string {
+  const names: string[] = []
+  const used = new Set(taken)
+  return (index) => {
+    while (names.length <= index) {
+      const cell = header[names.length] ?? ''
+      const said = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
+      let name = said
+      for (let times = 2; used.has(name); times += 1) name = `${said}_${times}`
+      used.add(name)
+      names.push(name)
+    }
+    return names[index]!
+  }
+}
+
+/** A tab of a spreadsheet that has cells. */
+interface SheetTab {
+  id: string
+  title: string
+  rows: number
+  columns: number
+}
+
+/** Cells that are read, as they are counted in Google's addresses: from 1, both ends among them. */
+interface CellRange {
+  fromRow: number
+  toRow: number
+  fromColumn: number
+  toColumn: number
+}
+
+const range = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
+
+/** What is meant by `A1:F500`, `B:D`, `C2` or `A2:F`, as far as the tab has it; the whole tab where there is no range. Throws `SourceProblem`. */
+function cellsOf(tab: SheetTab, given?: string): CellRange {
+  const { rows, columns } = tab
+  if (given === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
+  const [, left = '', top = '', right = left, bottom = given.includes(':') ? '' : top] = range.exec(given) ?? []
+  const cells = {
+    fromRow: Math.max(1, Number(top)),
+    toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
+    fromColumn: columnNumber(left),
+    toColumn: Math.min(columns, columnNumber(right)),
+  }
+  if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
+  throw new SourceProblem(
+    'RANGE_INVALID',
+    `The sheet "${tab.title}" ends at ${letters(columns)}${rows}, so it has no cells in ${given}: write the upper left cell first, as in A1:F500.`,
+  )
+}
+
+/** As Google wants it: `'Tab'!A1:F500`. */
+const addressOf = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
+  `'${tab.title.replaceAll("'", "''")}'!${letters(fromColumn)}${fromRow}:${letters(toColumn)}${toRow}`
+
+const columnNumber = (name: string): number =>
+  [...name].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
+
+function letters(column: number): string {
+  let name = ''
+  for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
+    name = String.fromCharCode(65 + ((left - 1) % 26)) + name
+  return name
 }

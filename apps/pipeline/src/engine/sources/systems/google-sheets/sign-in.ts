@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { SourceProblem } from '../../source.ts'
-import { fieldsOf, strange, textOf } from '../http/answers.ts'
-import type { Http } from '../http/connection.ts'
+import { parseObject, createResponseProblem, toText } from '../http/parse-response.ts'
+import type { HttpSession } from '../http/connection.ts'
 
 const name = 'Google Sheets'
 const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
@@ -14,12 +14,11 @@ interface KeyFile {
   email: string
   key: KeyObject
   keyId: string | undefined
-  /** Where tokens are given out. */
   address: string
 }
 
 /** A signed statement of the account, for a token of an hour. The statement is good for that place alone. */
-export async function signInAsAccount(http: Http, keyFile: string): Promise<Record<string, string>> {
+export async function signInAsAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const account = read(keyFile)
   const { origin, pathname } = new URL(account.address)
   const body = new URLSearchParams({
@@ -27,9 +26,9 @@ export async function signInAsAccount(http: Http, keyFile: string): Promise<Reco
     assertion: statement(account),
   })
   try {
-    const answer = await http.elsewhere(origin).json(pathname, { method: 'POST', body, repeatable: true })
-    const token = textOf(fieldsOf(answer, name)['access_token'])
-    if (token === undefined) throw strange(name, 'an access_token')
+    const answer = await http.forOrigin(origin).getJson(pathname, { method: 'POST', body, repeatable: true })
+    const token = toText(parseObject(answer, name)['access_token'])
+    if (token === undefined) throw createResponseProblem(name, 'an access_token')
     return { authorization: `Bearer ${token}` }
   } catch (error) {
     // Google says 400 to keys that it does not know or takes no more.
@@ -53,14 +52,14 @@ function statement({ email, key, keyId, address }: KeyFile): string {
 /** Named for what is wrong, never shown. */
 function read(text: string): KeyFile {
   try {
-    const file = fieldsOf(JSON.parse(text), name)
-    const email = textOf(file['client_email'])
+    const file = parseObject(JSON.parse(text), name)
+    const email = toText(file['client_email'])
     const key = createPrivateKey(String(file['private_key']))
-    const address = textOf(file['token_uri']) ?? usual
+    const address = toText(file['token_uri']) ?? usual
     if (email !== undefined && key.asymmetricKeyType === 'rsa' && URL.canParse(address))
-      return { email, key, keyId: textOf(file['private_key_id']), address }
+      return { email, key, keyId: toText(file['private_key_id']), address }
   } catch {
-    // Whatever it is, it is no key file.
+    // The text is not a key file.
   }
   throw refused('cannot be read: check that it is the JSON file, whole, as Google gave it out.')
 }

@@ -1,89 +1,83 @@
 import { SourceProblem } from '../../source.ts'
 
 /** Parameters of a request; what is undefined is left out, and a list comes once for each of its values. */
-export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
+export type QueryParameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
-/** Where a system is, and how whoever asks it shows who it is. */
-export interface Connection {
-  /** As somebody typed it. */
+/** The address of a system and the credentials of its requests. */
+export interface SystemConnection {
   url: string
-  /** Names of paths that people copy along and that are no part of the address, such as `api`. */
-  without?: readonly string[]
+  /** Trailing path segments that users copy by mistake, such as `api`; they are removed. */
+  ignoredSegments?: readonly string[]
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Signs in and answers what is sent from then on, for systems that give out a session. Asked before the first request,
-   * and once more when the system says 401, since sessions end. Its `http` is not signed in.
+   * Signs in and returns the headers of the session. Called before the first request, and once more after a 401, because sessions expire.
+   * Its `http` is not signed in.
    */
-  signIn?(http: Http): Promise<Readonly<Record<string, string>>>
+  signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
   /**
-   * Ends the session that such headers are of, for systems that keep it until then. Asked when all else is over, for a second or two; that it
-   * fails hurts nobody.
+   * Ends the session, for systems whose sessions do not expire. Called at the end, with a timeout of two seconds; errors are ignored.
    */
-  signOut?(http: Http, session: Readonly<Record<string, string>>): Promise<unknown>
-  /** What is sent besides, for systems that want each request signed with what is in it. Asked anew each time that it goes out. */
-  sign?(request: Unsigned): Promise<Readonly<Record<string, string>>>
+  signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
+  /** Returns the headers that sign a request. Called before each attempt. */
+  sign?(request: UnsignedRequest): Promise<Readonly<Record<string, string>>>
 }
 
-/** A request that is about to go out. */
-export interface Unsigned {
+export interface UnsignedRequest {
   method: string
   url: URL
   headers: Readonly<Record<string, string>>
   body?: string
 }
 
-/** How one thing is asked. */
-export interface Asked {
-  query?: Query
-  /** GET unless told otherwise. */
+export interface RequestOptions {
+  query?: QueryParameters
   method?: 'GET' | 'POST' | 'DELETE'
   /** Sent as a form where these are parameters, and as JSON where it is anything else. */
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>
-  /** Whether it does no harm to ask it twice. A GET does none. */
+  /** Whether the request is idempotent. GET requests always are. */
   repeatable?: boolean
-  /** What it is that may not be there, for a 404: `The form "abc"`. */
-  what?: string
+  /** The requested thing, for the message of a 404: `The form "abc"`. */
+  subject?: string
 }
 
-/** A text that was downloaded, on disk. Disposing it gives its room back. */
-export interface Downloaded extends Disposable {
-  /** Bytes. */
+/** A response body on disk. Disposing it frees the disk space. */
+export interface DownloadedBody extends Disposable {
   size: number
   headers: Headers
-  /** From the start, as often as it is asked for; a chunk is its reader's until the next one is asked for. */
+  /** Reads the body from its start; can be called again. A chunk is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>
 }
 
-/** One system as it is asked. Paths stand below the address of the connection. All throw `SourceProblem`, or the signal's reason. */
-export interface Http {
+/** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem` or the signal's reason. */
+export interface HttpSession {
   /** `https://host/prefix`, without a slash at its end. */
   readonly base: string
   /**
    * The clock of the system when the first request went out, in milliseconds since 1970: the `Date` of the first answer, less the time that the
    * answer took. Our own clock where no answer has a `Date`, or none has come.
    */
-  began(): number
-  /** What is answered, as parsed JSON of 32 MB at most. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
-  json(path: string, asked?: Asked): Promise<unknown>
-  /** The same with the headers that came along, for systems that page or sign in by them. */
-  answer(path: string, asked?: Asked): Promise<{ json: unknown; headers: Headers }>
-  /** For bodies that may be larger than what is held in memory. */
-  download(path: string, asked?: Asked): Promise<Downloaded>
-  /** A link that the system gave, as a path of this connection. Refuses one that leads to another host: credentials would go there. */
-  follow(link: string): string
-  /** Another address, as something that is not signed in to and gets nothing that is sent here: where tokens are given out, or files wait. */
-  elsewhere(url: string): Http
-  /** What the system said, without secrets, as one line of 500 characters at most. */
-  words(text: string): string
+  startedAt(): number
+  /** Returns the parsed JSON body, which is limited to 32 MB. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
+  getJson(path: string, asked?: RequestOptions): Promise<unknown>
+  /** Returns the parsed JSON body and the response headers. */
+  getResponse(path: string, asked?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
+  /** Downloads a body that can be larger than the memory limit. */
+  download(path: string, asked?: RequestOptions): Promise<DownloadedBody>
+  /** Turns a link of a response into a path of this session. Throws for another host, which would receive the credentials. */
+  resolveLink(link: string): string
+  /** A session for another address, without credentials, such as a token endpoint or a file server. */
+  forOrigin(url: string): HttpSession
+  /** Removes secrets from text of the system and shortens it to one line of 500 characters. */
+  redactText(text: string): string
 }
 
 /**
- * `https://host/prefix` of an address that somebody typed, whatever they copied along with it. Throws `SourceProblem` where it is none, as
- * the value of a variable may turn out.
+ * Returns `https://host/prefix` of an address that a user entered, without the segments `without`. Throws `SourceProblem` if the address is
+ * invalid, which can be the case for the value of a variable.
  */
-export function baseOf(typed: string, without: readonly string[] = []): string {
+export function parseBaseUrl(typed: string, without: readonly string[] = []): string {
   if (!URL.canParse(typed.trim()))
     throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Write it like https://data.example.org.')
   const url = new URL(typed.trim())

@@ -1,104 +1,105 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { SourceProblem } from '../../source.ts'
-import { beginningOf } from './beginning-of.ts'
-import { type Asked, baseOf, type Connection, type Http, type Query } from './connection.ts'
-import { downloadInto } from './download.ts'
-import { parseJson } from '../tables/exact-numbers.ts'
-import { longestRest, type Patience, waitFor } from './patience.ts'
 import {
-  notJson,
-  ofNetwork,
-  ofPage,
-  ofStatus,
-  redirectsElsewhere,
-  redirectsForEver,
-  redirectsWhatIsSent,
-  type Refusal,
-  type Scene,
-} from './refusals.ts'
+  type RequestOptions,
+  type SystemConnection,
+  type DownloadedBody,
+  type HttpSession,
+  type QueryParameters,
+  parseBaseUrl,
+} from './connection.ts'
+import { parseJson } from '../tables/exact-numbers.ts'
+import { type RetryPolicy, maxRetryAfter, retryDelay } from './retry-policy.ts'
+import {
+  type FailedRequest,
+  type RequestTarget,
+  notJsonProblem,
+  networkProblem,
+  webPageProblem,
+  statusProblem,
+  redirectProblem,
+  redirectLoopProblem,
+  redirectedPostProblem,
+} from './http-problems.ts'
 import { wordsWithout } from '../../../redact-secrets.ts'
+import { closeSync, writeSync } from 'node:fs'
+import { FileBytes } from '../../files/spool/byte-source.ts'
+import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 
-export interface HttpParts {
+export interface HttpSessionOptions {
   fetch: Pick<GuardedFetch, 'fetch'>
   /** The same for bodies that go to disk. */
   downloads: Pick<GuardedFetch, 'fetch'>
-  /** What the system is called. */
   system: string
-  /** What no message may hold. */
+  /** Values that no message may contain. */
   secrets: readonly string[]
-  patience: Patience
+  retryPolicy: RetryPolicy
   /** Values of one answer of JSON; as many as are ever read at once when absent. */
-  mostValues?: number
-  /** Where bodies wait that are larger than what is held. */
+  maxValues?: number
   directory: string
   signal: AbortSignal
-  /** Told of each answer's bytes as they come. */
-  read(bytes: number): void
-  /** Told before each wait, and every few seconds of it. */
-  waits(problem: SourceProblem, seconds: number): void
-  alive(): void
+  onBytes(bytes: number): void
+  onRetry(problem: SourceProblem, seconds: number): void
+  onAlive(): void
 }
 
-/** As whom a request goes out, and by which client. */
-interface Way {
+interface RequestMode {
   own: boolean
   fetch: Pick<GuardedFetch, 'fetch'>
 }
 
-type Take<T> = (response: Response) => Promise<T>
+type ResponseReader<T> = (response: Response) => Promise<T>
 
-/** An answer that cannot be used, on its way to whoever decides whether to ask again. */
-class Refused extends Error {
-  readonly refusal: Refusal
+/** A response that cannot be used; the retry loop decides what to do. */
+class UnusableResponse extends Error {
+  readonly refusal: FailedRequest
 
-  constructor(refusal: Refusal) {
+  constructor(refusal: FailedRequest) {
     super(refusal.problem.message)
     this.refusal = refusal
   }
 }
 
-const mostRedirects = 5
+const maxRedirects = 5
 
 /** Milliseconds that the end of a session may take: a run that was cancelled has to be over in five seconds. */
-const longestSignOut = 2_000
+const signOutTimeoutMs = 2_000
 
-/** Http that is done with one day. */
-export interface OpenHttp extends Http {
+export interface OpenHttpSession extends HttpSession {
   /** Ends the session, if there is one that has to be ended. Never throws. */
   signOut(): Promise<void>
 }
 
-/** A system as it is asked from now on. Connects to nothing yet. */
-export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
-  const { signal, patience, secrets } = parts
-  const base = baseOf(connection.url, connection.without)
+export function openHttpSession(connection: SystemConnection, parts: HttpSessionOptions): OpenHttpSession {
+  const { signal, retryPolicy, secrets } = parts
+  const base = parseBaseUrl(connection.url, connection.ignoredSegments)
   const { host } = new URL(base)
-  const given = sentIn(connection.headers ?? {})
+  const given = listCredentials(connection.headers ?? {})
   let words = wordsWithout([...secrets, ...given])
   let session: Promise<Readonly<Record<string, string>>> | undefined
   let began: number | undefined
 
-  const scene = (asked?: Asked): Scene => ({
+  const scene = (asked?: RequestOptions): RequestTarget => ({
     system: parts.system,
     host,
-    words: (text) => words(text),
-    ...(asked?.what !== undefined && { what: asked.what }),
+    redactText: (text) => words(text),
+    ...(asked?.subject !== undefined && { subject: asked.subject }),
   })
 
-  /** The headers of whoever is signed in. */
+  /** Returns the headers of the session and signs in if there is none. */
   async function signedIn(): Promise<Readonly<Record<string, string>>> {
     const { signIn } = connection
     if (!signIn) return {}
     session ??= signIn(open(false)).then((headers) => {
-      words = wordsWithout([...secrets, ...given, ...sentIn(headers)])
+      words = wordsWithout([...secrets, ...given, ...listCredentials(headers)])
       return headers
     })
     return await session
   }
 
   /** One exchange, redirects within the host included. */
-  async function exchange(url: URL, asked: Asked, { own, fetch }: Way): Promise<Response> {
+  async function exchange(url: URL, asked: RequestOptions, { own, fetch }: RequestMode): Promise<Response> {
     const { body, method = 'GET' } = asked
     const form = body instanceof URLSearchParams
     const sent = form ? body.toString() : body && JSON.stringify(body)
@@ -126,24 +127,32 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
       // The port counts: behind another one is somebody else. From http to https, both by their usual ports, the host is the same.
       const safer = next && (next.protocol === at.protocol || next.protocol === 'https:')
       if (!next || next.host !== at.host)
-        throw new Refused(redirectsElsewhere(next ? next.host : 'no address', scene(asked)))
-      if (!safer) throw new Refused(redirectsElsewhere(next.origin, scene(asked)))
-      // What follows the question mark may be a secret of theirs.
-      if (method !== 'GET') throw new Refused(redirectsWhatIsSent(words(next.origin + next.pathname), scene(asked)))
-      if (hops === mostRedirects) throw new Refused(redirectsForEver(scene(asked)))
+        throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', scene(asked)))
+      if (!safer) throw new UnusableResponse(redirectProblem(next.origin, scene(asked)))
+      // The query can contain secrets of the system.
+      if (method !== 'GET')
+        throw new UnusableResponse(redirectedPostProblem(words(next.origin + next.pathname), scene(asked)))
+      if (hops === maxRedirects) throw new UnusableResponse(redirectLoopProblem(scene(asked)))
       at = next
     }
   }
 
-  async function once<T>(path: string, asked: Asked, way: Way, take: Take<T>): Promise<T> {
-    const response = await exchange(address(base, path, asked.query), asked, way)
+  async function once<T>(path: string, asked: RequestOptions, way: RequestMode, take: ResponseReader<T>): Promise<T> {
+    const response = await exchange(buildUrl(base, path, asked.query), asked, way)
     if (response.status < 200 || response.status >= 300)
-      throw new Refused(ofStatus(response.status, response.headers, await beginningOf(response), scene(asked)))
+      throw new UnusableResponse(
+        statusProblem(response.status, response.headers, await readErrorBody(response), scene(asked)),
+      )
     return await take(response)
   }
 
-  /** Asks until there is an answer, or it is no use. A session that has ended is begun anew once. */
-  async function request<T>(path: string, asked: Asked, way: Way, take: Take<T>): Promise<T> {
+  /** Sends a request and retries transient failures. Signs in again once if the session has ended. */
+  async function request<T>(
+    path: string,
+    asked: RequestOptions,
+    way: RequestMode,
+    take: ResponseReader<T>,
+  ): Promise<T> {
     const repeatable = asked.repeatable ?? (asked.method ?? 'GET') === 'GET'
     let renewed = !way.own || !connection.signIn
     for (let tried = 1; ; tried += 1) {
@@ -152,86 +161,89 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
         return await once(path, asked, way, take)
       } catch (error) {
         signal.throwIfAborted()
-        const { problem, again, after = 0, signedOut } = refusalOf(error, scene(asked))
+        const { problem, isRetryable, retryAfter = 0, signedOut } = toFailedRequest(error, scene(asked))
         if (signedOut && !renewed) {
           renewed = true
           session = undefined
           continue
         }
-        if (!again || !repeatable || tried >= patience.tries || after > longestRest) throw problem
-        const seconds = waitFor(patience, tried, after)
-        parts.waits(problem, seconds)
-        await rest(seconds, parts)
+        if (!isRetryable || !repeatable || tried >= retryPolicy.attempts || retryAfter > maxRetryAfter) throw problem
+        const seconds = retryDelay(retryPolicy, tried, retryAfter)
+        parts.onRetry(problem, seconds)
+        await waitForRetry(seconds, parts)
       }
     }
   }
 
-  const jsonOf = (asked: Asked) => async (response: Response) => {
+  const jsonOf = (asked: RequestOptions) => async (response: Response) => {
     const type = (response.headers.get('content-type') ?? '').split(';')[0]!
-    if (/html/.test(type)) throw new Refused(ofPage(await beginningOf(response), scene(asked)))
+    if (/html/.test(type)) throw new UnusableResponse(webPageProblem(await readErrorBody(response), scene(asked)))
     const text = await response.text()
-    parts.read(Buffer.byteLength(text))
-    if (/^\s*<(!doctype|html)/i.test(text)) throw new Refused(ofPage(text, scene(asked)))
+    parts.onBytes(Buffer.byteLength(text))
+    if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(webPageProblem(text, scene(asked)))
     try {
-      return { json: parseJson(text, parts.mostValues), headers: response.headers }
+      return { json: parseJson(text, parts.maxValues), headers: response.headers }
     } catch (error) {
       if (error instanceof SourceProblem) throw error
-      throw new Refused(notJson(type, scene(asked)))
+      throw new UnusableResponse(notJsonProblem(type, scene(asked)))
     }
   }
 
-  function open(own: boolean): Http {
+  function open(own: boolean): HttpSession {
     const way = { own, fetch: parts.fetch }
     return {
       base,
-      began: () => began ?? Date.now(),
-      json: async (path, asked = {}) => (await request(path, asked, way, jsonOf(asked))).json,
-      answer: (path, asked = {}) => request(path, asked, way, jsonOf(asked)),
+      startedAt: () => began ?? Date.now(),
+      getJson: async (path, asked = {}) => (await request(path, asked, way, jsonOf(asked))).json,
+      getResponse: (path, asked = {}) => request(path, asked, way, jsonOf(asked)),
       download: (path, asked = {}) =>
         request(path, asked, { own, fetch: parts.downloads }, async (response) => {
           if (/html/.test(response.headers.get('content-type') ?? ''))
-            throw new Refused(ofPage(await beginningOf(response), scene(asked)))
-          return await downloadInto(parts.directory, response, parts.read)
+            throw new UnusableResponse(webPageProblem(await readErrorBody(response), scene(asked)))
+          return await downloadToSpool(parts.directory, response, parts.onBytes)
         }),
-      follow: (link) => pathOf(link, base, scene()),
-      elsewhere: (url) => openHttp({ url }, parts),
-      words: (text) => words(text),
+      resolveLink: (link) => resolveLinkPath(link, base, scene()),
+      forOrigin: (url) => openHttpSession({ url }, parts),
+      redactText: (text) => words(text),
     }
   }
-  /** Whatever ended all else is not to end this: it has a signal of its own. */
+  /** Uses its own signal, so that it also runs after an abort. */
   async function signOut(): Promise<void> {
     const headers = await session?.catch(() => undefined)
     if (!headers || !connection.signOut) return
-    const { url, without = [] } = connection
-    const signal = AbortSignal.timeout(longestSignOut)
-    const leaving = openHttp(
-      { url, without, headers: { ...connection.headers, ...headers } },
-      { ...parts, signal, patience: { ...patience, tries: 1 } },
+    const { url, ignoredSegments = [] } = connection
+    const signal = AbortSignal.timeout(signOutTimeoutMs)
+    const leaving = openHttpSession(
+      { url, ignoredSegments, headers: { ...connection.headers, ...headers } },
+      { ...parts, signal, retryPolicy: { ...retryPolicy, attempts: 1 } },
     )
     await connection.signOut(leaving, headers).catch(() => {})
   }
   return { ...open(true), signOut }
 }
 
-/** Whoever waits long is not to be taken for dead. */
-async function rest(seconds: number, { signal, alive }: Pick<HttpParts, 'signal' | 'alive'>): Promise<void> {
+/** Waits, and reports that the process is alive every ten seconds. */
+async function waitForRetry(
+  seconds: number,
+  { signal, onAlive }: Pick<HttpSessionOptions, 'signal' | 'onAlive'>,
+): Promise<void> {
   for (let left = seconds; left > 0; left -= 10) {
     await sleep(Math.min(left, 10) * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
-    alive()
+    onAlive()
   }
 }
 
-/** What headers say, also without the kind of credentials in front of it: servers say back one or the other. */
-const sentIn = (headers: Readonly<Record<string, string>>): string[] =>
+/** Lists header values with and without the authentication scheme, because servers repeat either in messages. */
+const listCredentials = (headers: Readonly<Record<string, string>>): string[] =>
   Object.values(headers).flatMap((value) => [value, value.replace(/^\S+ /, '')])
 
-function refusalOf(error: unknown, scene: Scene): Refusal {
-  if (error instanceof Refused) return error.refusal
-  if (error instanceof OutgoingProblem) return ofNetwork(error, scene)
+function toFailedRequest(error: unknown, scene: RequestTarget): FailedRequest {
+  if (error instanceof UnusableResponse) return error.refusal
+  if (error instanceof OutgoingProblem) return networkProblem(error, scene)
   throw error
 }
 
-function address(base: string, path: string, query: Query = {}): URL {
+function buildUrl(base: string, path: string, query: QueryParameters = {}): URL {
   const url = new URL(path === '' || path.startsWith('?') ? `${base}${path}` : `${base}/${path.replace(/^\/+/, '')}`)
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue
@@ -240,11 +252,61 @@ function address(base: string, path: string, query: Query = {}): URL {
   return url
 }
 
-/** A link counts by its path and question: behind a proxy, systems do not know by which scheme and port they are reached. */
-function pathOf(link: string, base: string, scene: Scene): string {
+/** Compares hosts only: systems behind a proxy do not know their public scheme and port. */
+function resolveLinkPath(link: string, base: string, scene: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
   if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
-    throw redirectsElsewhere(to ? to.host : 'no address', scene).problem
+    throw redirectProblem(to ? to.host : 'no address', scene).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
+}
+
+const maxErrorBytes = 100_000
+
+/** Reads the first bytes of a body. A few compressed bytes can expand to gigabytes. */
+async function readErrorBody({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  // To leave the loop is to cancel the body.
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= maxErrorBytes) break
+  }
+  return Buffer.concat(chunks).subarray(0, maxErrorBytes).toString()
+}
+
+const chunkBytes = 256 * 1024
+
+/** Writes a body into a file that has no name. One that breaks off leaves nothing. */
+async function downloadToSpool(
+  directory: string,
+  response: Response,
+  read: (bytes: number) => void,
+): Promise<DownloadedBody> {
+  const descriptor = openSpool(directory)
+  let size = 0
+  // An empty answer is a sign of life as well.
+  read(0)
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      for (let done = 0; done < chunk.length; )
+        done += writeSync(descriptor, chunk, done, chunk.length - done, size + done)
+      size += chunk.length
+      read(chunk.length)
+    }
+  } catch (error) {
+    closeSync(descriptor)
+    throw diskProblem(error) ?? error
+  }
+  let open = true
+  return {
+    size,
+    headers: response.headers,
+    chunks: () => new FileBytes(descriptor, 0, size, chunkBytes).chunks(),
+    [Symbol.dispose]() {
+      if (open) closeSync(descriptor)
+      open = false
+    },
+  }
 }

@@ -1,41 +1,39 @@
-import { strange, textOf } from '../http/answers.ts'
-import { fhirPath, type Path } from '../fhir/fhirpath.ts'
+import { createResponseProblem, toText } from '../http/parse-response.ts'
+import { fhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
 
 /** A column of a report: what it is called, and where it is in its resource. */
 interface ReportColumn {
   name: string
   label: string
-  value: Path
+  value: FhirPathExpression
 }
 
-/** What a report has of one type of resource. */
-export interface Block {
+export interface ReportBlock {
   name: string
   resource: string
   columns: ReportColumn[]
 }
 
 /** A type of resource that hangs on another one of the report. */
-export interface Link extends Block {
+export interface ReportLink extends ReportBlock {
   /** The block on which it hangs, and what of that leads here; its own id where nothing is said. */
   to: string
-  from: Path | undefined
+  from: FhirPathExpression | undefined
   /** What of this one leads there; its id where that is undefined. */
-  element: Path | undefined
-  /** How it is searched by that. */
+  element: FhirPathExpression | undefined
   parameter: string
   /** Whether there may be several, which then are a table below. */
   multiple: boolean
 }
 
-export interface Report {
-  main: Block & { search: string; wanted: Path | undefined }
-  links: Link[]
+export interface IhrisReport {
+  main: ReportBlock & { search: string; wanted: FhirPathExpression | undefined }
+  links: ReportLink[]
 }
 
-interface Extension {
+interface ReportExtension {
   url?: string
-  extension?: Extension[]
+  extension?: ReportExtension[]
   [value: `value${string}`]: unknown
 }
 
@@ -43,10 +41,10 @@ interface Extension {
 export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRelationship'
 
 /** Throws `SourceProblem`: OTHER_PROTOCOL where it is no report, NOT_SUPPORTED for a path that is not understood. */
-export function reportOf(resource: unknown): Report {
-  const { extension = [] } = resource as { extension?: Extension[] }
+export function reportOf(resource: unknown): IhrisReport {
+  const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((one) => ends(one, 'iHRISReportDetails'))
-  if (!details) throw strange('iHRIS', 'a report')
+  if (!details) throw createResponseProblem('iHRIS', 'a report')
   const query = textIn(details, 'query')
   const main = {
     ...blockOf(details),
@@ -58,14 +56,14 @@ export function reportOf(resource: unknown): Report {
 
 /** What it is called by programs and by people. */
 export function titleOf(resource: unknown): { code: string | undefined; name: string | undefined } {
-  const { extension = [] } = resource as { extension?: Extension[] }
+  const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((one) => ends(one, 'iHRISReportDetails'))
   return { code: details && textIn(details, 'name'), name: details && textIn(details, 'label') }
 }
 
-function blockOf(block: Extension): Block {
+function blockOf(block: ReportExtension): ReportBlock {
   const resource = textIn(block, 'resource')
-  if (resource === undefined) throw strange('iHRIS', 'a resource in its report')
+  if (resource === undefined) throw createResponseProblem('iHRIS', 'a resource in its report')
   const columns = (block.extension ?? []).flatMap((one): ReportColumn[] => {
     const [name, path] = [textIn(one, 'name'), textIn(one, 'fhirpath')]
     if (!ends(one, 'iHRISReportElement') || name === undefined || path === undefined) return []
@@ -74,7 +72,7 @@ function blockOf(block: Extension): Block {
   return { name: textIn(block, 'name') ?? resource, resource, columns }
 }
 
-function linkOf(link: Extension): Link {
+function linkOf(link: ReportExtension): ReportLink {
   const block = blockOf(link)
   const element = textIn(link, 'linkElement') ?? `${block.resource}.id`
   const [to = '', ...from] = (textIn(link, 'linkTo') ?? '').split('.')
@@ -90,7 +88,7 @@ function linkOf(link: Extension): Link {
   }
 }
 
-const ends = ({ url = '' }: Extension, name: string): boolean => url.endsWith(`/${name}`)
+const ends = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
 
-const textIn = ({ extension = [] }: Extension, url: string): string | undefined =>
-  textOf(extension.find((one) => one.url === url)?.['valueString'])
+const textIn = ({ extension = [] }: ReportExtension, url: string): string | undefined =>
+  toText(extension.find((one) => one.url === url)?.['valueString'])

@@ -1,62 +1,61 @@
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import type { Choice } from '../../reading.ts'
+import type { HttpSession } from '../http/connection.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
+import type { SourceChoice } from '../../reading.ts'
 import {
-  type Asking,
-  demandSecret,
-  overlapSeconds,
-  type Page,
+  type SystemContext,
+  type RecordPage,
   type SettingsOf,
-  type Stream,
-  type System,
+  type RecordStream,
+  type HttpSystem,
+  requireSecret,
+  overlapSeconds,
 } from '../system.ts'
-import { pagesThatEnd } from '../pages-that-end.ts'
-import { nextCursor } from '../tables/moments.ts'
-import { formOf } from './form.ts'
-import { shaped } from './submission.ts'
+import { detectEndlessPaging } from '../http/paging.ts'
+import { boundCursor } from '../tables/timestamps.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
 
-type Settings = SettingsOf<'SOURCE_SYSTEM_E'>
-type Http = Asking['http']
+type KoboSettings = SettingsOf<'SOURCE_SYSTEM_E'>
 
 const name = 'KoboToolbox'
-/** What servers give at once at most; older ones gave more, newer ones silently less. */
+/** Current servers silently return at most this many submissions; older ones allowed more. */
 const pageSize = 1_000
-const mostSurveys = 10_000
+const maxListedSurveys = 10_000
 
 /** KoboToolbox: the submissions of one form, and its groups that repeat as tables below. */
-export const kobo: System<Settings> = {
+export const kobo: HttpSystem<KoboSettings> = {
   name,
   increments: () => true,
   cursorAt: (moment) => moment.slice(0, 23),
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
-    without: ['v2', 'api'],
-    headers: { authorization: `Token ${demandSecret(secrets, 'authToken', 'the API key of an account')}` },
+    ignoredSegments: ['v2', 'api'],
+    headers: { authorization: `Token ${requireSecret(secrets, 'authToken', 'the API key of an account')}` },
   }),
 
   async test({ http, settings: { survey } }) {
-    listIn(
-      await http.json('api/v2/assets/', { query: { format: 'json', limit: 1, q: 'asset_type:survey' } }),
+    parseList(
+      await http.getJson('api/v2/assets/', { query: { format: 'json', limit: 1, q: 'asset_type:survey' } }),
       name,
       'results',
     )
-    if (survey !== undefined) await formOf(http, survey)
+    if (survey !== undefined) await readForm(http, survey)
   },
 
-  lookup: (kind, asking) => (kind === 'surveys' ? surveys(asking) : undefined),
+  lookup: (kind, asking) => (kind === 'surveys' ? listSurveys(asking) : undefined),
 
   async streams({ http, settings: { survey } }) {
-    const form = await formOf(http, survey)
-    const stream: Stream = {
+    const form = await readForm(http, survey)
+    const stream: RecordStream = {
       name: survey,
       key: ['_id'],
       columns: form.columns,
       // The form says which answers are texts; all others are what their values are.
-      textsMayBeAnything: true,
-      whole: (path) => path === '_attachments' || path === '_notes',
+      inferStrings: true,
+      isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
       async *pages(cursor) {
-        for await (const page of submissions(http, survey, cursor))
-          yield { ...page, records: page.records.map((record) => shaped(record, form.points)) }
+        for await (const page of readSubmissions(http, survey, cursor))
+          yield { ...page, records: page.records.map((record) => parseSubmission(record, form.points)) }
       },
     }
     return stream
@@ -64,25 +63,25 @@ export const kobo: System<Settings> = {
 }
 
 /** Forms that have been deployed, by name: others have no submissions. */
-async function surveys({ http }: Asking): Promise<Choice[]> {
-  const found: Choice[] = []
+async function listSurveys({ http }: SystemContext): Promise<SourceChoice[]> {
+  const found: SourceChoice[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
   let path = 'api/v2/assets/'
-  let asked: Parameters<Http['json']>[1] = { query }
-  const told = pagesThatEnd(name)
-  while (found.length < mostSurveys) {
-    const answer = fieldsOf(await http.json(path, asked), name)
-    const results = listIn(answer, name, 'results')
+  let asked: Parameters<HttpSession['getJson']>[1] = { query }
+  const told = detectEndlessPaging(name)
+  while (found.length < maxListedSurveys) {
+    const answer = parseObject(await http.getJson(path, asked), name)
+    const results = parseList(answer, name, 'results')
     // Those that are not deployed are left out, and count: an account may have thousands.
     told(results.length > 0)
     for (const one of results) {
-      const { uid, name: title, has_deployment: deployed } = fieldsOf(one, name)
-      const id = textOf(uid)
-      if (id !== undefined && deployed === true) found.push({ id, code: id, name: textOf(title) ?? id })
+      const { uid, name: title, has_deployment: deployed } = parseObject(one, name)
+      const id = toText(uid)
+      if (id !== undefined && deployed === true) found.push({ id, code: id, name: toText(title) ?? id })
     }
-    const next = textOf(answer['next'])
+    const next = toText(answer['next'])
     if (next === undefined) break
-    path = http.follow(next)
+    path = http.resolveLink(next)
     asked = {}
   }
   return found
@@ -92,7 +91,11 @@ async function surveys({ http }: Asking): Promise<Choice[]> {
  * By `_id`, each page from the last one of the page before: what is submitted or deleted meanwhile shifts nothing. An edit leaves the
  * moment of submission as it is, and a deletion leaves nothing behind: both come with the next full reading.
  */
-async function* submissions(http: Http, survey: string, cursor: unknown): AsyncGenerator<Page, void, void> {
+async function* readSubmissions(
+  http: HttpSession,
+  survey: string,
+  cursor: unknown,
+): AsyncGenerator<RecordPage, void, void> {
   const since = typeof cursor === 'string' ? { _submission_time: { $gte: cursor } } : {}
   let last: number | undefined
   let latest = ''
@@ -111,30 +114,118 @@ async function* submissions(http: Http, survey: string, cursor: unknown): AsyncG
       if (typeof time === 'string' && time > latest) latest = time
     }
     // Only all of them together are complete: moments need not be in the order of ids.
-    const asOf = { began: http.began(), since: textOf(cursor), overlap: overlapSeconds }
-    const next = answer.over ? nextCursor(latest, asOf) : undefined
+    const asOf = { began: http.startedAt(), since: toText(cursor), overlap: overlapSeconds }
+    const next = answer.over ? boundCursor(latest, asOf) : undefined
     yield { records: answer.records, ...(next !== undefined && { cursor: next }) }
     if (answer.over) return
-    if (last === from) throw strange(name, 'an _id that grows')
+    if (last === from) throw createResponseProblem(name, 'an _id that grows')
   }
 }
 
-/** Submissions of long forms may be large: where a page is too much at once, fewer are asked for. */
 async function pageOf(
-  http: Http,
+  http: HttpSession,
   survey: string,
   query: object,
   limit: number,
 ): Promise<{ records: readonly unknown[]; over: boolean } | 'TOO_LARGE'> {
   try {
-    const answer = await http.json(`api/v2/assets/${encodeURIComponent(survey)}/data/`, {
-      what: `The survey "${survey}"`,
+    const answer = await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/data/`, {
+      subject: `The survey "${survey}"`,
       query: { format: 'json', limit, sort: '{"_id":1}', query: JSON.stringify(query) },
     })
-    const records = listIn(answer, name, 'results')
-    return { records, over: records.length === 0 || textOf(fieldsOf(answer, name)['next']) === undefined }
+    const records = parseList(answer, name, 'results')
+    return { records, over: records.length === 0 || toText(parseObject(answer, name)['next']) === undefined }
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ANSWER_TOO_LARGE' && limit > 1) return 'TOO_LARGE'
     throw error
   }
+}
+
+/** Points come as `latitude longitude altitude accuracy`, and moments without the zone that they are in. */
+function parseSubmission(record: unknown, points: ReadonlySet<string>): unknown {
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, points)]))
+}
+
+function parseAnswer(key: string, value: unknown, points: ReadonlySet<string>): unknown {
+  if (typeof value === 'string') {
+    if (points.has(key)) return parseLocation(value.trim().split(/\s+/).map(Number))
+    return key === '_submission_time' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value
+  }
+  if (key === '_geolocation' && Array.isArray(value)) return parseLocation(value)
+  return Array.isArray(value) && !key.startsWith('_') ? value.map((one) => parseSubmission(one, points)) : value
+}
+
+function parseLocation([latitude, longitude, altitude, accuracy]: unknown[]): object {
+  return Object.fromEntries(
+    Object.entries({ latitude, longitude, altitude, accuracy }).filter(([, value]) => Number.isFinite(value)),
+  )
+}
+
+interface SurveyForm {
+  columns: KnownColumn[]
+  /** Paths of questions for a place on earth. */
+  points: ReadonlySet<string>
+}
+
+/** Answers of these kinds of questions are what their values are; those of all others are texts, whatever they look like. */
+const typedQuestionPattern =
+  /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
+
+/** As the server writes all submissions. */
+const systemColumns: KnownColumn[] = [
+  { path: '_id', dataType: 'BIGINT' },
+  { path: '_uuid', dataType: 'TEXT' },
+  { path: '_submission_time', dataType: 'TIMESTAMPTZ' },
+  { path: '_submitted_by', dataType: 'TEXT' },
+  { path: '_status', dataType: 'TEXT' },
+  { path: '_xform_id_string', dataType: 'TEXT' },
+  { path: '__version__', dataType: 'TEXT' },
+  { path: 'meta/instanceID', dataType: 'TEXT' },
+  { path: 'formhub/uuid', dataType: 'TEXT' },
+]
+
+/** The form as it is deployed now. Answers to questions that only earlier versions had come as what their values are. */
+async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
+  const what = `The survey "${survey}"`
+  const asset = parseObject(
+    await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, { subject: what, query: { format: 'json' } }),
+    'KoboToolbox',
+  )
+  const content = (asset['content'] ?? {}) as { survey?: unknown }
+  const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
+  const columns = [...systemColumns]
+  const points = new Set<string>()
+  const inside: { name: string; repeats: boolean }[] = []
+  for (const question of questions) {
+    const type = toText(question?.['type']) ?? ''
+    const name = toText(question?.['name']) ?? toText(question?.['$autoname']) ?? ''
+    if (type.startsWith('begin_')) inside.push({ name, repeats: /repeat/.test(type) })
+    else if (type.startsWith('end_')) inside.pop()
+    else if (name !== '') {
+      const path = [...inside.map((group) => group.name), name].join('/')
+      if (type.endsWith('geopoint')) points.add(path)
+      else if (!typedQuestionPattern.test(type)) columns.push(createTextColumn(path, inside))
+    }
+  }
+  return { columns, points }
+}
+
+/** In the table of the innermost group that repeats, by the path below it. */
+function createTextColumn(path: string, inside: readonly { name: string; repeats: boolean }[]): KnownColumn {
+  const groups: string[] = []
+  let below: string[] = []
+  let depth = 0
+  for (const { name, repeats } of inside) {
+    depth += 1
+    below.push(name)
+    if (!repeats) continue
+    groups.push(below.join('/'))
+    below = []
+  }
+  const own = path
+    .split('/')
+    .slice(depth - below.length)
+    .join('/')
+  return { path: own, dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
 }

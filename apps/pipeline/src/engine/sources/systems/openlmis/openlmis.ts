@@ -1,70 +1,68 @@
-import type { Choice } from '../../reading.ts'
-import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import type { Http, Query } from '../http/connection.ts'
+import type { SourceChoice } from '../../reading.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http/parse-response.ts'
+import type { HttpSession, QueryParameters } from '../http/connection.ts'
 import {
-  type Asking,
-  demandSecret,
-  overlapSeconds,
-  type Page,
+  type SystemContext,
+  type RecordPage,
   type SettingsOf,
-  type Stream,
-  type System,
+  type RecordStream,
+  type HttpSystem,
+  requireSecret,
+  overlapSeconds,
 } from '../system.ts'
-import { nextCursor } from '../tables/moments.ts'
-import { columns, shaped } from './requisition.ts'
+import { boundCursor } from '../tables/timestamps.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
 
-type Settings = SettingsOf<'SOURCE_SYSTEM_H'>
+type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
 
 const name = 'OpenLMIS'
 const pageSize = 100
-const mostFacilities = 20_000
-/** Requisitions that are asked for at once, one request each. */
-const atOnce = 4
+const maxFacilities = 20_000
+const maxConcurrentRequests = 4
 
 /** OpenLMIS 3: the requisitions that facilities began between two days, their lines as tables below. */
-export const openlmis: System<Settings> = {
+export const openlmis: HttpSystem<OpenlmisSettings> = {
   name,
   increments: () => true,
   cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
-    without: ['api'],
-    headers: { authorization: `Bearer ${demandSecret(secrets, 'authToken', 'an API key of OpenLMIS')}` },
+    ignoredSegments: ['api'],
+    headers: { authorization: `Bearer ${requireSecret(secrets, 'authToken', 'an API key of OpenLMIS')}` },
   }),
 
   async test({ http, settings: { facilities } }) {
     for (const facility of facilities.slice(0, 3)) {
       const id = encodeURIComponent(facility)
-      fieldsOf(await http.json(`api/facilities/${id}`, { what: `The facility "${facility}"` }), name)
-      pageIn(await http.json('api/requisitions/search', { query: { facility, page: 0, size: 1 } }))
+      parseObject(await http.getJson(`api/facilities/${id}`, { subject: `The facility "${facility}"` }), name)
+      parsePage(await http.getJson('api/requisitions/search', { query: { facility, page: 0, size: 1 } }))
     }
-    if (facilities.length === 0) await http.json('api/facilities', { query: { page: 0, size: 1 } })
+    if (facilities.length === 0) await http.getJson('api/facilities', { query: { page: 0, size: 1 } })
   },
 
-  lookup: (kind, { http }) => (kind === 'facilities' ? facilities(http) : undefined),
+  lookup: (kind, { http }) => (kind === 'facilities' ? listFacilities(http) : undefined),
 
   async streams({ http, settings, signal }) {
-    const stream: Stream = {
+    const stream: RecordStream = {
       name: 'requisitions',
       key: ['id'],
       columns,
-      pages: (cursor) => requisitions({ http, settings, signal }, cursor),
+      pages: (cursor) => readRequisitions({ http, settings, signal }, cursor),
     }
     return stream
   },
 }
 
-/** By name. */
-async function facilities(http: Http): Promise<Choice[]> {
-  const found: Choice[] = []
-  for await (const page of pagesOf(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
+async function listFacilities(http: HttpSession): Promise<SourceChoice[]> {
+  const found: SourceChoice[] = []
+  for await (const page of readPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
     for (const one of page) {
-      const { id, code, name: called } = fieldsOf(one, name)
-      const uuid = textOf(id)
-      if (uuid !== undefined) found.push({ id: uuid, code: textOf(code) ?? uuid, name: textOf(called) ?? uuid })
+      const { id, code, name: called } = parseObject(one, name)
+      const uuid = toText(id)
+      if (uuid !== undefined) found.push({ id: uuid, code: toText(code) ?? uuid, name: toText(called) ?? uuid })
     }
-    if (found.length >= mostFacilities) break
+    if (found.length >= maxFacilities) break
   }
   return found
 }
@@ -73,10 +71,10 @@ async function facilities(http: Http): Promise<Choice[]> {
  * Searched for one facility at a time, which is all that a search takes, and then got one by one: a search has no lines. A few come as a
  * page, so that a preview asks for no more than it shows.
  */
-async function* requisitions(
-  { http, settings, signal }: Pick<Asking<Settings>, 'http' | 'settings' | 'signal'>,
+async function* readRequisitions(
+  { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
   cursor: unknown,
-): AsyncGenerator<Page, void, void> {
+): AsyncGenerator<RecordPage, void, void> {
   let latest = ''
   for (const facility of new Set(settings.facilities)) {
     const query = {
@@ -87,34 +85,36 @@ async function* requisitions(
       sort: 'createdDate,asc',
     }
     const what = `The facility "${facility}"`
-    for await (const found of pagesOf(http, 'api/requisitions/search', query, pageSize, what)) {
-      for (let from = 0; from < found.length; from += atOnce) {
+    for await (const found of readPages(http, 'api/requisitions/search', query, pageSize, what)) {
+      for (let from = 0; from < found.length; from += maxConcurrentRequests) {
         signal.throwIfAborted()
-        const some = await Promise.all(found.slice(from, from + atOnce).map((one) => whole(http, one)))
+        const some = await Promise.all(
+          found.slice(from, from + maxConcurrentRequests).map((one) => readRequisition(http, one)),
+        )
         const records = some.filter((one) => one !== undefined)
         for (const one of records) latest = later(latest, one)
-        yield { records: records.map(shaped) }
+        yield { records: records.map(parseRequisition) }
       }
     }
   }
   // Facilities come one after another, so only all of them together are complete.
-  const next = nextCursor(latest, { began: http.began(), since: textOf(cursor), overlap: overlapSeconds })
+  const next = boundCursor(latest, { began: http.startedAt(), since: toText(cursor), overlap: overlapSeconds })
   yield { records: [], ...(next !== undefined && { cursor: next }) }
 }
 
 function later(latest: string, one: unknown): string {
   const { modifiedDate, createdDate } = (one ?? {}) as Record<string, unknown>
-  const moment = textOf(modifiedDate) ?? textOf(createdDate)
+  const moment = toText(modifiedDate) ?? toText(createdDate)
   if (moment === undefined || Number.isNaN(Date.parse(moment))) return latest
   return Date.parse(moment) <= Date.parse(latest) ? latest : moment
 }
 
-/** With its lines; undefined where it was deleted meanwhile. */
-async function whole(http: Http, one: unknown): Promise<unknown> {
-  const id = textOf(fieldsOf(one, name)['id'])
+/** Reads a requisition with its lines; undefined if it was deleted in the meantime. */
+async function readRequisition(http: HttpSession, one: unknown): Promise<unknown> {
+  const id = toText(parseObject(one, name)['id'])
   if (id === undefined) return one
   try {
-    return await http.json(`api/requisitions/${encodeURIComponent(id)}`, { what: `The requisition "${id}"` })
+    return await http.getJson(`api/requisitions/${encodeURIComponent(id)}`, { subject: `The requisition "${id}"` })
   } catch (error) {
     if ((error as { code?: unknown }).code === 'NOT_FOUND') return undefined
     throw error
@@ -122,25 +122,94 @@ async function whole(http: Http, one: unknown): Promise<unknown> {
 }
 
 /** All of a list, in the pages of Spring. */
-async function* pagesOf(
-  http: Http,
+async function* readPages(
+  http: HttpSession,
   path: string,
-  query: Query,
+  query: QueryParameters,
   size: number,
   what?: string,
 ): AsyncGenerator<readonly unknown[], void, void> {
   for (let page = 0; ; page += 1) {
-    const asked = { query: { ...query, page, size }, ...(what !== undefined && { what }) }
-    const { content, last } = pageIn(await http.json(path, asked))
+    const asked = { query: { ...query, page, size }, ...(what !== undefined && { subject: what }) }
+    const { content, last } = parsePage(await http.getJson(path, asked))
     yield content
     if (last) return
   }
 }
 
-function pageIn(answer: unknown): { content: readonly unknown[]; last: boolean } {
-  const { last, totalPages, number = 0 } = fieldsOf(answer, name)
-  const content = listIn(answer, name, 'content')
+function parsePage(answer: unknown): { content: readonly unknown[]; last: boolean } {
+  const { last, totalPages, number = 0 } = parseObject(answer, name)
+  const content = parseList(answer, name, 'content')
   if (typeof last === 'boolean') return { content, last: last || content.length === 0 }
-  if (typeof totalPages !== 'number') throw strange(name, 'a page with "last" or "totalPages"')
+  if (typeof totalPages !== 'number') throw createResponseProblem(name, 'a page with "last" or "totalPages"')
   return { content, last: Number(number) + 1 >= totalPages || content.length === 0 }
+}
+
+const text = (path: string, groups?: readonly string[]): KnownColumn => ({
+  path,
+  dataType: 'TEXT',
+  ...(groups && { groups }),
+})
+
+const lines = ['requisitionLineItems']
+
+/** Codes are texts, whatever they look like. */
+const columns: KnownColumn[] = [
+  ...['id', 'status', 'facility.id', 'facility.code', 'facility.name'].map((path) => text(path)),
+  ...['program.id', 'program.code', 'program.name', 'processingPeriod.id', 'processingPeriod.name'].map((path) =>
+    text(path),
+  ),
+  { path: 'createdDate', dataType: 'TIMESTAMPTZ' },
+  { path: 'modifiedDate', dataType: 'TIMESTAMPTZ' },
+  ...['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName'].map((path) => text(path, lines)),
+]
+
+/** What a form is made of, and what else could have been ordered: the same in all requisitions, and larger than they are. */
+const omittedFields = new Set([
+  'template',
+  'availableProducts',
+  'availableFullSupplyProducts',
+  'availableNonFullSupplyProducts',
+  'stockAdjustmentReasons',
+  'previousRequisitions',
+])
+
+/** Referenced objects are nested completely; only their plain fields are kept. */
+const referenceFields = new Set([
+  'facility',
+  'supplyingFacility',
+  'program',
+  'processingPeriod',
+  'orderable',
+  'approvedProduct',
+])
+
+/** A requisition without what is none of it. Its changes of status, which come by status, are a list. */
+function parseRequisition(record: unknown): unknown {
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
+  return Object.fromEntries(
+    Object.entries(record)
+      .filter(([key]) => !omittedFields.has(key))
+      .map(([key, value]) => [key, valueOf(key, value)]),
+  )
+}
+
+function valueOf(key: string, value: unknown): unknown {
+  if (key === 'statusChanges') return listStatusChanges(value)
+  if (referenceFields.has(key)) return omitNestedFields(value)
+  if (key === 'requisitionLineItems' && Array.isArray(value)) return value.map(parseRequisition)
+  return value
+}
+
+/** `{SUBMITTED: {…}}`, or lists of those. */
+function listStatusChanges(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.entries(value).flatMap(([status, one]) =>
+    (Array.isArray(one) ? (one as unknown[]) : [one]).map((change) => ({ status, ...(change as object | null) })),
+  )
+}
+
+function omitNestedFields(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => typeof field !== 'object'))
 }

@@ -1,7 +1,7 @@
 import { SourceProblem } from '../../source.ts'
 
 /** Characters of one row. */
-const longest = 16_000_000
+const maxRowLength = 16_000_000
 
 const QUOTE = 34
 const COMMA = 44
@@ -19,12 +19,12 @@ export async function* csvRecords(
     const text = rest + decoder.decode(chunk, { stream: true })
     const from = yield* wholeRows(text, batch)
     rest = text.slice(from)
-    if (rest.length > longest) throw endless(system)
+    if (rest.length > maxRowLength) throw endlessRowProblem(system)
   }
   rest += decoder.decode()
   if (rest === '') return
   const ended = rest.endsWith('\n') ? rest : `${rest}\n`
-  if ((yield* wholeRows(ended, batch)) < ended.length) throw endless(system)
+  if ((yield* wholeRows(ended, batch)) < ended.length) throw endlessRowProblem(system)
 }
 
 /** The rows of a text that end in it; answers where the first begins that does not. */
@@ -56,13 +56,12 @@ function rowAt(text: string, from: number): { fields: string[]; next: number } |
     if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
     if (text.charCodeAt(at) !== COMMA) return undefined
     at += 1
-    // Nothing stands behind the last comma.
+    // The field after the last comma is empty.
     if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
   }
   return undefined
 }
 
-/** Behind the closing quote. */
 function endOfQuoted(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)
@@ -79,7 +78,7 @@ function endOfPlain(text: string, from: number): number {
   return -1
 }
 
-const endless = (system: string): SourceProblem =>
+const endlessRowProblem = (system: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
     `The answer of ${system} is no CSV: a row of it does not end as it should. Run again; if it stays so, look what is wrong there.`,

@@ -1,6 +1,6 @@
-import { demandReadable, mostValues } from './json-limits.ts'
+import { assertJsonLimits, maxJsonValues } from './json-limits.ts'
 
-/** What the language has and its types do not yet: JSON.parse with source text, and JSON.rawJSON. */
+/** Types for JSON.parse with source text and JSON.rawJSON, which TypeScript does not have yet. */
 const json = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   rawJSON(text: string): object
@@ -18,10 +18,10 @@ const longNumber = /[:[,\s]-?\d[\d.]{15}/
  * SyntaxError where it is none, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL where it holds more than `most` values, or is
  * nested too deep.
  */
-export function parseJson(text: string, most = mostValues): unknown {
+export function parseJson(text: string, most = maxJsonValues): unknown {
   const exact = longNumber.test(text)
   // To keep digits takes up to five times as long for each value, and twice the memory.
-  demandReadable(text, exact ? most / 2 : most)
+  assertJsonLimits(text, exact ? most / 2 : most)
   if (!exact) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
@@ -32,6 +32,6 @@ export const isExact = (value: unknown): value is object => json.isRawJSON(value
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?$/
 
-/** A text as the number that it is, every digit kept; undefined where it is none. */
+/** Parses a number and keeps all digits; undefined if the text is not a number. */
 export const exactNumber = (text: string): object | undefined =>
   number.test(text) && text.length < 400 ? json.rawJSON(text) : undefined

@@ -1,11 +1,11 @@
 import { SourceProblem } from '../../source.ts'
-import { strange } from '../http/answers.ts'
+import { createResponseProblem } from '../http/parse-response.ts'
 import { parseJson } from './exact-numbers.ts'
-import { mostInRecord } from './json-limits.ts'
+import { maxRecordValues } from './json-limits.ts'
 
-const mostRecord = 16_000_000
+const maxRecordLength = 16_000_000
 /** Bytes after which a batch is full, however few are in it: they may come to a million values. */
-const mostInBatch = 4_000_000
+const maxBatchRecords = 4_000_000
 
 const quote = 0x22
 const backslash = 0x5c
@@ -40,10 +40,10 @@ export async function* jsonRecords(
     held = 0
     if (text === '') return
     try {
-      records.push(parseJson(text, mostInRecord))
+      records.push(parseJson(text, maxRecordValues))
     } catch (error) {
       if (error instanceof SourceProblem) throw error
-      throw strange(system, 'a list of JSON')
+      throw createResponseProblem(system, 'a list of JSON')
     }
   }
 
@@ -58,7 +58,7 @@ export async function* jsonRecords(
       } else if (byte === quote) inText = true
       else if (opening.has(byte)) {
         if (depth === 0) {
-          if (begun || byte !== 0x5b) throw strange(system, 'a list')
+          if (begun || byte !== 0x5b) throw createResponseProblem(system, 'a list')
           begun = true
           from = at + 1
         }
@@ -69,7 +69,7 @@ export async function* jsonRecords(
       } else if (byte === comma && depth === 1) {
         take(chunk.subarray(from, at))
         from = at + 1
-        if (records.length >= batch || bytes >= mostInBatch) {
+        if (records.length >= batch || bytes >= maxBatchRecords) {
           yield records
           records = []
           bytes = 0
@@ -80,8 +80,8 @@ export async function* jsonRecords(
     // A chunk is its reader's only until the next one.
     parts.push(Buffer.from(chunk.subarray(from)))
     held += chunk.length - from
-    if (held > mostRecord) throw strange(system, 'a list of small records')
+    if (held > maxRecordLength) throw createResponseProblem(system, 'a list of small records')
   }
-  if (!begun || depth !== 0) throw strange(system, 'a list that is whole')
+  if (!begun || depth !== 0) throw createResponseProblem(system, 'a list that is whole')
   if (records.length > 0) yield records
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { identifiers } from '../../../../identifiers.ts'
 
-const mostBytes = 63
+const maxNameBytes = 63
 
 /** Columns by which rows of groups are told apart, and from what they hang. */
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
@@ -22,26 +22,26 @@ export function columnNames(paths: readonly string[]): string[] {
   })
 }
 
-/** `target`, and behind two underscores each group on the way. */
+/** `target` followed by the groups of the path, each after two underscores. */
 export function tableName(target: string, groups: readonly string[]): string {
   const whole = [target, ...groups.map(nameOf)].join('__')
-  return Buffer.byteLength(whole) <= mostBytes ? whole : withHash(whole, [target, ...groups].join('\0'))
+  return Buffer.byteLength(whole) <= maxNameBytes ? whole : withHash(whole, [target, ...groups].join('\0'))
 }
 
 function nameOf(path: string): string {
   const [name] = identifiers([path])
   const leading = path.startsWith('_') && !name!.startsWith('_') ? '_' : ''
-  return cut(`${leading}${name}`, mostBytes)
+  return truncateBytes(`${leading}${name}`, maxNameBytes)
 }
 
 const isCut = (path: string): boolean =>
-  Buffer.byteLength(path) > mostBytes - 1 && Buffer.byteLength(nameOf(path)) > mostBytes - 8
+  Buffer.byteLength(path) > maxNameBytes - 1 && Buffer.byteLength(nameOf(path)) > maxNameBytes - 8
 
 const withHash = (name: string, path: string): string =>
-  `${cut(name, mostBytes - 9)}_${hash('sha256', path).slice(0, 8)}`
+  `${truncateBytes(name, maxNameBytes - 9)}_${hash('sha256', path).slice(0, 8)}`
 
 /** Cut between characters. */
-function cut(name: string, bytes: number): string {
+function truncateBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''
   for (const character of name) {

@@ -1,32 +1,28 @@
 import { closeSync } from 'node:fs'
 import type { ColumnOptions, RememberedDialect } from '@sluice/delimited'
-import { countOf } from '../../count-of.ts'
-import { describeColumns } from '../../describe-columns.ts'
+import { countOf, describeColumns } from '../../log-text.ts'
 import { columnsBefore, emptyFeed } from '../../empty-feed.ts'
 import { csvSource } from '../../files/csv/csv-source.ts'
 import { rememberedFile } from '../../files/csv/remembered.ts'
 import { defaultUploadLimits } from '../../files/spool/limits.ts'
 import { normaliseInThread } from '../../files/spool/normalise-in-thread.ts'
-import type { Normalised } from '../../files/spool/protocol.ts'
+import type { NormalisedFile } from '../../files/spool/protocol.ts'
 import { readRejects } from '../../files/spool/rejects.ts'
 import { openSpool } from '../../files/spool/spool-file.ts'
 import type { RememberedFeed } from '../../reading.ts'
 import { type Feed, type FeedColumn, SourceProblem, type StoredType, TypesWidened } from '../../source.ts'
-import type { Told } from '../tell-reading.ts'
+import type { ReadingLog } from '../reading-log.ts'
 import { columnNames } from './names.ts'
 import type { TableSpool } from './table-spool.ts'
 
-export interface TableToFeed {
+export interface TableFeedOptions {
   table: TableSpool
-  /** What the feed calls it: empty for the pipeline's own. */
+  /** The table name in the feed: empty for the pipeline's own table. */
   as: string
-  /** Whether texts may be numbers and dates. */
   textsMayBeAnything: boolean
-  /** Where the rows are written anew as delimited text. */
   directory: string
-  told: Told
+  told: ReadingLog
   signal: AbortSignal
-  /** The memory of the table's last load. */
   remembered?: RememberedFeed | undefined
 }
 
@@ -34,22 +30,22 @@ export interface TableToFeed {
  * The rows of a spool as a feed, by the way of every JSON file: written anew as delimited text, whose types are told by all values. What the
  * system says of a column goes before that.
  */
-export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void, void> {
+export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<Feed, void, void> {
   const { table, as, directory, told, signal, remembered } = given
-  if (table.rows === 0) return yield withoutRows(given)
+  if (table.rows === 0) return yield createEmptyFeed(given)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
     const job = { name, source: table.descriptor, size: table.size, spool, rejects, directory, options: {} }
     const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, () => told.alive())
-    const report = told.ofTable()
+    const report = told.forTable()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
     const known = rememberedRows(table, remembered)
     const columns = columnOptions(given, normalised)
     const dialect = { ...normalised.dialect, columns, ...(known && { remembered: known }) }
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
-      const named = namedLike(table)
+      const named = createColumnRenamer(table)
       const fed = named(feed.columns)
       told.log('INFO', 'LOW', `Read ${table.name}, ${countOf(fed.length, 'column')}: ${describeColumns(fed)}`)
       yield { table: as, columns: fed, sparse: true, content: contentOf(feed, fed, named) }
@@ -60,8 +56,7 @@ export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void,
   }
 }
 
-/** By their labels in the spool, which are paths. */
-function columnOptions({ table, textsMayBeAnything }: TableToFeed, { dialect }: Normalised): ColumnOptions[] {
+function columnOptions({ table, textsMayBeAnything }: TableFeedOptions, { dialect }: NormalisedFile): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
     if (!(textsMayBeAnything && dataType === 'TEXT' && table.isText(label)))
@@ -84,10 +79,10 @@ function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): Re
   return rememberedFile({ columns })
 }
 
-type Named = (columns: readonly FeedColumn[]) => FeedColumn[]
+type ColumnRenamer = (columns: readonly FeedColumn[]) => FeedColumn[]
 
-/** What the spool calls by its path has a name in the warehouse, a label, and a place in the key. */
-function namedLike(table: TableSpool): Named {
+/** Gives columns their warehouse name, label and key flag; the spool only has paths. */
+function createColumnRenamer(table: TableSpool): ColumnRenamer {
   const paths = [...table.seen.keys()]
   const names = columnNames(paths)
   const nameOf = new Map(paths.map((path, index) => [path, names[index]!]))
@@ -100,7 +95,7 @@ function namedLike(table: TableSpool): Named {
     }))
 }
 
-function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Named): Feed['content'] {
+function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: ColumnRenamer): Feed['content'] {
   const { profile, facts } = content
   return {
     ...content,
@@ -117,12 +112,12 @@ function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Nam
 }
 
 /** A table is there, and can be merged into, before anything is in it. */
-function withoutRows({ table, as, told, remembered }: TableToFeed): Feed {
+function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): Feed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
   const before = columnsBefore(remembered)
   // If all records were rejected, the table must not be emptied: the source has records.
   const isKnown = paths.length > 0 || (before.length > 0 && told.rejected === 0)
-  if (!isKnown) throw emptySource(table.name, told.rejected)
+  if (!isKnown) throw emptySourceProblem(table.name, told.rejected)
   const names = columnNames(paths)
   const columns = paths.map((path, index): FeedColumn => {
     const { label = path, dataType } = table.known.get(path) ?? {}
@@ -136,7 +131,7 @@ function withoutRows({ table, as, told, remembered }: TableToFeed): Feed {
   return emptyFeed(as, [...columns, ...before.filter(({ name }) => !names.includes(name))])
 }
 
-const emptySource = (table: string, rejected: number): SourceProblem =>
+const emptySourceProblem = (table: string, rejected: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
     rejected > 0

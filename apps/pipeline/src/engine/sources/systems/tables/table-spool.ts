@@ -2,12 +2,10 @@ import { closeSync, writeSync } from 'node:fs'
 import type { DataType } from '@sluice/contracts'
 import { SourceProblem } from '../../source.ts'
 import { isExact } from './exact-numbers.ts'
-import { diskProblem } from '../../files/spool/disk-problem.ts'
-import { openSpool } from '../../files/spool/spool-file.ts'
+import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 import { tooLarge } from '../../files/spool/spool-writer.ts'
-import type { Row, Value } from './flatten.ts'
+import type { RecordRow, RecordValue } from './flatten.ts'
 
-/** What a column was seen to hold. */
 const TEXT = 1
 const OTHER = 2
 const NESTED = 4
@@ -16,7 +14,6 @@ const NESTED = 4
 export interface KnownColumn {
   /** Its path in the record. */
   path: string
-  /** What people call it; the path when absent. */
   label?: string
   dataType?: DataType
   /** Whether it is there although no record has it. */
@@ -26,14 +23,14 @@ export interface KnownColumn {
 }
 
 const bufferCharacters = 64 * 1024
-const mostColumns = 1_600
+const maxColumnsPerTable = 1_600
 
 /** The rows of one table on their way to the warehouse: a line of JSON each, in a file that has no name. */
 export class TableSpool implements Disposable {
   readonly key: readonly string[]
   /** Columns by their paths, in the order in which they came first, and what they were seen to hold. */
   readonly seen = new Map<string, number>()
-  /** What the system says of columns, whether or not they were seen. */
+  /** The columns that the system declares, found or not. */
   readonly known: ReadonlyMap<string, KnownColumn>
   readonly name: string
   rows = 0
@@ -56,10 +53,10 @@ export class TableSpool implements Disposable {
     return (this.#descriptor ??= openSpool(this.#directory))
   }
 
-  add(row: Row): void {
+  add(row: RecordRow): void {
     let line = '{'
     for (const [path, value] of this.rows === 0 ? this.#withEmptyOnes(row) : row) {
-      this.seen.set(path, (this.seen.get(path) ?? this.#newColumn()) | kindOf(value))
+      this.seen.set(path, (this.seen.get(path) ?? this.#newColumn()) | valueKind(value))
       line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
     }
     this.rows += 1
@@ -94,21 +91,21 @@ export class TableSpool implements Disposable {
   }
 
   /** A row that has the columns that are there anyway, in their order, before all others. */
-  #withEmptyOnes(row: Row): ReadonlyMap<string, Value | null> {
+  #withEmptyOnes(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
     const always = [...this.known.values()].filter((column) => column.always)
-    return new Map<string, Value | null>([...always.map(({ path }) => [path, null] as const), ...row])
+    return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])
   }
 
   #newColumn(): number {
-    if (this.seen.size < mostColumns) return 0
+    if (this.seen.size < maxColumnsPerTable) return 0
     throw new SourceProblem(
       'TOO_MANY_COLUMNS',
-      `${this.name} has records with more than ${mostColumns} different fields; a table holds no more columns. Choose less to load.`,
+      `${this.name} has records with more than ${maxColumnsPerTable} different fields; a table holds no more columns. Choose less to load.`,
     )
   }
 }
 
-function kindOf(value: Value | null): number {
+function valueKind(value: RecordValue | null): number {
   if (value === null) return 0
   if (typeof value === 'string') return TEXT
   return typeof value === 'object' && !isExact(value) ? NESTED : OTHER

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { resourceLines } from '../fhir/resource-lines.ts'
+import { resourceLines } from '../fhir/export.ts'
 import { jsonRecords } from '../tables/json-records.ts'
 
 describe('records that are large', () => {

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import type { Http } from '../http/connection.ts'
+import type { HttpSession } from '../http/connection.ts'
 import { functionCall } from '../function/function.ts'
 import { functionsOf } from '../function/lambda.ts'
-import { searched } from '../fhir/search.ts'
+import { searchResources } from '../fhir/search.ts'
 import { resourceView } from '../fhir/view-definition.ts'
 import { viewStream } from '../fhir/view-stream.ts'
 import { kobo } from '../kobo/kobo.ts'
 import type { Report } from '../../source.ts'
-import type { Asking, Page, Stream, System } from '../system.ts'
+import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../system.ts'
 import { systemSource } from '../system-source.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-endless-'))
@@ -33,14 +33,14 @@ function answering(answer: (asked: number) => unknown) {
     if (asked.times > 3_000) throw new Error('asked without an end')
     return answer(asked.times)
   }
-  const http: Partial<Http> = {
-    json,
-    answer: async () => ({ json: await json(), headers: new Headers() }),
-    began: () => 0,
-    follow: (link) => link,
-    words: (text) => text,
+  const http: Partial<HttpSession> = {
+    getJson: json,
+    getResponse: async () => ({ json: await json(), headers: new Headers() }),
+    startedAt: () => 0,
+    resolveLink: (link) => link,
+    redactText: (text) => text,
   }
-  return { http: http as Http, asked }
+  return { http: http as HttpSession, asked }
 }
 
 const silent: Report = {
@@ -52,8 +52,8 @@ const silent: Report = {
 }
 
 /** Reads all of it, as a worker does. */
-async function read(streams: () => Promise<Stream | Stream[]>): Promise<number> {
-  const system: System = {
+async function read(streams: () => Promise<RecordStream | RecordStream[]>): Promise<number> {
+  const system: HttpSystem = {
     name: 'the example',
     connect: () => ({ url: 'https://example.org' }),
     test: async () => {},
@@ -66,13 +66,13 @@ async function read(streams: () => Promise<Stream | Stream[]>): Promise<number> 
   return feeds
 }
 
-async function drain(pages: AsyncIterable<Page>): Promise<number> {
+async function drain(pages: AsyncIterable<RecordPage>): Promise<number> {
   let found = 0
   for await (const { records } of pages) found += records.length
   return found
 }
 
-const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): Stream => ({
+const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): RecordStream => ({
   name: 'people',
   key: ['id'],
   async *pages() {
@@ -100,7 +100,7 @@ describe('pages without an end', () => {
     const { http, asked } = answering((times) => ({ rows: [], nextToken: times }))
     const settings = { type: 'FUNCTION', functionSource: { url: 'https://example.org/rows' } }
     const streams = () =>
-      functionCall.streams({ http, settings, secrets: {}, signal, log: () => {} } as Asking as never)
+      functionCall.streams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
     await expect(read(streams)).rejects.toMatchObject(endless)
     expect(asked.times).toBe(1_001)
   })
@@ -108,13 +108,15 @@ describe('pages without an end', () => {
   it('are not asked for by a search of FHIR', async () => {
     const link = (times: number) => [{ relation: 'next', url: `https://example.org/x?page=${times}` }]
     const empty = answering((times) => ({ resourceType: 'Bundle', link: link(times) }))
-    await expect(drain(searched(empty.http, { name: 'FHIR', type: 'Patient', search: '' }))).rejects.toMatchObject(
-      endless,
-    )
+    await expect(
+      drain(searchResources(empty.http, { name: 'FHIR', type: 'Patient', search: '' })),
+    ).rejects.toMatchObject(endless)
     const entry = [{ resource: { resourceType: 'Patient', id: '1' } }]
     const same = answering((times) => ({ resourceType: 'Bundle', entry, link: link(times) }))
     const view = resourceView({ name: 'v', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'id' }] }] })
-    const pages = viewStream(view, () => searched(same.http, { name: 'FHIR', type: 'Patient', search: '' })).pages
+    const pages = viewStream(view, () =>
+      searchResources(same.http, { name: 'FHIR', type: 'Patient', search: '' }),
+    ).pages
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 
@@ -122,7 +124,9 @@ describe('pages without an end', () => {
     const functions = answering((times) => ({ Functions: [], NextMarker: String(times) }))
     await expect(functionsOf(functions.http)).rejects.toMatchObject(endless)
     const surveys = answering((times) => ({ results: [], next: `?start=${times}` }))
-    await expect(kobo.lookup!('surveys', { http: surveys.http } as Asking as never)).rejects.toMatchObject(endless)
+    await expect(kobo.lookup!('surveys', { http: surveys.http } as SystemContext as never)).rejects.toMatchObject(
+      endless,
+    )
   })
 
   it('are followed by AWS Lambda to so many functions as anybody chooses among', async () => {

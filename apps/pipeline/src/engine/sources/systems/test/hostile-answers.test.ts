@@ -7,13 +7,11 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import { fewerAtOnce } from '../http/fewer-at-once.ts'
-import { openHttp } from '../http/open-http.ts'
-import { exported } from '../fhir/export.ts'
+import { requestFittingPage } from '../http/paging.ts'
+import { openHttpSession } from '../http/open-http.ts'
+import { createBulkExport, resourceLines } from '../fhir/export.ts'
 import { fhir } from '../fhir/fhir.ts'
-import { resourceLines } from '../fhir/resource-lines.ts'
-import { functionCall } from '../function/function.ts'
-import { rowsIn } from '../function/rows-in.ts'
+import { functionCall, rowsIn } from '../function/function.ts'
 import { jsonRecords } from '../tables/json-records.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
@@ -69,20 +67,20 @@ function asking(mostValues?: number) {
     )
     return new Response(counted, { status, headers })
   }
-  const http = openHttp(
+  const http = openHttpSession(
     { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
     {
       fetch: { fetch },
       downloads: { fetch },
       system: 'Example',
       secrets: [],
-      patience: { tries: 1, first: 0.01, most: 0.02 },
-      ...(mostValues !== undefined && { mostValues }),
+      retryPolicy: { attempts: 1, firstDelay: 0.01, maxDelay: 0.02 },
+      ...(mostValues !== undefined && { maxValues: mostValues }),
       directory,
       signal: new AbortController().signal,
-      read: () => {},
-      waits: () => {},
-      alive: () => {},
+      onBytes: () => {},
+      onRetry: () => {},
+      onAlive: () => {},
     },
   )
   return { http, taken }
@@ -92,9 +90,9 @@ describe('an answer that says why there is none', () => {
   const bomb = gzipSync(Buffer.alloc(100_000_000, 'No. '))
 
   it.each([
-    ['an error', 'json', { status: 500, type: 'text/plain' }, 'SOURCE_FAILED'],
+    ['an error', 'getJson', { status: 500, type: 'text/plain' }, 'SOURCE_FAILED'],
     ['an error', 'download', { status: 403, type: 'text/plain' }, 'PERMISSION_DENIED'],
-    ['a page', 'json', { type: 'text/html' }, 'OTHER_PROTOCOL'],
+    ['a page', 'getJson', { type: 'text/html' }, 'OTHER_PROTOCOL'],
     ['a page', 'download', { type: 'text/html' }, 'OTHER_PROTOCOL'],
   ] as const)(
     'is read no further than its beginning, where %s of 100 MB is asked for by %s',
@@ -109,7 +107,7 @@ describe('an answer that says why there is none', () => {
 
   it('says its words all the same', async () => {
     said = [{ status: 403, body: '{"detail":"Nobody may."}' }]
-    await expect(asking().http.json('x')).rejects.toThrow('It says: Nobody may.')
+    await expect(asking().http.getJson('x')).rejects.toThrow('It says: Nobody may.')
   })
 })
 
@@ -124,7 +122,7 @@ describe('an answer of very many values', () => {
   it('is refused before it is parsed, in a sentence', async () => {
     said = [{ body: `{"a":${list(5_000_000)}}` }]
     const before = process.memoryUsage().heapUsed
-    await expect(asking().http.json('x')).rejects.toMatchObject({
+    await expect(asking().http.getJson('x')).rejects.toMatchObject({
       ...tooMany,
       message:
         'What is answered holds about 10,000,002 values at once, and 2,000,000 are read: ask for fewer records at a time, or choose fewer of their fields.',
@@ -134,27 +132,27 @@ describe('an answer of very many values', () => {
 
   it('may have fewer where somebody waits, and where digits are kept', async () => {
     said = [{ body: list(1_500, '1') }]
-    await expect(asking(1_000).http.json('x')).rejects.toMatchObject(tooMany)
-    expect(await asking(2_000).http.json('x')).toHaveLength(1_500)
+    await expect(asking(1_000).http.getJson('x')).rejects.toMatchObject(tooMany)
+    expect(await asking(2_000).http.getJson('x')).toHaveLength(1_500)
     said = [{ body: list(1_500, '1.23456789012345678') }]
-    await expect(asking(2_000).http.json('x')).rejects.toMatchObject(tooMany)
+    await expect(asking(2_000).http.getJson('x')).rejects.toMatchObject(tooMany)
   })
 
   it('makes pages smaller where there are pages', async () => {
     said = [{ body: list(2_000) }, { body: list(500) }]
     const { http } = asking(2_000)
-    const { limit } = await fewerAtOnce(100, () => http.json('x'))
+    const { limit } = await requestFittingPage(100, () => http.getJson('x'))
     expect(limit).toBe(25)
   })
 
   it('is not told by what stands in its texts', async () => {
     said = [{ body: JSON.stringify([`"${'[{,'.repeat(5_000)}\\`, 'ä"\\\\', { a: [] }]) }]
-    expect(await asking(20).http.json('x')).toHaveLength(3)
+    expect(await asking(20).http.getJson('x')).toHaveLength(3)
   })
 
   it('is refused where it is nested deeper than records are', async () => {
     said = [{ body: '['.repeat(2_000) + ']'.repeat(2_000) }]
-    await expect(asking().http.json('x')).rejects.toMatchObject({
+    await expect(asking().http.getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('nested 2,000 levels deep'),
     })
@@ -177,7 +175,7 @@ describe('a number without an end', () => {
   it('is looked at once, and keeps its digits', async () => {
     const digits = '12'.repeat(8_000_000)
     said = [{ body: `[${digits}]` }]
-    const [number] = (await asking().http.json('x')) as unknown[]
+    const [number] = (await asking().http.getJson('x')) as unknown[]
     expect(JSON.stringify(number) === digits).toBe(true)
   })
 })
@@ -188,7 +186,7 @@ describe('the address of a file of an export', () => {
     said = [{ status: 202, location: '/status' }, { body: JSON.stringify(manifest) }]
     const { http } = asking()
     const { signal } = new AbortController()
-    const pages = exported(
+    const pages = createBulkExport(
       { http, signal, log: () => {} },
       { prefix: 'fhir', types: ['Patient'], readings: 1 },
     )('Patient')

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, Report } from '../../source.ts'
 import { flatten } from '../tables/flatten.ts'
-import { RecordTables } from '../tables/tables.ts'
-import { tellReading } from '../tell-reading.ts'
+import { RecordTables } from '../tables/record-tables.ts'
+import { createReadingLog } from '../reading-log.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -20,9 +20,9 @@ function taken(records: readonly unknown[]) {
     startOver: async () => {},
     log: () => {},
   }
-  const told = tellReading(report)
+  const told = createReadingLog(report)
   using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
-  for (const [index, record] of records.entries()) told.trying(index + 1, record, () => tables.add(record))
+  for (const [index, record] of records.entries()) told.tryRecord(index + 1, record, () => tables.add(record))
   tables.flush()
   return { rejected, rows: tables.root.rows, columns: tables.root.seen.size, tables: tables.all.length }
 }

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import { type Request, type Answer, type Server, startServer } from '../../../../../test/sources/stand-in.ts'
-import { exported } from '../fhir/export.ts'
-import { baseOf, type Connection } from '../http/connection.ts'
-import { openHttp } from '../http/open-http.ts'
-import { retryAfter } from '../http/patience.ts'
+import { type Answer, type Request, type Server, startServer } from '../../../../../test/sources/stand-in.ts'
 import { wordsWithout } from '../../../redact-secrets.ts'
-import { saidIn } from '../http/words.ts'
+import { createBulkExport } from '../fhir/export.ts'
+import { type SystemConnection, parseBaseUrl } from '../http/connection.ts'
+import { openHttpSession } from '../http/open-http.ts'
+import { parseRetryAfter } from '../http/retry-policy.ts'
+import { findErrorText } from '../http/http-problems.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-http-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -31,21 +31,21 @@ afterAll(() => server[Symbol.asyncDispose]())
 const waits: number[] = []
 const paths = () => server.requests.map(({ path }) => path)
 
-function asking(connection: Partial<Connection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
+function asking(connection: Partial<SystemConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
   const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, handOnRedirects: true })
-  return openHttp(
-    { url: `${server.url}/at/api/`, without: ['api'], headers: { 'x-token': token }, ...connection },
+  return openHttpSession(
+    { url: `${server.url}/at/api/`, ignoredSegments: ['api'], headers: { 'x-token': token }, ...connection },
     {
       fetch,
       downloads: fetch,
       system: 'Example',
       secrets: [token],
-      patience: { tries: 3, first: 0.01, most: 0.02 },
+      retryPolicy: { attempts: 3, firstDelay: 0.01, maxDelay: 0.02 },
       directory,
       signal: new AbortController().signal,
-      read: () => {},
-      waits: (_problem, seconds) => void waits.push(seconds),
-      alive: () => {},
+      onBytes: () => {},
+      onRetry: (_problem, seconds) => void waits.push(seconds),
+      onAlive: () => {},
     },
   )
 }
@@ -57,13 +57,13 @@ describe('the address of a system', () => {
     ['https://a.example/api/v2/', ['v2', 'api'], 'https://a.example'],
     ['https://a.example:8443/x/?y=1#z', [], 'https://a.example:8443/x'],
     ['https://a.example/rapi', ['api'], 'https://a.example/rapi'],
-  ])('%s is without %s %s', (typed, without, base) => expect(baseOf(typed, without)).toBe(base))
+  ])('%s is without %s %s', (typed, without, base) => expect(parseBaseUrl(typed, without)).toBe(base))
 
   it('has to be one', () =>
-    expect(() => baseOf('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
+    expect(() => parseBaseUrl('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
 
   it('is not asked where the operator does not allow it', async () => {
-    const refused = asking({}, { allowed: '10.0.0.0/8' }).json('me')
+    const refused = asking({}, { allowed: '10.0.0.0/8' }).getJson('me')
     await expect(refused).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
     expect(paths()).toEqual([])
   })
@@ -71,7 +71,7 @@ describe('the address of a system', () => {
 
 describe('a request', () => {
   it('has its parameters, and what shows who asks', async () => {
-    await asking().json('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
+    await asking().getJson('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
     const [{ path, query, headers }] = server.requests as [Request]
     expect([path, [...query]]).toEqual([
       '/at/list',
@@ -87,13 +87,15 @@ describe('a request', () => {
 
   it('is made again where that does no harm, and not where it might', async () => {
     server.fault = () => (server.requests.length < 3 ? { status: 503 } : undefined)
-    await asking().json('list')
+    await asking().getJson('list')
     expect(paths()).toHaveLength(3)
     server.requests.length = 0
-    await expect(asking().json('save', { method: 'POST', body: {} })).rejects.toMatchObject({ code: 'SOURCE_FAILED' })
+    await expect(asking().getJson('save', { method: 'POST', body: {} })).rejects.toMatchObject({
+      code: 'SOURCE_FAILED',
+    })
     expect(paths()).toHaveLength(1)
     server.requests.length = 0
-    await asking().json('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), repeatable: true })
+    await asking().getJson('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), repeatable: true })
     expect(server.requests.map(({ body }) => body)).toEqual(['a=1', 'a=1', 'a=1'])
   })
 
@@ -108,7 +110,7 @@ describe('a request', () => {
       server.requests.length = 0
       server.fault = () => ({ status, headers: { 'retry-after': seconds || '0' }, body: { detail: 'No.' } })
       const error = await asking()
-        .json('list', { what: 'The list' })
+        .getJson('list', { subject: 'The list' })
         .catch((one: unknown) => one)
       codes.push([(error as { code: string }).code, (error as Error).message, paths().length])
     }
@@ -122,21 +124,21 @@ describe('a request', () => {
 
   it('follows redirects within the host, five at most, and never to another', async () => {
     answer = ({ path }) => (path === '/at/old' ? { status: 301, headers: { location: '/at/new' } } : { body: { path } })
-    expect(await asking().json('old')).toEqual({ path: '/at/new' })
+    expect(await asking().getJson('old')).toEqual({ path: '/at/new' })
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}x` } })
     server.requests.length = 0
-    await expect(asking().json('loop')).rejects.toMatchObject({
+    await expect(asking().getJson('loop')).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringContaining('from one of its addresses to the next'),
     })
     expect(paths()).toHaveLength(6)
     answer = () => ({ status: 302, headers: { location: 'http://localhost/x' } })
-    await expect(asking().json('away')).rejects.toMatchObject({
+    await expect(asking().getJson('away')).rejects.toMatchObject({
       message: expect.stringContaining('leads to localhost'),
     })
     // What is sent is not sent on, also where it would stay on the host; what is asked for there may be secret.
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
-    await expect(asking().json('run', { method: 'POST', body: {} })).rejects.toMatchObject({
+    await expect(asking().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringMatching(
         /leads to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there, and/,
@@ -145,7 +147,7 @@ describe('a request', () => {
     // Behind another port is somebody else, who is not to get what shows who asks.
     server.requests.length = 0
     answer = () => ({ status: 302, headers: { location: 'https://127.0.0.1:9200/at/x' } })
-    await expect(asking().json('port')).rejects.toMatchObject({
+    await expect(asking().getJson('port')).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringContaining('leads to 127.0.0.1:9200'),
     })
@@ -157,19 +159,21 @@ describe('a request', () => {
       headers: { 'content-type': 'application/json' },
       body: '{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}',
     })
-    expect(JSON.stringify(await asking().json('x'))).toBe('{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}')
+    expect(JSON.stringify(await asking().getJson('x'))).toBe(
+      '{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}',
+    )
   })
 
   it('takes no answer that is too large, no page, and nothing that is no JSON', async () => {
     answer = () => ({ body: { a: 'x'.repeat(20_000) } })
-    await expect(asking().json('x')).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
+    await expect(asking().getJson('x')).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
     answer = () => ({ headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' })
-    await expect(asking().json('x')).rejects.toMatchObject({
+    await expect(asking().getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('web page'),
     })
     answer = () => ({ body: 'pong' })
-    await expect(asking().json('x')).rejects.toMatchObject({
+    await expect(asking().getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('text/plain'),
     })
@@ -189,9 +193,9 @@ describe('a request', () => {
 })
 
 describe('a session', () => {
-  const signing = (): Partial<Connection> => ({
+  const signing = (): Partial<SystemConnection> => ({
     signIn: async (http) => {
-      const { session } = (await http.json('login', { method: 'POST', body: {} })) as { session: string }
+      const { session } = (await http.getJson('login', { method: 'POST', body: {} })) as { session: string }
       return { cookie: `session=${session}` }
     },
   })
@@ -208,10 +212,10 @@ describe('a session', () => {
 
   it('is begun once, and anew when it has ended', async () => {
     const http = asking(signing())
-    await http.json('one')
-    await http.json('two')
+    await http.getJson('one')
+    await http.getJson('two')
     current += 1
-    await http.json('three')
+    await http.getJson('three')
     expect(paths()).toEqual(['/at/login', '/at/one', '/at/two', '/at/three', '/at/login', '/at/three'])
   })
 
@@ -221,7 +225,7 @@ describe('a session', () => {
         ? { body: { session: 'sesame-sesame' } }
         : { status: 401, body: { detail: `no ${headers.cookie}` } }
     const error = await asking(signing())
-      .json('one')
+      .getJson('one')
       .catch((one: unknown) => one)
     expect(error).toMatchObject({ code: 'AUTHENTICATION_FAILED' })
     expect((error as Error).message).not.toContain('sesame')
@@ -234,7 +238,7 @@ describe('a link to the next page', () => {
     ['list?page=2', 'list?page=2'],
     ['/at/list?page=2', 'list?page=2'],
     ['http://127.0.0.1/at/list?page=2', 'list?page=2'],
-  ])('%s is %s', (link, path) => expect(asking().follow(link)).toBe(path))
+  ])('%s is %s', (link, path) => expect(asking().resolveLink(link)).toBe(path))
 
   it.each([
     'http://localhost/at/list',
@@ -242,18 +246,18 @@ describe('a link to the next page', () => {
     '/elsewhere/list',
     '//evil.example/at/x',
   ])('%s is not followed', (link) =>
-    expect(() => asking().follow(link)).toThrow(expect.objectContaining({ code: 'REDIRECTED' })),
+    expect(() => asking().resolveLink(link)).toThrow(expect.objectContaining({ code: 'REDIRECTED' })),
   )
 })
 
 describe('what a system says', () => {
   it('is found wherever it stands', () => {
-    expect(saidIn('{"detail":"a"}')).toBe('a')
-    expect(saidIn('{"issue":[{"severity":"error","diagnostics":"b"}]}')).toBe('b')
-    expect(saidIn('{"error":{"code":7,"message":"c"}}')).toBe('c')
-    expect(saidIn('plain')).toBe('plain')
-    expect(saidIn('<html>no</html>')).toBeUndefined()
-    expect(saidIn('{"code":7}')).toBeUndefined()
+    expect(findErrorText('{"detail":"a"}')).toBe('a')
+    expect(findErrorText('{"issue":[{"severity":"error","diagnostics":"b"}]}')).toBe('b')
+    expect(findErrorText('{"error":{"code":7,"message":"c"}}')).toBe('c')
+    expect(findErrorText('plain')).toBe('plain')
+    expect(findErrorText('<html>no</html>')).toBeUndefined()
+    expect(findErrorText('{"code":7}')).toBeUndefined()
   })
 
   it('is one short line without secrets, however they are spelled', () => {
@@ -275,7 +279,7 @@ describe('the list of files of an export', () => {
         : { headers: { 'content-type': 'application/json' }, body: said + ' '.repeat(32_000_000) }
     const http = asking({}, { maxBytes: 40_000_000 })
     const signal = new AbortController().signal
-    const pages = exported(
+    const pages = createBulkExport(
       { http, signal, log: () => {} },
       { prefix: 'fhir', types: ['Patient'], readings: 1 },
     )('Patient')
@@ -292,6 +296,6 @@ describe('Retry-After', () => {
     ['Thu, 01 Jan 2015 00:01:00 GMT', 0],
     ['soon', undefined],
   ])('%s is %s seconds', (header, seconds) =>
-    expect(retryAfter(new Headers({ 'retry-after': header }), now)).toBe(seconds),
+    expect(parseRetryAfter(new Headers({ 'retry-after': header }), now)).toBe(seconds),
   )
 })

@@ -5,24 +5,24 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import type { Reading } from '../../reading.ts'
 import { type Feed, type RejectedRow, type Report, TypesWidened } from '../../source.ts'
-import type { Page, Stream, System } from '../system.ts'
+import type { RecordPage, RecordStream, HttpSystem } from '../system.ts'
 import { systemSource } from '../system-source.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-systems-'))
 afterAll(() => rmSync(filesDirectory, { recursive: true, force: true }))
 const never = new AbortController().signal
 
-const pagesOf = (...pages: Page[]): Stream['pages'] =>
+const pagesOf = (...pages: RecordPage[]): RecordStream['pages'] =>
   async function* () {
     yield* pages
   }
 
-const sourceOf = (system: System) =>
+const sourceOf = (system: HttpSystem) =>
   systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
 const target: Reading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
 
 /** A system whose streams are these. */
-const systemOf = (streams: Stream | Stream[]): System => ({
+const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
   name: 'Example',
   connect: () => ({ url: 'https://example.org' }),
   test: async () => {},
@@ -32,7 +32,7 @@ const systemOf = (streams: Stream | Stream[]): System => ({
 })
 
 /** What it comes to. */
-async function read(streams: Stream | Stream[], asked: Partial<Reading> = {}) {
+async function read(streams: RecordStream | RecordStream[], asked: Partial<Reading> = {}) {
   const source = sourceOf(systemOf(streams))
   const reading: Reading = { ...target, ...asked }
   const rejected: RejectedRow[] = []
@@ -85,7 +85,7 @@ const people = (from: number, count: number) => Array.from({ length: count }, (_
 
 describe('a system', () => {
   it('fills the pipeline’s own table with a single stream, and tables beside it with several', async () => {
-    const stream = (name: string): Stream => ({ name, key: ['id'], pages: pagesOf({ records: people(1, 2) }) })
+    const stream = (name: string): RecordStream => ({ name, key: ['id'], pages: pagesOf({ records: people(1, 2) }) })
     expect((await read(stream('visits'))).feeds).toMatchObject([{ table: '', columns: ['id SMALLINT'], key: ['id'] }])
     const { feeds } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
     const tables = feeds.map(({ table }) => table)
@@ -112,7 +112,7 @@ describe('a system', () => {
       turns += 1
       if (!over) setImmediate(turn)
     }
-    async function* pages(): AsyncGenerator<Page> {
+    async function* pages(): AsyncGenerator<RecordPage> {
       setImmediate(turn)
       turns = 0
       yield { records }
@@ -156,7 +156,7 @@ describe('a system', () => {
 
   it('reads everything once where an earlier version kept the cursor, and where the cursor was reset', async () => {
     const asked: unknown[] = []
-    const stream: Stream = {
+    const stream: RecordStream = {
       name: 'people',
       key: ['id'],
       async *pages(from) {
@@ -177,7 +177,7 @@ describe('a system', () => {
 
   it('goes on from its cursor as long as the settings are the same, and says so when they are not', async () => {
     const asked: unknown[] = []
-    const stream: Stream = {
+    const stream: RecordStream = {
       name: 'people',
       key: ['id'],
       async *pages(from) {
@@ -196,7 +196,7 @@ describe('a system', () => {
   })
 
   it('empties in a full reading the tables of groups of which there is nothing any more, and names them in an increment', async () => {
-    const stream = (records: object[]): Stream => ({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
+    const stream = (records: object[]): RecordStream => ({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
     const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
     expect(cursor.tables).toEqual(['target', 'target__pet'])
     const full = await read(stream([{ id: 1 }]), { cursor })
@@ -238,7 +238,11 @@ describe('a system', () => {
         { name: 'old', label: 'old', dataType: 'TEXT', vanished: true },
       ],
     }
-    const of = (key: string[], records: unknown[]): Stream => ({ name: 'people', key, pages: pagesOf({ records }) })
+    const of = (key: string[], records: unknown[]): RecordStream => ({
+      name: 'people',
+      key,
+      pages: pagesOf({ records }),
+    })
     expect((await read(of([], []), { remembered })).feeds).toMatchObject([
       { table: '', columns: ['id SMALLINT', 'day DATE'], key: [], rows: 0 },
     ])
@@ -253,11 +257,11 @@ describe('a system', () => {
       columns: [{ name: 'seen_on', label: 'Seen on', dataType: 'DATE', dayFirst: true }],
     }
     const columns = [{ path: 'seen/on', label: 'Seen on' }]
-    const of = (...days: string[]): Stream => ({
+    const of = (...days: string[]): RecordStream => ({
       name: 'p',
       key: ['id'],
       columns,
-      textsMayBeAnything: true,
+      inferStrings: true,
       pages: pagesOf({ records: days.map((on, id) => ({ id, seen: { on } })) }),
     })
     expect((await read(of('01/02/2026'))).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on TEXT'])
@@ -268,8 +272,8 @@ describe('a system', () => {
   it('has texts that may be anything where it writes everything as text, but for those that are known', async () => {
     const records = [{ id: '1', age: '34', day: '2026-01-05', code: '007', zone: '7' }]
     const columns = [{ path: 'zone', dataType: 'TEXT' as const }]
-    const stream: Stream = { name: 'p', key: ['id'], columns, pages: pagesOf({ records }) }
-    const anything = await read({ ...stream, textsMayBeAnything: true })
+    const stream: RecordStream = { name: 'p', key: ['id'], columns, pages: pagesOf({ records }) }
+    const anything = await read({ ...stream, inferStrings: true })
     expect(anything.feeds[0]!.columns).toEqual(['id SMALLINT', 'age SMALLINT', 'day DATE', 'code TEXT', 'zone TEXT'])
     expect((await read(stream)).feeds[0]!.columns).toEqual([
       'id TEXT',

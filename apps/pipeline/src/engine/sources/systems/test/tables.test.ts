@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { csvRecords } from '../tables/csv-records.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
-import { BadRecord, flatten, type Row } from '../tables/flatten.ts'
-import { before } from '../tables/moments.ts'
+import { BadRecord, flatten, type RecordRow } from '../tables/flatten.ts'
+import { subtractSeconds } from '../tables/timestamps.ts'
 import { columnNames, tableName } from '../tables/names.ts'
-import { SeenKeys } from '../tables/seen-keys.ts'
+import { SeenKeys } from '../tables/record-tables.ts'
 
-const cells = (row: Row) => Object.fromEntries(row)
+const cells = (row: RecordRow) => Object.fromEntries(row)
 
 describe('names of columns', () => {
   it('are paths as words', () => {
@@ -68,7 +68,7 @@ describe('a record', () => {
   })
 
   it('is shaped as the system says: one row written without a list, and what stays whole', () => {
-    const how = { group: (path: string) => path === 'item', whole: (path: string) => path === 'meta' }
+    const how = { isRepeatGroup: (path: string) => path === 'item', isStoredAsJson: (path: string) => path === 'meta' }
     const { row, groups } = flatten({ item: { n: 1 }, meta: { a: 1 } }, 1, how)
     expect([cells(row), groups.length]).toEqual([{ meta: { a: 1 } }, 1])
   })
@@ -155,5 +155,5 @@ describe('a moment some minutes before', () => {
     ['2026-01-01T00:10:00.500Z', '2026-01-01T00:05:00.500Z'],
     ['2026-01-01T02:10:00.000+0200', '2026-01-01T00:05:00.000Z'],
     ['soon', 'soon'],
-  ])('%s is %s', (moment, earlier) => expect(before(moment, 300)).toBe(earlier))
+  ])('%s is %s', (moment, earlier) => expect(subtractSeconds(moment, 300)).toBe(earlier))
 })

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { defaultDelimitedLimits } from '@sluice/delimited'
 import { type Report, SourceProblem } from '../../../source.ts'
 import { csvSource } from '../csv-source.ts'
-import { startReading } from '../csv-in-thread.ts'
+import { startCsvThread } from '../csv-in-thread.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -111,7 +111,7 @@ describe('the CSV source', () => {
 
 describe('the thread', () => {
   it('waits while as many batches as are allowed are not taken', async () => {
-    await using thread = startReading(
+    await using thread = startCsvThread(
       {
         file: manyRows(1),
         fileName: 'input.csv',

@@ -1,12 +1,11 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { SourceProblem } from '../../../source.ts'
-import { FileTrouble } from '../damaged.ts'
+import { FileWarning } from '../file-problems.ts'
 import { encodeRows } from '../encode-rows.ts'
 import { ChunkPool } from '../chunk-pool.ts'
-import { ParquetFile } from '../footer.ts'
-import { defaultLimits, type Limits } from '../limits.ts'
-import { assertPlausible } from '../plausible.ts'
+import { ParquetFile, assertPlausible } from '../footer.ts'
+import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { HoldsBytes } from '../row-groups.ts'
 import { readSchema } from '../schema.ts'
 import { allTypes, withNulls } from './all-types.ts'
@@ -16,7 +15,7 @@ import { inputFolder, readWhole } from './read-whole.ts'
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const small: Limits = {
+const small: ParquetLimits = {
   ...defaultLimits,
   batchRows: 64,
   pageBytes: 1 << 20,
@@ -24,7 +23,7 @@ const small: Limits = {
   ratioFrom: { bytes: 1 << 22, rows: 100_000 },
 }
 const ints = (data: (number | null)[]): WrittenColumn => ({ element: { type: 'INT32' }, data })
-const problemOf = (content: Uint8Array, limits: Partial<Limits> = {}) =>
+const problemOf = (content: Uint8Array, limits: Partial<ParquetLimits> = {}) =>
   readWhole(folder.write(content), limits).then(
     () => 'was read',
     (error: unknown) => {
@@ -50,7 +49,7 @@ async function readInPlace(path: string): Promise<string> {
     )
     return 'was read'
   } catch (error) {
-    if (error instanceof FileTrouble) return error.code
+    if (error instanceof FileWarning) return error.code
     if (error instanceof HoldsBytes) return 'was read'
     throw error
   }

@@ -8,7 +8,7 @@ import {
   type StoredType,
   TypesWidened,
 } from '../../../source.ts'
-import { defaultLimits, type Limits } from '../limits.ts'
+import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { type Cell, decodeTuples } from './tuples.ts'
 
@@ -40,7 +40,7 @@ export function inputFolder() {
 /** A whole file through its thread, as tests want to see it. `stored` is what columns are stored as, where that is wider. */
 export async function readWhole(
   path: string,
-  limits: Partial<Limits> = {},
+  limits: Partial<ParquetLimits> = {},
   stored: Record<string, StoredType> = {},
   signal = new AbortController().signal,
 ): Promise<Whole> {

@@ -1,0 +1,186 @@
+import type { ByteSource } from '../spool/byte-source.ts'
+import type { TextEncoding } from './text-encoding.ts'
+import { TextDecoder } from 'node:util'
+
+const multiByte = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
+
+/** `encoding` is a name that TextDecoder has for one that is not UTF-8. */
+export function decoderOf(encoding: string): TextDecoderPort {
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding)
+  return multiByte.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)
+}
+
+/** A text as UTF-8, without its byte order mark. */
+export function convertToUtf8(
+  source: ByteSource,
+  { encoding, skip }: Pick<TextEncoding, 'encoding' | 'skip'>,
+): ByteSource {
+  if (encoding === 'utf-8' && skip === 0) return source
+  return { chunks: () => decode(source, encoding, skip) }
+}
+
+async function* decode(source: ByteSource, encoding: string, skip: number): AsyncGenerator<Buffer, void, void> {
+  const decoder = encoding === 'utf-8' ? undefined : decoderOf(encoding)
+  let left = skip
+  for await (const chunk of source.chunks()) {
+    const bytes = left === 0 ? chunk : chunk.subarray(left)
+    left = Math.max(0, left - chunk.length)
+    if (bytes.length > 0) yield decoder ? decoder.decode(bytes) : bytes
+  }
+  if (decoder) yield decoder.end()
+}
+
+const replacement = '\uFFFD'
+
+/** The encodings of East Asia, by the platform's own decoder. Where it would put a replacement character, a broken byte stays. */
+class MultiByteDecoder implements TextDecoderPort {
+  readonly #decoder: TextDecoder
+
+  constructor(encoding: string) {
+    this.#decoder = new TextDecoder(encoding, { fatal: false, ignoreBOM: true })
+  }
+
+  decode(bytes: Buffer): Buffer {
+    return utf8(this.#decoder.decode(bytes, { stream: true }))
+  }
+
+  end(): Buffer {
+    return utf8(this.#decoder.decode())
+  }
+}
+
+function utf8(text: string): Buffer {
+  if (!text.includes(replacement)) return Buffer.from(text)
+  const parts = text.split(replacement)
+  return Buffer.concat(parts.flatMap((part, index) => [...(index > 0 ? [Buffer.of(broken)] : []), Buffer.from(part)]))
+}
+
+/** The Latin family and its like: every byte is a character, or none. */
+class SingleByteDecoder implements TextDecoderPort {
+  /** The UTF-8 of each byte from 0x80 on: up to three bytes, lowest first, with their number above them. */
+  readonly #upper: Int32Array
+  #out = Buffer.allocUnsafeSlow(0)
+
+  constructor(encoding: string) {
+    const decoder = new TextDecoder(encoding, { fatal: true })
+    this.#upper = Int32Array.from({ length: 128 }, (_, index) => packed(decoder, index + 128))
+  }
+
+  decode(bytes: Buffer): Buffer {
+    if (this.#out.length < bytes.length * 3) this.#out = Buffer.allocUnsafeSlow(bytes.length * 3)
+    const out = this.#out
+    const upper = this.#upper
+    let at = 0
+    for (let i = 0; i < bytes.length; i++) {
+      const byte = bytes[i]!
+      if (byte < 128) {
+        out[at++] = byte
+        continue
+      }
+      const character = upper[byte - 128]!
+      out[at] = character
+      out[at + 1] = character >> 8
+      out[at + 2] = character >> 16
+      at += character >> 24
+    }
+    return out.subarray(0, at)
+  }
+
+  end(): Buffer {
+    return Buffer.alloc(0)
+  }
+}
+
+function packed(decoder: TextDecoder, byte: number): number {
+  const utf8 = characterOf(decoder, byte)
+  return utf8.reduce((word, part, index) => word | (part << (8 * index)), utf8.length << 24)
+}
+
+/** The platform turns bytes that a Windows code page leaves open into control characters; nobody means those. */
+function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
+  try {
+    const character = decoder.decode(Uint8Array.of(byte))
+    const open = decoder.encoding.startsWith('windows') && character < '\u00a0'
+    return open ? Uint8Array.of(broken) : Buffer.from(character)
+  } catch {
+    return Uint8Array.of(broken)
+  }
+}
+
+/**
+ * UTF-16 of either byte order. Half a surrogate pair comes out as the three bytes that UTF-8 forbids, and half a unit as 0xFF.
+ * Well-formed chunks take the platform's way; only a chunk with a broken pair is walked unit by unit.
+ */
+class Utf16Decoder implements TextDecoderPort {
+  readonly #swap: boolean
+  #units = Buffer.allocUnsafeSlow(0)
+  #out = Buffer.allocUnsafeSlow(0)
+  /** Bytes of the last chunk that wait for their other half: of a unit, or of a surrogate pair. */
+  #held = 0
+
+  constructor(encoding: 'utf-16le' | 'utf-16be') {
+    this.#swap = encoding === 'utf-16be'
+  }
+
+  decode(bytes: Buffer): Buffer {
+    const length = this.#held + bytes.length
+    if (this.#units.length < length) {
+      const units = Buffer.allocUnsafeSlow(length + 4)
+      this.#units.copy(units, 0, 0, this.#held)
+      this.#units = units
+      this.#out = Buffer.allocUnsafeSlow((length + 4) * 2)
+    }
+    const units = this.#units
+    bytes.copy(units, this.#held)
+    let end = length - (length % 2)
+    const high = units[end - (this.#swap ? 2 : 1)]!
+    if (end > 0 && (high & 0xfc) === 0xd8) end -= 2
+    const written = this.#convert(units.subarray(0, end))
+    // What is held keeps the order of the file, so that it can be put before the next chunk.
+    units.copyWithin(0, end, length)
+    this.#held = length - end
+    return this.#out.subarray(0, written)
+  }
+
+  end(): Buffer {
+    const held = this.#held
+    this.#held = 0
+    let at = 0
+    if (held >= 2) at = this.#convert(this.#units.subarray(0, 2))
+    if (held % 2 === 1) this.#out[at++] = broken
+    return this.#out.subarray(0, at)
+  }
+
+  #convert(bytes: Buffer): number {
+    if (bytes.length === 0) return 0
+    if (this.#swap) bytes.swap16()
+    const text = bytes.toString('utf16le')
+    return text.isWellFormed() ? this.#out.write(text, 'utf8') : walk(text, this.#out)
+  }
+}
+
+function walk(text: string, out: Buffer): number {
+  let at = 0
+  for (const character of text) {
+    const point = character.codePointAt(0)!
+    if (point >= 0xd800 && point <= 0xdfff) {
+      out[at++] = 0xe0 | (point >> 12)
+      out[at++] = 0x80 | ((point >> 6) & 63)
+      out[at++] = 0x80 | (point & 63)
+    } else at += out.write(character, at, 'utf8')
+  }
+  return at
+}
+
+/**
+ * Turns bytes of one encoding into UTF-8. What is broken stays broken: it becomes bytes that UTF-8 does not allow, so that
+ * its record is rejected like any other that is not valid, and never a replacement character.
+ * What it answers is its caller's until the next call.
+ */
+interface TextDecoderPort {
+  decode(bytes: Buffer): Buffer
+  end(): Buffer
+}
+
+/** A byte that no UTF-8 has. */
+const broken = 0xff
