@@ -8,7 +8,7 @@ const checkFile = `Correct the file or the settings of how it is read, then run 
 const wait =
   'It needs nothing from you if this passes by itself: the next scheduled run tries again. Otherwise run it again.'
 
-/** What to do about a failure, by its code; codes without an entry have the advice of their chapter. */
+/** What to do about a failure, by its code; codes without an entry have the advice of their group. */
 const byCode: Readonly<Record<string, string>> = {
   AUTHENTICATION_FAILED: 'Enter the current user name and password or token in its settings, then run it again.',
   CREDENTIALS_MISSING: 'Enter the user name and password or token in its settings, then run it again.',
@@ -41,9 +41,9 @@ const byCode: Readonly<Record<string, string>> = {
   TABLE_BUSY: wait,
 }
 
-const byChapter: Readonly<Record<string, string>> = {
-  'The way to a source or target': checkSettings,
-  'What a source or target answers': checkSettings,
+const byGroup: Readonly<Record<string, string>> = {
+  Connection: checkSettings,
+  'Responses of sources and targets': checkSettings,
   'Files and records': checkFile,
 }
 
@@ -69,6 +69,6 @@ function failureAdvice(kind: AlertContent['kind'], code: string | null): string 
   if (kind === 'WORKFLOW')
     return 'Look at the jobs of the run: each says why it failed. Correct that, then run the workflow again.'
   if (code === null) return anyFailure
-  const chapter = runCodes.find(({ codes }) => code in codes)?.title
-  return byCode[code] ?? (chapter && byChapter[chapter]) ?? anyFailure
+  const group = runCodes.find(({ codes }) => code in codes)?.title
+  return byCode[code] ?? (group && byGroup[group]) ?? anyFailure
 }
