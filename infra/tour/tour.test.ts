@@ -114,9 +114,7 @@ describe('the shell blocks of the docs', () => {
   }
 
   it('are on pages that are run here', () => {
-    const withBlocks = [...blocks]
-      .filter(([, { length }]) => length > 0)
-      .map(([page]) => page)
+    const withBlocks = [...blocks].filter(([, { length }]) => length > 0).map(([page]) => page)
     expect(withBlocks.toSorted()).toEqual([...pages, ...pagesOfOperators].toSorted())
   })
 
