@@ -42,7 +42,7 @@ const pages = [
   'docs/people.md',
 ]
 /** Pages whose blocks are for the folder of the checkout. */
-const pagesOfOperators = ['README.md', 'docs/operating.md', 'docs/object-stores.md']
+const pagesOfOperators = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/object-stores.md']
 const blocks = new Map(
   globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((page) => [
     page,
