@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { sharedProblems, type KnownProblem } from '@sluice/http'
 import { identityProblems } from '../../apps/identity/src/problem-catalogue.ts'
 import { pipelineProblems } from '../../apps/pipeline/src/problem-catalogue.ts'
-import { retriesByRunCode, runCodes } from '../../apps/pipeline/src/run-code-catalogue.ts'
+import { runCodes } from '../../apps/pipeline/src/run-code-catalogue.ts'
 import { root } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
@@ -72,6 +72,23 @@ The column *Retry* says what Sluice repeats before the run fails:
 A run with any other code fails at once. Its schedule starts the next run at the next time.
 
 ${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
+
+/** What is repeated after a failure with one of these codes. */
+const retriesByRunCode: Readonly<Record<string, string>> = {
+  HOST_UNKNOWN: 'request',
+  CONNECTION_REFUSED: 'request',
+  CONNECTION_TIMEOUT: 'request',
+  CONNECTION_LOST: 'request',
+  RATE_LIMITED: 'request',
+  SOURCE_FAILED: 'request',
+  TARGET_BUSY: 'request',
+  TARGET_TIMEOUT: 'request',
+  TARGET_FAILED: 'request',
+  DATABASE_UNAVAILABLE: 'run',
+  WAREHOUSE_BUSY: 'run',
+  TABLE_BUSY: 'run',
+  WAREHOUSE_UNAVAILABLE: 'run, for a day',
+}
 
 const rowsOf = (codes: Readonly<Record<string, string>>): string =>
   Object.entries(codes)

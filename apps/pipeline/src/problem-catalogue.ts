@@ -7,20 +7,14 @@ export const refusalTitle = (code: string): string =>
 /** The codes of `WarehouseProblem`. Runs and logs show them in capitals, and problems in lower case. */
 export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_REFUSED: 'The warehouse returned an error without a code of its own. The message contains the error.',
-  WAREHOUSE_ACCESS_DENIED:
-    "The warehouse rejected the service's password for this organisation. Ask the operator to reset it.",
+  WAREHOUSE_ACCESS_DENIED: "The warehouse rejected the service's password. Ask the operator to reset it.",
   WAREHOUSE_FORBIDDEN: "The organisation's warehouse role lacks a permission. Ask the operator to grant it.",
   WAREHOUSE_MISSING: "The organisation's warehouse database does not exist. Ask the operator to restore it.",
-  WAREHOUSE_NOT_SET_UP:
-    'The schema is in a warehouse that is not configured in this installation. Ask the operator to configure it, or select another schema.',
-  NOTHING_TO_RESTORE:
-    'No previous version of the table is kept: the time for which it is kept is over, or its disk space was needed. Load the old data again.',
-  NOT_SUPPORTED_HERE:
-    'Dry runs and restoring are supported in PostgreSQL and ClickHouse only. Use a schema in one of these.',
-  WAREHOUSE_NOT_OURS:
-    'A database or role with this name exists that Sluice did not create. Ask the operator to rename or remove it.',
-  WAREHOUSE_OUTDATED:
-    'The warehouse database does not match this version of the service. Ask the operator to finish the upgrade.',
+  WAREHOUSE_NOT_SET_UP: 'This warehouse is not configured. Ask the operator, or select another schema.',
+  NOTHING_TO_RESTORE: 'No previous version of the table is kept any more. Load the old data again.',
+  NOT_SUPPORTED_HERE: 'Dry runs and restoring work only in PostgreSQL and ClickHouse. Use a schema there.',
+  WAREHOUSE_NOT_OURS: 'Sluice did not create the database or role of this name. Ask the operator to rename it.',
+  WAREHOUSE_OUTDATED: 'The warehouse does not match this version of the service. Ask the operator to upgrade.',
   SCHEMA_MISSING: 'The schema does not exist in the warehouse. Create it, or select another.',
   SCHEMA_NOT_EMPTY: 'The schema still contains tables or views. Drop them first.',
   TABLE_MISSING: 'The table does not exist: it was not loaded yet, or it was dropped. Run the pipeline that loads it.',
@@ -39,11 +33,9 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   DISK_FULL: 'The disk of the warehouse is full. Ask the operator to free or add space.',
   QUERY_TIMEOUT: 'The query exceeded its time limit. Narrow it.',
   QUERY_FAILED: "The query failed. The message contains the warehouse's error and its position in the query.",
-  SQL_NOT_ALLOWED:
-    'The query is more than a single `SELECT`, or does something that queries are not allowed to do. Remove that part.',
+  SQL_NOT_ALLOWED: 'The query is more than one `SELECT`, or uses something forbidden. Remove that part.',
   TOO_MANY_LOCKS: 'A statement held more than 2,000 locks, one for each table or index that it uses. Split it.',
-  WAREHOUSE_FULL:
-    "The organisation's warehouse database exceeds `CLIENT_WAREHOUSE_LIMIT`. Drop tables, or ask the operator to raise the limit.",
+  WAREHOUSE_FULL: 'The database exceeds `CLIENT_WAREHOUSE_LIMIT`. Drop tables, or ask the operator to raise it.',
   RESULT_TOO_LARGE: "The query's result exceeds the size limit. Narrow the query.",
 }
 
