@@ -8,7 +8,7 @@ import type { Artefact } from './artefacts.ts'
 interface Held {
   type: string
   what: string
-  /** What it is tested against. */
+  /** The server of the tests. */
   against: string
   without: Without
 }
@@ -20,15 +20,15 @@ const others: readonly Held[] = [
   { type: 'SQL_DATABASE_D', what: 'PostgreSQL', against: 'PostgreSQL', without: ofPostgres },
 ]
 
-/** Types that are not in the suite, and what shows that they work. */
+/** Types that are not in the suite, and where they are tested instead. */
 const beside: Readonly<Record<string, string>> = {
   CSV_UPLOAD:
-    'An upload has nothing to ask: what files hold, and how much, is tested in `engine/sources/files`, and the same readers read objects of stores above.',
+    'An upload sends no requests. The tests of `engine/sources/files` cover its readers, which also read the objects of stores above.',
   PARQUET_UPLOAD: 'The same.',
-  PUBLIC_DATASET: 'Copied by the reader of `SQL_DATABASE_D`, out of the warehouse itself; `test/api/public-datasets`.',
-  SQL_DATABASE_A: 'No server of it runs in the tests: its own are of what it is asked, and of what its types become.',
+  PUBLIC_DATASET: 'Copied from the warehouse by the reader of `SQL_DATABASE_D`; tested in `test/api/public-datasets`.',
+  SQL_DATABASE_A: 'No server of it runs in the tests. Its own tests cover its queries and the conversion of its types.',
   SQL_DATABASE_C: 'The same.',
-  WAREHOUSE_A: 'Has tests of its own.',
+  WAREHOUSE_A: 'Has its own tests.',
 }
 
 const held: readonly Held[] = [
@@ -39,11 +39,11 @@ const held: readonly Held[] = [
 const names = Object.keys(rows) as Row[]
 const cells = (texts: readonly (string | number)[]): string => `| ${texts.join(' | ')} |`
 
-/** docs/conformance.md: every type of pipeline by every row of the conformance suite, as the tests themselves know it. */
+/** Writes docs/conformance.md: every pipeline type by every rule of the conformance suite. */
 export const conformancePage = (): Artefact => {
   const known = new Set([...held.map(({ type }) => type), ...Object.keys(beside)])
   const missing = pipelineTypes.filter((type) => !known.has(type))
-  if (missing.length > 0) throw new Refusal(`docs/conformance.md says nothing of ${missing.join(', ')}.`)
+  if (missing.length > 0) throw new Refusal(`docs/conformance.md lacks ${missing.join(', ')}.`)
   const numbers = names.map((_, index) => index + 1)
   const lines = [
     introduction,
@@ -70,16 +70,21 @@ export const conformancePage = (): Artefact => {
   return { file: 'docs/conformance.md', content: `${lines.join('\n')}\n` }
 }
 
-/** The sentence up to where it says more. */
+/** Returns the rule up to its first colon or comma. */
 const short = (name: Row): string => rows[name].split(/[:,]/)[0]!
 
-const introduction = `# What every source is held to
+const introduction = `# Conformance of sources
 
-One suite asks every source the same. ✓ is a test that passes in every \`npm test\` (row 22 of most
-sources in \`npm run test:long\`); – does not apply, for the reason below. A stand-in speaks over
-a socket as the documentation of the system says ([systems](systems.md)); the others are the programs themselves. Written by
-\`npm run generate\` from the tests: [rows](../apps/pipeline/test/sources/rows.ts), [systems](../apps/pipeline/test/sources/conformance.ts),
-[stores](../apps/pipeline/test/sources/stores.test.ts), [databases](../apps/pipeline/test/sources/databases.test.ts).
+After this page you know which behaviour is tested for each source. One suite tests every source with the same rules.
+\`npm run generate\` writes this page from the tests: [rules](../apps/pipeline/test/sources/rows.ts),
+[systems](../apps/pipeline/test/sources/conformance.ts), [stores](../apps/pipeline/test/sources/stores.test.ts),
+[databases](../apps/pipeline/test/sources/databases.test.ts).
+
+| Sign | Meaning |
+|---|---|
+| ✓ | the test passes in every \`npm test\` (rule 22 of most sources in \`npm run test:long\`) |
+| – | the rule does not apply, for the reason below |
+| a stand-in | a server that follows the documentation of the system ([systems](systems.md)); the others are the programs themselves |
 
 A source …
 `

@@ -14,48 +14,94 @@ const catalogues: { title: string; folder: string; problems: readonly KnownProbl
   { title: 'Pipeline', folder: 'apps/pipeline', problems: pipelineProblems },
 ]
 
-/** docs/problems.md: every code, once it is sure that these are the codes of the sources. */
+/** Writes docs/problems.md. Throws a `Refusal` if the catalogues and the codes in the sources differ. */
 export const problemsPage = (): Artefact => {
   const wrong = catalogues.flatMap(({ folder, problems }) => brokenCatalogue(folder, problems, readSources(folder)))
   if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
   const { unknown, unused } = brokenRunCodes(runCodes, ['apps/pipeline', 'packages/delimited'].flatMap(readSources))
   if (unknown.length > 0)
-    throw new Refusal(`apps/pipeline/src/run-code-catalogue.ts does not know ${unknown.join(', ')}, by which runs fail`)
-  if (unused.length > 0) throw new Refusal(`No run fails by ${unused.join(', ')}, which run-code-catalogue.ts tells of`)
+    throw new Refusal(
+      `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/run-code-catalogue.ts.`,
+    )
+  if (unused.length > 0)
+    throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-code-catalogue.ts.`)
   const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${tableOf(problems)}\n`)
   return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${runsOf(runCodes)}` }
 }
 
 const introduction = `# Problems
 
-A request that fails is answered with \`application/problem+json\` (RFC 9457): \`type\` is \`urn:problem:<code>\`, \`detail\` is for
-people, \`errors\` names every field that is wrong, and \`requestId\` finds the request in the logs. Act on \`code\` and \`status\`: they stay;
-titles and details may get better. OAuth endpoints below \`/oidc\` answer the errors of RFC 6749 instead.
+After this page you can look up every error code of both services and know what to do next.
 
-This page is made from the catalogues in the sources by \`npm run generate\`.
+A failed request returns \`application/problem+json\` (RFC 9457):
+
+\`\`\`json
+{
+  "type": "urn:problem:stale",
+  "title": "Somebody changed it first.",
+  "status": 412,
+  "code": "stale",
+  "requestId": "…"
+}
+\`\`\`
+
+| Field | Meaning |
+|---|---|
+| \`code\`, \`status\` | Stable. Programs should act on these. \`type\` is \`urn:problem:<code>\`. |
+| \`title\`, \`detail\` | Text for people. It may change between versions. |
+| \`errors\` | Every field that is wrong, by JSON pointer. |
+| \`requestId\` | The id of the request in the logs. |
+
+OAuth endpoints below \`/oidc\` return the errors of RFC 6749 instead. \`npm run generate\` writes this page from the
+catalogues in the sources.
 `
 
 const runsOf = (groups: typeof runCodes): string =>
-  `## Runs that fail
+  `## Failed runs
 
-The \`errorCode\` of a failed run is one of these codes, and its \`message\` says what failed, where, why and what to do. Connection tests have the same codes
-as \`errorCode\`; previews and look-ups are refused with \`source-unreadable\` for the same reasons. *Request retried* means that the attempt repeats the request up to six times
-with growing pauses; this applies to HTTP and object stores, and a database is connected to once. *Run retried* means that the whole run is repeated up to five times, seconds to minutes apart. A run that fails for any other reason fails at once; its schedule starts the next run at the next time.
+The \`errorCode\` of a failed run is one of these codes, and its \`message\` says what failed, where, why and what to do.
+Connection tests return the same codes as \`errorCode\`; previews and look-ups return \`source-unreadable\` for the same
+reasons.
 
-${groups.map(({ title, codes }) => `### ${title}\n\n| Code | When |\n|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
+The column *Retry* says what Sluice repeats before the run fails:
+
+- *request*: the request to an HTTP API or object store, up to six times with growing pauses. Connections to databases are
+  not repeated.
+- *run*: the whole run, up to five times, seconds to minutes apart.
+
+A run with any other code fails at once. Its schedule starts the next run at the next time.
+
+${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
+
+/** What is repeated after a failure with one of these codes. */
+const retriesByRunCode: Readonly<Record<string, string>> = {
+  HOST_UNKNOWN: 'request',
+  CONNECTION_REFUSED: 'request',
+  CONNECTION_TIMEOUT: 'request',
+  CONNECTION_LOST: 'request',
+  RATE_LIMITED: 'request',
+  SOURCE_FAILED: 'request',
+  TARGET_BUSY: 'request',
+  TARGET_TIMEOUT: 'request',
+  TARGET_FAILED: 'request',
+  DATABASE_UNAVAILABLE: 'run',
+  WAREHOUSE_BUSY: 'run',
+  TABLE_BUSY: 'run',
+  WAREHOUSE_UNAVAILABLE: 'run, for a day',
+}
 
 const rowsOf = (codes: Readonly<Record<string, string>>): string =>
   Object.entries(codes)
-    .map(([code, when]) => `| \`${code}\` | ${when} |`)
+    .map(([code, text]) => `| \`${code}\` | ${text} | ${retriesByRunCode[code] ?? ''} |`)
     .join('\n')
 
-/** Codes that problems of runs have in the sources and the catalogue does not know, and the other way round. */
+/** Returns the codes that the sources use and the catalogue lacks, and those of the catalogue that no source uses. */
 export function brokenRunCodes(
   groups: readonly { codes: Readonly<Record<string, string>> }[],
   sources: string[],
 ): { unknown: string[]; unused: string[] } {
   const known = new Set(groups.flatMap(({ codes }) => Object.keys(codes)))
-  const thrown = /new (?:Source|Destination|Load|Variable|Warehouse|Delimited)Problem\(\s*'(\w+)'/g
+  const thrown = /new (?:(?:Source|Destination|Load|Variable|Warehouse|Delimited)Problem|FileTrouble)\(\s*'(\w+)'/g
   const used = sources.flatMap((text) => [...text.matchAll(thrown)].map(([, code = '']) => code))
   const text = sources.join('\n')
   return {
@@ -76,7 +122,7 @@ const readSources = (folder: string): string[] =>
     .filter((file) => !file.endsWith('.test.ts') && !/run-code-catalogue/.test(file))
     .map((file) => readFileSync(join(root, folder, file), 'utf8'))
 
-/** What a catalogue says differently from the sources of its folder, one sentence each. */
+/** Returns one sentence for each difference between a catalogue and the sources of its folder. */
 export function brokenCatalogue(folder: string, problems: readonly KnownProblem[], sources: string[]): string[] {
   const known = new Set([...problems, ...sharedProblems].map(({ code, status }) => `${status} ${code}`))
   const codes = new Set([...problems, ...sharedProblems].map(({ code }) => code))

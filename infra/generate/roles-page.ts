@@ -19,7 +19,7 @@ const services = [
   { title: 'Pipeline', signatures: signaturesOf(pipelineOperations) },
 ]
 
-/** docs/roles.md: what each role opens, and which roles open each operation. */
+/** Writes docs/roles.md: the operations of each role, and the roles of each operation. */
 export const rolesPage = (): Artefact => ({
   file: 'docs/roles.md',
   content: [introduction, tasksTable(), rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
@@ -27,11 +27,14 @@ export const rolesPage = (): Artefact => ({
 
 const introduction = `# Roles
 
-After this page you can choose the roles of a user, and know what each role permits in both services. \`ROLE_SUPER_ADMIN\` permits everything, in
-all clients; every other role applies to the client that its user belongs to. \`ROLE_MANAGE_x\` includes \`ROLE_SEE_x\`. Users can only grant roles that
-they have, and cannot change a user who has a role that they lack. A role has no effect in a client that has its switch off
-([why](decisions/0019-switches.md)). In the pipeline service, users also need access to the object itself ([how](decisions/0008-who-may-reach-what.md)).
-A super admin who acts for a client still sees all clients in the lists of identity: filter by \`client.id\`.
+After this page you can choose the roles of a user, and know what each role permits in both services.
+
+- \`ROLE_SUPER_ADMIN\` permits everything, in all organisations. Every other role applies to the organisation of its user.
+- \`ROLE_MANAGE_x\` includes \`ROLE_SEE_x\`.
+- Users can only grant roles that they have, and cannot change a user who has a role that they lack.
+- A role has no effect in an organisation that has its switch off ([why](decisions/0019-switches.md)).
+- In the pipeline service, users also need access to the object itself ([how](decisions/0008-who-may-reach-what.md)).
+- A super admin who acts for an organisation still sees all organisations in the lists of identity: filter by \`client.id\`.
 
 \`npm run generate\` creates this page from the contracts.`
 
@@ -94,12 +97,16 @@ function rolesTable(): string {
         : opened.join(', ') || 'none: [for other services](#for-other-services)'
     return `| \`${role}\` | ${hangsFrom ? switchNames[hangsFrom] : ''} | ${what} |`
   })
-  return ['## What a role opens', '', '| Role | Switch of the client | Operations |', '|---|---|---|', ...rows].join(
-    '\n',
-  )
+  return [
+    '## Operations of each role',
+    '',
+    '| Role | Switch of the organisation | Operations |',
+    '|---|---|---|',
+    ...rows,
+  ].join('\n')
 }
 
-const kinds = { role: 'role', client: 'field of a client', user: 'field of a user', setting: 'setting' }
+const kinds = { role: 'role', client: 'field of an organisation', user: 'field of a user', setting: 'setting' }
 
 function otherServicesTable(): string {
   const rows = forOtherServices.map(
@@ -112,7 +119,7 @@ function otherServicesTable(): string {
   return [
     '## For other services',
     '',
-    'Sluice keeps and answers these, so that other services that trust it can read them. In Sluice itself they decide nothing but what is said here.',
+    'Sluice stores and returns these for other services that trust it. In Sluice they have only the effects listed here.',
     '',
     '| Name | Kind | Meaning |',
     '|---|---|---|',

@@ -49,7 +49,7 @@ count as variables without a value (\`filter=value:null\`).`,
   },
 ]
 
-/** docs/search-properties.md: what each list is searched and ordered by, and how long its pages may be. */
+/** Writes docs/search-properties.md: the properties to filter and sort each list by, and the limits of its pages. */
 export const searchPage = (): Artefact => {
   const sections = services.map(({ title, nouns, properties, note = '' }) => {
     const signatures = Object.values(nouns).flatMap((noun: object): Signature[] => Object.values(noun))
@@ -65,9 +65,10 @@ export const searchPage = (): Artefact => {
 /** A property's values are listed up to this number. */
 const few = 8
 
-const introduction = `# What lists are searched by
+const introduction = `# Search properties
 
-These are the properties of every list of both services. Use them in \`filter\`, and in \`order\` unless they are in *italics*; [search](search.md) describes both.
+After this page you know which properties each list of both services can be filtered and sorted by. Use them in \`filter\`,
+and in \`order\` unless they are in *italics*; [search](search.md) describes both.
 Parentheses contain the possible values of a property if there are at most ${few}; the API reference (\`/docs\`) has the others. A property «with» a role can only be
 used by users who have that role.
 

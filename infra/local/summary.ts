@@ -19,7 +19,7 @@ export const summary = (settings: Settings, admin: Admin, passwordIsKept: boolea
     '',
     row(
       'Next',
-      `${pc.bold('npm run demo')} ${pc.dim('in another terminal loads 200,000 rows; the tour in README.md goes by hand')}`,
+      `${pc.bold('npm run demo')} ${pc.dim('in another terminal loads 200,000 rows; docs/tour.md shows the same by hand')}`,
     ),
     row('', pc.dim('Ctrl-C stops everything; the data stays.')),
   ]

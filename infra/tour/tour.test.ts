@@ -31,7 +31,7 @@ const typesOf = (columns: readonly Column[]) => columns.map(({ name, dataType })
 
 /** Pages with shell blocks that go on from the tour, in an order in which no page takes away what a later one needs. */
 const pages = [
-  'README.md',
+  'docs/tour.md',
   'docs/search.md',
   'docs/checks.md',
   'docs/settings.md',
@@ -42,7 +42,7 @@ const pages = [
   'docs/people.md',
 ]
 /** Pages whose blocks are for the folder of the checkout. */
-const pagesOfOperators = ['docs/operating.md', 'docs/object-stores.md']
+const pagesOfOperators = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/object-stores.md']
 const blocks = new Map(
   globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((page) => [
     page,
@@ -74,7 +74,7 @@ const placement = (): Placement => {
 }
 
 /** Verifies that the tour's `curl` renews the access token. */
-const afterReadme = `
+const afterTour = `
 printf '\\n=== renewal:1\\n'
 cp $SIGNED_IN/header header.before
 touch -t 200001010000 $SIGNED_IN/header
@@ -118,13 +118,10 @@ describe('the shell blocks of the docs', () => {
     expect(withBlocks.toSorted()).toEqual([...pages, ...pagesOfOperators].toSorted())
   })
 
-  itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))(
-    'of the README work when pasted into bash',
-    async () => {
-      const readme = scriptOf(blocksToRun(['README.md']), placement())
-      expectTour(await paste('bash', readme, stack.folder))
-    },
-  )
+  itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))('of the tour work when pasted into bash', async () => {
+    const tour = scriptOf(blocksToRun(['docs/tour.md']), placement())
+    expectTour(await paste('bash', tour, stack.folder))
+  })
 
   /** Returns the output of each block, with the page and line of the block. */
   async function pasteIntoSh(script: string) {
@@ -137,16 +134,16 @@ describe('the shell blocks of the docs', () => {
     return { outputs, of }
   }
 
-  it('of the README work when pasted into sh', async () => {
-    const { of } = await pasteIntoSh(scriptOf(blocksToRun(['README.md']), placement()) + afterReadme)
-    expectTour(of('README.md'))
+  it('of the tour work when pasted into sh', async () => {
+    const { of } = await pasteIntoSh(scriptOf(blocksToRun(['docs/tour.md']), placement()) + afterTour)
+    expectTour(of('docs/tour.md'))
     expect(of('renewal')).toMatch(/^renewed$/m)
   })
 
   itUnless(longRunOnly)('work when pasted into sh, page after page', async () => {
     const { outputs, of } = await pasteIntoSh(scriptOf(blocksToRun(pages), placement()) + afterPages)
-    expectTour(of('README.md'))
-    const others = outputs.filter(([mark]) => !mark.startsWith('README.md'))
+    expectTour(of('docs/tour.md'))
+    const others = outputs.filter(([mark]) => !mark.startsWith('docs/tour.md'))
     for (const [, text] of others) expect(text).not.toMatch(/undefined|urn:problem/)
     // A command that prints an empty line was answered something else than its page expects.
     expect(others.filter(([, text]) => text !== '' && text.trim() === '')).toEqual([])

@@ -2,7 +2,7 @@ import { startBhima } from './bhima-server.ts'
 import type { Scene } from './scene.ts'
 
 const none =
-  'The API says of nothing when it was changed: each run reads everything of the days that are chosen, and replaces it.'
+  'The API does not report when a record was changed: each run reads all selected days and replaces the rows.'
 
 export async function standIn(own: object = { resources: ['PATIENTS'] }) {
   const { username, ...started } = await startBhima()
@@ -20,7 +20,7 @@ export const bhima: Scene = {
   without: {
     increment: none,
     edit: none,
-    groups: 'The lists of the API hold no lists.',
+    groups: 'The lists of the API contain no lists.',
     page: 'The API has no pages.',
   },
   columns: { id: 'uuid', name: 'display_name', extra: 'extra' },

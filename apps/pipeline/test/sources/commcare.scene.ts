@@ -51,7 +51,7 @@ export const commcareForms: Scene = {
 export const commcareCases: Scene = {
   type: 'SOURCE_SYSTEM_B',
   system: 'CommCare (cases)',
-  without: { groups: 'A case holds no lists.' },
+  without: { groups: 'A case contains no lists.' },
   columns: { id: 'case_id', name: 'case_name', extra: 'properties_extra' },
   table: '__case_pregnancy',
   lookups,

@@ -36,14 +36,14 @@ export const dhis2Events = (version: string): Scene => ({
   },
 })
 
-const same = 'Data values have the same columns everywhere.'
+const same = 'Data values always have the same columns.'
 
 /** Data values, which come as CSV and without pages. */
 export const dhis2DataValues: Scene = {
   type: 'SOURCE_SYSTEM_C',
   system: 'DHIS2 2.38 (data values)',
   without: {
-    groups: 'A data value holds no lists.',
+    groups: 'A data value contains no lists.',
     columnAdded: same,
     columnRetyped: same,
     page: 'The API has no pages of data values: they are asked by data set, period and organisation unit.',

@@ -49,7 +49,7 @@ describe('a function of AWS Lambda', () => {
     expect(found).toEqual([{ id: `${account}people`, code: 'people', name: 'people' }])
     const { text } = await look({ functionSource: { ...place(), ...key, secretKey: 'another-key' } }).expect(422)
     expect(text).not.toContain('another-key')
-    // An address says nothing of what else there is.
+    // An address does not list other functions.
     await look({ url: standIn.server.url, authToken: 'a-token' }).expect(404)
     const { body: nowhere } = await look({}).expect(422)
     expect(nowhere.errors).toMatchObject([{ pointer: '/url' }])

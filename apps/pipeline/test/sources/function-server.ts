@@ -33,7 +33,7 @@ export interface FunctionServer {
   say: { answer?: (body: string) => Answer }
 }
 
-/** A function behind an address that wants a token in a header. */
+/** Function with a URL that wants a token in a header. */
 export async function startFunction(header: string, value: string): Promise<FunctionServer> {
   const people = new Population()
   const say: FunctionServer['say'] = {}

@@ -3,7 +3,7 @@ import type { Scene } from './scene.ts'
 import type { Request } from './stand-in.ts'
 
 const token = 'a-token-of-the-function'
-const whole = 'A function is not asked for what is new: each run reads everything it gives, and replaces the rows.'
+const whole = 'A function has no increments: each run reads everything and replaces the rows.'
 
 const both = {
   type: 'FUNCTION',
@@ -35,8 +35,8 @@ export async function invoked() {
 
 export const addressedFunction: Scene = {
   ...both,
-  system: 'A function behind an address',
-  without: { ...both.without, lookups: 'An address says nothing of what else there is.' },
+  system: 'Function with a URL',
+  without: { ...both.without, lookups: 'An address does not list other functions.' },
   lookups: {},
   start: addressed,
   account: {

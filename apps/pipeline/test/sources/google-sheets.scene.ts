@@ -2,7 +2,7 @@ import { startSheets } from './google-sheets-server.ts'
 import type { Scene } from './scene.ts'
 import type { Request } from './stand-in.ts'
 
-const whole = 'The API says of no row when it was changed: each run reads the sheet and replaces the rows.'
+const whole = 'The API does not report when a row was changed: each run reads the sheet and replaces the rows.'
 
 export async function standIn(...given: Parameters<typeof startSheets>) {
   const started = await startSheets(...given)
@@ -17,7 +17,7 @@ export async function standIn(...given: Parameters<typeof startSheets>) {
 export const googleSheets: Scene = {
   type: 'ONLINE_SPREADSHEET',
   system: 'Google Sheets',
-  without: { increment: whole, edit: whole, groups: 'A cell holds no list.' },
+  without: { increment: whole, edit: whole, groups: 'A cell contains no list.' },
   columns: { id: 'id', name: 'name', extra: 'extra' },
   lookups: { sheets: ['0'] },
   start: () => standIn(),

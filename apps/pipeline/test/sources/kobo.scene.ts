@@ -92,7 +92,7 @@ export const kobo: Scene = {
   system: 'KoboToolbox',
   hasAllRowsInEveryRun: true,
   without: {
-    edit: 'An edit leaves the moment of submission as it is, so the API cannot tell it: full readings bring edits and deletions.',
+    edit: 'An edit does not change the time of submission, so the API does not report it: full runs load edits and deletions.',
   },
   columns: { id: '_id', name: 'demo_name', extra: 'demo_extra' },
   group: { table: '__child', column: 'called' },

@@ -102,7 +102,7 @@ export const openlmis: Scene = {
   type: 'SOURCE_SYSTEM_H',
   system: 'OpenLMIS',
   without: {
-    large: 'Each requisition is a request of its own, and four of them are what is held.',
+    large: 'Each requisition is one request, and only four are in memory.',
   },
   columns: { id: 'id', name: 'draft_status_message', extra: 'extra_data_extra' },
   group: { table: '__requisition_line_items', column: 'remarks' },

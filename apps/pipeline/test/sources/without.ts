@@ -1,21 +1,21 @@
 /** Rows of the suite that do not apply to sources that are no systems, and why. */
 export const ofStores = {
-  lookups: 'Objects are named by a key or a pattern; the interface has no look-up of them.',
+  lookups: 'Objects are selected by a key or a pattern; there is no look-up.',
   groups: 'A file is one table; lists in it stay JSON.',
-  empty: 'Nothing where files should be is taken for a mistake: the run fails with NO_OBJECTS, and the old rows stay.',
-  signInPage: 'Stores answer requests of programs with XML, and send nobody to a page.',
+  empty: 'A key without objects counts as a mistake: the run fails with NO_OBJECTS, and the old rows stay.',
+  signInPage: 'Stores return XML to programs, never a sign-in page.',
 } as const
 
-const whole = 'A query says of no row when it was changed: each run reads all of it, and replaces the rows.'
-const noHttp = 'The protocol has nothing like it.'
+const whole = 'A query does not report when a row was changed: each run reads everything and replaces the rows.'
+const noHttp = 'The protocol has no such feature.'
 
 /** Of every database. */
 export const ofDatabases = {
-  groups: 'A query gives one table.',
+  groups: 'A query returns one table.',
   increment: whole,
   edit: whole,
   breaksOff:
-    'A query is not taken up where it broke off: the attempt fails, the old rows stay, and the worker begins another one.',
+    'A broken query cannot be resumed: the attempt fails, the old rows stay, and the worker starts another attempt.',
   retryAfter: noHttp,
   signInPage: noHttp,
   redirect: noHttp,
@@ -23,5 +23,5 @@ export const ofDatabases = {
 
 export const ofPostgres = {
   ...ofDatabases,
-  badRecord: 'The warehouse holds every row that another PostgreSQL can hold.',
+  badRecord: 'The warehouse can hold every row of another PostgreSQL.',
 } as const

@@ -40,9 +40,9 @@ const byCode: Readonly<Record<string, string>> = {
   TABLE_BUSY: wait,
 }
 
-const byChapter: Readonly<Record<string, string>> = {
-  'The way to a source or target': checkSettings,
-  'What a source or target answers': checkSettings,
+const byGroup: Readonly<Record<string, string>> = {
+  Connection: checkSettings,
+  'Responses of sources and targets': checkSettings,
   'Files and records': checkFile,
 }
 
@@ -68,6 +68,6 @@ function failureAdvice(kind: AlertContent['kind'], code: string | null): string 
   if (kind === 'WORKFLOW')
     return 'Look at the jobs of the run: each says why it failed. Correct that, then run the workflow again.'
   if (code === null) return anyFailure
-  const chapter = runCodes.find(({ codes }) => code in codes)?.title
-  return byCode[code] ?? (chapter && byChapter[chapter]) ?? anyFailure
+  const group = runCodes.find(({ codes }) => code in codes)?.title
+  return byCode[code] ?? (group && byGroup[group]) ?? anyFailure
 }
