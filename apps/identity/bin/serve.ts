@@ -10,7 +10,7 @@ import { auditTally } from '../src/oidc/audit-tally.ts'
 import { keepSweeping } from '../src/oidc/sweep.ts'
 import { mailMetrics } from '../src/mail/send-queued-mails.ts'
 import { startMailSender } from '../src/mail/send-queued-mails.ts'
-import { sendingOf } from '@sluice/mail'
+import { mailSenderFrom } from '@sluice/mail'
 import { rotationOf } from '../src/sign-in/key-rotation.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
@@ -45,7 +45,7 @@ await main(async () => {
     db,
     config,
     logger,
-    send: sendingOf(config),
+    send: mailSenderFrom(config),
     metrics: mailMetrics(metrics),
     answer: () => answerPasswordReset(db, config),
   })

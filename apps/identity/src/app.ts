@@ -1,6 +1,6 @@
 import { type Express, Router } from 'express'
 import { type Kysely, sql } from 'kysely'
-import { authenticator, door, guardedFetch, tokenVerifier } from '@sluice/http'
+import { authenticator, createApp, guardedFetch, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import { operations } from './api/operations.ts'
@@ -38,7 +38,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { demandStill: assertPrincipalUnchanged, searches })
   const more = { config, keys, oidc, federation: providers, signInBatchers: signInBatchers(db, config) }
-  return door({
+  return createApp({
     operations,
     info,
     logger,

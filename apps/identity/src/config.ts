@@ -14,7 +14,7 @@ import {
   SettingsProblem,
   type Setting,
 } from '@sluice/process'
-import { sender, smtpUrl } from '@sluice/mail'
+import { senderAddress, smtpUrl } from '@sluice/mail'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
@@ -41,7 +41,7 @@ const shape = {
   /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */
   SMTP_URL: smtpUrl(),
   /** The sender of mails. */
-  MAIL_FROM: sender(),
+  MAIL_FROM: senderAddress(),
   ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
   /** Days from a sign-in to the next, however often tokens are refreshed. */
   SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),

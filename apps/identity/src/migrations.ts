@@ -8,4 +8,4 @@ export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
 /** Refuses to start on a database that is not as this version needs it. */
 export const assertMigrated = (db: Kysely<DB>): Promise<void> =>
-  database.demandMigrated(db, migrationsFolder, 'IDENTITY_DATABASE_URL')
+  database.assertMigrated(db, migrationsFolder, 'IDENTITY_DATABASE_URL')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql, type Kysely } from 'kysely'
 import type { Role, SearchRequest } from '@sluice/contracts'
-import { addAuditMonths, connect } from '@sluice/database'
+import { addAuditPartitions, connect } from '@sluice/database'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import { auditPage, planOf } from '../src/api/reports/audit.ts'
 import type { DB } from '../src/database.ts'
@@ -17,7 +17,7 @@ let db: Kysely<DB>
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
   db = connect<DB>(database.url, { name: 'identity-test', statementTimeout: 120_000 }).db
-  await addAuditMonths(db, new Date('2020-01-01'))
+  await addAuditPartitions(db, new Date('2020-01-01'))
   await sql`
     insert into audit (at, operation, client, object, request_id, address, details)
     select timestamptz '2020-01-01' + n * interval '6 minutes', 'users.update',

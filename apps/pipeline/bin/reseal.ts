@@ -2,7 +2,7 @@ import { connect, resealAll } from '@sluice/database'
 import { main } from '@sluice/process'
 import { readResealConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
-import { demandMigrated } from '../src/migrations.ts'
+import { assertMigrated } from '../src/migrations.ts'
 import { sealedColumns } from '../src/sealed-secrets.ts'
 
 /** Seals every stored secret with the newest of SECRET_KEYS. Services can run meanwhile. Exit code 1: some secrets still need an older key. */
@@ -10,7 +10,7 @@ await main(async () => {
   const { PIPELINE_DATABASE_URL, SECRET_KEYS } = readResealConfig()
   const { db } = connect<DB>(PIPELINE_DATABASE_URL, { name: 'reseal', max: 2 })
   try {
-    await demandMigrated(db)
+    await assertMigrated(db)
     const done = await resealAll(db, SECRET_KEYS, sealedColumns, (line) => process.stdout.write(`${line}\n`))
     if (!done) process.exitCode = 1
   } finally {

@@ -8,12 +8,12 @@ import type { DB } from '../src/database.ts'
 import { openQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { openDatasets } from '../src/engine/datasets/open-datasets.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
-import { openSources } from '../src/engine/sources/sources.ts'
+import { createSourceRegistry } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
-import { everyKind } from '../src/engine/warehouses/warehouse-router.ts'
-import { otherKinds } from '../src/engine/warehouses/warehouse-registry.ts'
+import { routeWarehouses } from '../src/engine/warehouses/warehouse-router.ts'
+import { warehouseDrivers } from '../src/engine/warehouses/warehouse-registry.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
-import { demandMigrated } from '../src/migrations.ts'
+import { assertMigrated } from '../src/migrations.ts'
 
 await main(async () => {
   const config = readConfig()
@@ -26,19 +26,19 @@ await main(async () => {
     name: 'pipeline',
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
-  await demandMigrated(db)
+  await assertMigrated(db)
   const queue = await openQueue(db, logger)
   const keyRing = config.SECRET_KEYS
   const adminUrl = config.WAREHOUSE_DATABASE_URL
   const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
   const niceness = config.WAREHOUSE_NICENESS
-  const warehouses = everyKind(
+  const warehouses = routeWarehouses(
     clientWarehouses({ db, keyRing, adminUrl, logger, redaction, niceness, ...databaseBytes }),
     {
       db,
       keyRing,
       redaction,
-      others: otherKinds(config),
+      others: warehouseDrivers(config),
     },
   )
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
@@ -53,7 +53,7 @@ await main(async () => {
     identity: identityLookups(config),
     warehouses,
     queue,
-    sources: openSources({
+    sources: createSourceRegistry({
       filesDirectory: config.FILES_DIRECTORY,
       allowed: config.OUTGOING_ALLOWED,
       datasets: openDatasets({ db, warehouses }),

@@ -1,9 +1,17 @@
 import { mkdir } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { connect, missingKeysCheck } from '@sluice/database'
-import { Redaction, Semaphore, createLogger, createMetrics, giveWay, main, stopOnSignal } from '@sluice/process'
+import {
+  Redaction,
+  Semaphore,
+  createLogger,
+  createMetrics,
+  lowerCpuPriority,
+  main,
+  stopOnSignal,
+} from '@sluice/process'
 import { sql } from 'kysely'
-import { sendingOf } from '@sluice/mail'
+import { mailSenderFrom } from '@sluice/mail'
 import { catalogueClient } from '../src/catalogue-client.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
@@ -16,10 +24,10 @@ import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { startScheduler } from '../src/engine/schedules/scheduler.ts'
 import { schedulerMetrics } from '../src/engine/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '../src/engine/sources/files/keep-reader-threads.ts'
-import { openSources } from '../src/engine/sources/sources.ts'
+import { createSourceRegistry } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
-import { everyKind } from '../src/engine/warehouses/warehouse-router.ts'
-import { otherKinds } from '../src/engine/warehouses/warehouse-registry.ts'
+import { routeWarehouses } from '../src/engine/warehouses/warehouse-router.ts'
+import { warehouseDrivers } from '../src/engine/warehouses/warehouse-registry.ts'
 import { alertNoSuccess } from '../src/engine/worker/maintenance/alert-no-success.ts'
 import {
   dropDeleted,
@@ -39,7 +47,7 @@ import { startWorker } from '../src/engine/worker/worker.ts'
 import { advanceDueWorkflows } from '../src/engine/run-lifecycle/advance-due-workflows.ts'
 import { filesHealthCheck } from '../src/files/files-directory.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
-import { demandMigrated } from '../src/migrations.ts'
+import { assertMigrated } from '../src/migrations.ts'
 import { durableSealedColumns } from '../src/sealed-secrets.ts'
 
 /** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
@@ -48,7 +56,7 @@ const extraDeliveries = 2
 // The threads inherit it. Rows are bytes, so few objects are created and a small heap suffices.
 setFlagsFromString('--optimize-for-size')
 // Lower the worker's CPU priority, so that the API stays fast.
-giveWay(5)
+lowerCpuPriority(5)
 
 await main(async () => {
   const config = readConfig()
@@ -66,7 +74,7 @@ await main(async () => {
     // Log only the message; the error object contains the whole connection.
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
-  await demandMigrated(db)
+  await assertMigrated(db)
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,
     concurrency: config.WORKER_CONCURRENCY + extraDeliveries,
@@ -80,13 +88,13 @@ await main(async () => {
   const keyRing = config.SECRET_KEYS
   const niceness = config.WAREHOUSE_NICENESS
   const keepDays = config.KEEP_PREVIOUS_DAYS
-  const warehouses = everyKind(
+  const warehouses = routeWarehouses(
     clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, niceness, keepDays, ...databaseBytes }),
     {
       db,
       keyRing,
       redaction,
-      others: otherKinds(config, { keepDays }),
+      others: warehouseDrivers(config, { keepDays }),
     },
   )
   const identity = identityLookups(config)
@@ -111,7 +119,7 @@ await main(async () => {
     db,
     queue,
     warehouses,
-    sources: openSources({
+    sources: createSourceRegistry({
       filesDirectory,
       allowed: config.OUTGOING_ALLOWED,
       datasets: openDatasets({ db, warehouses }),
@@ -166,7 +174,7 @@ await main(async () => {
     logger,
     publicUrl,
     registry,
-    sendMail: sendingOf(config),
+    sendMail: mailSenderFrom(config),
     webhook: ALERT_WEBHOOK_URL && secret ? webhook({ url: ALERT_WEBHOOK_URL, secret, allowed, publicUrl }) : undefined,
   })
   if (config.CLIENT_CONCURRENCY >= config.WORKER_CONCURRENCY)

@@ -1,7 +1,7 @@
 /**
  * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice.
  */
-export interface Advice {
+export interface ReaderAdvice {
   /** A sentence for owners of a pipeline. */
   pipeline: string
   /** A sentence for publishers of a public dataset. */
@@ -9,13 +9,13 @@ export interface Advice {
 }
 
 /** Says how to load once with the columns and types of the source alone. `purpose` begins the sentence: `To take the new columns`. */
-export const rebuildAdvice = (purpose: string): Advice => ({
+export const rebuildAdvice = (purpose: string): ReaderAdvice => ({
   pipeline: `${purpose}, run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
   dataset: `${purpose}, send the file again with ?rebuild=true.`,
 })
 
 /** Appends the advice for the reader of a message, if there is any. */
-export function withAdvice(sentence: string, advice: Advice | undefined, { isDataset = false } = {}): string {
+export function withAdvice(sentence: string, advice: ReaderAdvice | undefined, { isDataset = false } = {}): string {
   const text = isDataset ? advice?.dataset : advice?.pipeline
   return text ? `${sentence} ${text}` : sentence
 }

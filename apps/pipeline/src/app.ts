@@ -1,7 +1,7 @@
 import type { Express } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { missingKeysCheck } from '@sluice/database'
-import { authenticator, door, problems, publishedKeys, tokenVerifier } from '@sluice/http'
+import { authenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
@@ -38,7 +38,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
   const { identity } = context
   const audited = auditedWrites(db)
   const own = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
-  return door<PipelineContext>({
+  return createApp<PipelineContext>({
     operations,
     info,
     logger,

@@ -4,7 +4,7 @@ import {
   type FedColumn,
   isRefusal,
   planShape,
-  type Refusal,
+  type ShapeRefusal,
   type ShapePlan,
   type TypeRules,
 } from './engine/warehouses/shape/plan-shape.ts'
@@ -72,7 +72,7 @@ const withoutType = ({ name, label }: FedColumn): FedColumn => ({
 
 const joinSentences = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
 
-const describeRefusal = ({ reason, correction = '' }: Refusal): string =>
+const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
 /** Names the columns that are missing and those that are not `known`. Without a plan, it does not say what a run does about them. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
 import { hostNames, outgoingAllowed } from '@sluice/http/outgoing'
-import { sender, smtpUrl } from '@sluice/mail/settings'
+import { senderAddress, smtpUrl } from '@sluice/mail/settings'
 import {
   databaseUrl,
   integer,
@@ -119,7 +119,7 @@ const shape = {
   OUTGOING_ALLOWED: outgoingAllowed(),
   /** The mail server for mails about failed runs. */
   SMTP_URL: smtpUrl(),
-  MAIL_FROM: sender(),
+  MAIL_FROM: senderAddress(),
   /** Called for every failed run of all clients. */
   ALERT_WEBHOOK_URL: webhookUrl,
   ALERT_WEBHOOK_SECRET: webhookSecret,

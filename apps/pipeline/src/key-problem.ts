@@ -2,7 +2,7 @@
  * Describes the error in a pattern of object keys; undefined for a valid pattern. `*` and `?` match within one folder, `**` matches
  * any number of folders, `[a-z]` one character, `{a,b}` either alternative; a backslash escapes the next character.
  */
-export function keyProblem(pattern: string): string | undefined {
+export function findKeyPatternProblem(pattern: string): string | undefined {
   let braces = false
   for (let at = 0; at < pattern.length; at++) {
     const sign = pattern[at]!

@@ -7,5 +7,5 @@ import type { DB } from './database.ts'
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
 /** Refuses to start on a database that is not as this version needs it. */
-export const demandMigrated = (db: Kysely<DB>): Promise<void> =>
-  database.demandMigrated(db, migrationsFolder, 'PIPELINE_DATABASE_URL')
+export const assertMigrated = (db: Kysely<DB>): Promise<void> =>
+  database.assertMigrated(db, migrationsFolder, 'PIPELINE_DATABASE_URL')

@@ -1,24 +1,24 @@
 import type { KeyRing, SealedColumn } from '@sluice/database'
-import type { GivenFor } from './engine/variables/given-for.ts'
+import type { SecretAddress } from './engine/variables/given-for.ts'
 
 /** Unsealed passwords and tokens by name. Unseal them only where they are used. */
-export type Secrets = Readonly<Record<string, string>>
+export type SecretValues = Readonly<Record<string, string>>
 
 /** Throws `SealProblem` when the key is not in the ring. */
-export const openSecrets = (sealed: string | null, purpose: string, ring: KeyRing): Secrets =>
-  sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as Secrets)
+export const unsealSecrets = (sealed: string | null, purpose: string, ring: KeyRing): SecretValues =>
+  sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as SecretValues)
 
 /** Returns null if there are no secrets. */
-export const sealSecrets = (secrets: Secrets, purpose: string, ring: KeyRing): string | null =>
+export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRing): string | null =>
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
 /** Passwords and tokens of a source, by name. */
-export type SourceSecrets = Secrets
+export type SourceSecrets = SecretValues
 
 /** Secrets, and the address that the stored ones may be sent to. */
 export interface SentSecrets {
   secrets: SourceSecrets
-  givenFor?: GivenFor | undefined
+  givenFor?: SecretAddress | undefined
 }
 
 interface SealedPipeline {
@@ -32,20 +32,21 @@ const givenForKey = '~givenFor'
 const purpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
 /** Throws `SealProblem` when the key is not in the ring. */
-export function openSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
-  const { [givenForKey]: kept, ...secrets } = openSecrets(source_secrets, purpose(uid), ring)
-  return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as GivenFor }) }
+export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
+  const { [givenForKey]: kept, ...secrets } = unsealSecrets(source_secrets, purpose(uid), ring)
+  return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
 }
 
 /** Like `openSource`, for callers that do not send the secrets. */
-export const openSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets => openSource(row, ring).secrets
+export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
+  unsealSource(row, ring).secrets
 
 /** Returns null if there are no secrets. */
 export function sealSourceSecrets(
   uid: string,
   secrets: SourceSecrets,
   ring: KeyRing,
-  givenFor?: GivenFor,
+  givenFor?: SecretAddress,
 ): string | null {
   const kept = givenFor && Object.keys(secrets).length > 0 && { [givenForKey]: JSON.stringify(givenFor) }
   return sealSecrets({ ...secrets, ...kept }, purpose(uid), ring)
@@ -74,7 +75,7 @@ interface StoredVariable {
 const variablePurpose = (uid: string) => `variables.sealed_value:${uid}`
 
 /** Returns the plain value, unsealed if it is secured. Throws `SealProblem` when the key is not in the ring. */
-export const openVariableValue = ({ uid, secured, value, sealed_value }: StoredVariable, ring: KeyRing): string =>
+export const unsealVariableValue = ({ uid, secured, value, sealed_value }: StoredVariable, ring: KeyRing): string =>
   secured ? ring.open(sealed_value!, variablePurpose(uid)) : value!
 
 export const sealVariableValue = (uid: string, value: string, ring: KeyRing): string =>

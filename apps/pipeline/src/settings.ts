@@ -12,7 +12,7 @@ export const settingDefaults: Readonly<Record<SettingKey, string>> = {
 }
 
 /** The value of a client's setting, or its default. */
-export async function settingOf(db: Kysely<DB>, client: string, key: SettingKey): Promise<string> {
+export async function readSetting(db: Kysely<DB>, client: string, key: SettingKey): Promise<string> {
   const row = await db
     .selectFrom('settings')
     .select('value')
@@ -26,8 +26,8 @@ export async function settingOf(db: Kysely<DB>, client: string, key: SettingKey)
 export const noMailServer =
   'Nobody is mailed for now: this service has no mail server. Whoever runs it sets SMTP_URL, for the API and the workers.'
 
-export const alertSetting = async (db: Kysely<DB>, client: string): Promise<AlertSetting> =>
-  parseAlertSetting(await settingOf(db, client, 'ALERT_EMAIL'))
+export const readAlertSetting = async (db: Kysely<DB>, client: string): Promise<AlertSetting> =>
+  parseAlertSetting(await readSetting(db, client, 'ALERT_EMAIL'))
 
 /** The parsed value of ALERT_EMAIL. */
 interface AlertSetting {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FeedMemory } from './engine/warehouses/shape/feed-memory.ts'
 
 /** Returns a digest of the source's type and settings, such as query, sheet and options. Secrets are left out. */
-export const definitionOf = ({ type, settings }: { type: string; settings: unknown }): string =>
+export const sourceDefinitionDigest = ({ type, settings }: { type: string; settings: unknown }): string =>
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
 /** Returns the memory of the last load, or undefined if the definition of the source has changed since. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { RowEncoder, TupleBuffer } from '@sluice/tuples'
 import type {
-  Load,
+  TableLoad,
   LoadContent,
   LoadTarget,
   Publication,
@@ -49,7 +49,7 @@ export function numbered(count: number, value: string | number = 'x'): Iterable<
 
 type Target = Partial<LoadTarget> & Pick<LoadTarget, 'columns'>
 
-export async function stage(warehouse: Warehouse, target: Target, rows: Rows): Promise<Load> {
+export async function stage(warehouse: Warehouse, target: Target, rows: Rows): Promise<TableLoad> {
   const whole = { schema: 'health', table: 'cases', run: randomUUID(), attempt: 1, ...target }
   const load = await warehouse.beginLoad(whole, never)
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../src/config.ts'
-import { otherKinds } from '../src/engine/warehouses/warehouse-registry.ts'
+import { warehouseDrivers } from '../src/engine/warehouses/warehouse-registry.ts'
 
 const database = 'postgres://sluice@127.0.0.1/sluice'
 const environment = {
@@ -16,8 +16,8 @@ describe('the setting of Synapse', () => {
   it('is a secret, and lets schemas be there', () => {
     const config = readConfig({ ...environment, SYNAPSE_URL: pool })
     expect(config.secrets).toContain(pool)
-    expect(otherKinds(config).map(({ kind }) => kind)).toEqual(['WAREHOUSE_C'])
-    expect(otherKinds(readConfig(environment))).toEqual([])
+    expect(warehouseDrivers(config).map(({ kind }) => kind)).toEqual(['WAREHOUSE_C'])
+    expect(warehouseDrivers(readConfig(environment))).toEqual([])
   })
 
   it.each([

@@ -1,6 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
-import { batchedLookUp, cachedLookUp, orAbsent, RemoteProblem, ServiceUnavailable } from '../src/index.ts'
+import {
+  createBatchedLookupCache,
+  createLookupCache,
+  orAbsent,
+  RemoteProblem,
+  ServiceUnavailable,
+} from '../src/index.ts'
 
 const down = new ServiceUnavailable('unreachable', 'identity cannot be reached.')
 const lasting = { ttl: 60_000, max: 100 }
@@ -24,7 +30,7 @@ function names(known: Record<string, string>) {
 
 it('reads once for all who ask at the same time, and remembers', async () => {
   const source = names({ a: 'Ada' })
-  const users = cachedLookUp(source.read, lasting)
+  const users = createLookupCache(source.read, lasting)
   expect(await Promise.all(Array.from({ length: 50 }, () => users.get('a')))).toEqual(Array(50).fill('Ada'))
   await users.get('a')
   expect(source.asked).toEqual([['a']])
@@ -32,7 +38,7 @@ it('reads once for all who ask at the same time, and remembers', async () => {
 
 it('asks together for those that are neither remembered nor on their way', async () => {
   const source = names({ a: 'Ada', b: 'Bo', c: 'Cy', d: 'Di' })
-  const users = batchedLookUp(source.readMany, lasting)
+  const users = createBatchedLookupCache(source.readMany, lasting)
   await users.get('a')
   const [first, second] = await Promise.all([users.getMany(['a', 'b', 'b', 'x']), users.getMany(['d', 'c', 'b', 'a'])])
   expect([...first]).toEqual([
@@ -50,7 +56,7 @@ it('asks together for those that are neither remembered nor on their way', async
 
 it('cuts what is asked together into calls that the service takes', async () => {
   const source = names({ a: 'Ada', c: 'Cy' })
-  const users = batchedLookUp(source.readMany, { ...lasting, atOnce: 2 })
+  const users = createBatchedLookupCache(source.readMany, { ...lasting, atOnce: 2 })
   expect([...(await users.getMany(['a', 'b', 'c']))]).toEqual([
     ['a', 'Ada'],
     ['c', 'Cy'],
@@ -60,7 +66,7 @@ it('cuts what is asked together into calls that the service takes', async () => 
 
 it('asks again once a value is too old, and sooner for what was not there', async () => {
   const source = names({ a: 'Ada' })
-  const users = batchedLookUp(source.readMany, { ttl: 3_000, missingTtl: 500, max: 10 })
+  const users = createBatchedLookupCache(source.readMany, { ttl: 3_000, missingTtl: 500, max: 10 })
   await users.getMany(['a', 'b'])
   await users.getMany(['a', 'b'])
   await pause(550)
@@ -76,7 +82,7 @@ it('asks again once a value is too old, and sooner for what was not there', asyn
 
 it('serves what it remembers while the service is unavailable, for so long and no longer', async () => {
   const source = names({ a: 'Ada' })
-  const users = cachedLookUp(source.read, { ttl: 20, staleFor: 2_500, max: 10 })
+  const users = createLookupCache(source.read, { ttl: 20, staleFor: 2_500, max: 10 })
   await users.get('a')
   source.down = down
   await pause(30)
@@ -90,7 +96,7 @@ it('serves what it remembers while the service is unavailable, for so long and n
 
 it('does not say "not there" because it was not there before the service went away', async () => {
   const source = names({})
-  const users = cachedLookUp(source.read, { ttl: 20, staleFor: 10_000, max: 10 })
+  const users = createLookupCache(source.read, { ttl: 20, staleFor: 10_000, max: 10 })
   expect(await users.get('a')).toBeUndefined()
   source.down = down
   await pause(30)
@@ -99,7 +105,7 @@ it('does not say "not there" because it was not there before the service went aw
 
 it('does not hide behind old values what the service says', async () => {
   const source = names({ a: 'Ada' })
-  const users = cachedLookUp(source.read, { ttl: 5, staleFor: 10_000, max: 10 })
+  const users = createLookupCache(source.read, { ttl: 5, staleFor: 10_000, max: 10 })
   await users.get('a')
   source.known = {}
   await pause(10)
@@ -111,7 +117,7 @@ it('does not hide behind old values what the service says', async () => {
 
 it('neither remembers failures nor answers that were on their way when they were forgotten', async () => {
   const source = names({ a: 'Ada' })
-  const users = cachedLookUp(source.read, lasting)
+  const users = createLookupCache(source.read, lasting)
   source.down = down
   await expect(Promise.all([users.get('a'), users.get('a')])).rejects.toBe(down)
   source.down = undefined
@@ -126,7 +132,7 @@ it('neither remembers failures nor answers that were on their way when they were
 
 it('reads a value that may not be remembered for every request, also while another reading is under way', async () => {
   const source = names({ a: 'Ada' })
-  const users = cachedLookUp(source.read, { ...lasting, staleFor: 10_000, mayRemember: (name) => name !== 'Ada' })
+  const users = createLookupCache(source.read, { ...lasting, staleFor: 10_000, mayRemember: (name) => name !== 'Ada' })
   const before = users.get('a')
   await pause(2)
   // The readings that arrive while the first is under way share one that began after they arrived.
@@ -141,7 +147,7 @@ it('reads a value that may not be remembered for every request, also while anoth
 
 it('answers no older value in place of one that may not be remembered', async () => {
   const source = names({ a: 'Bea' })
-  const users = cachedLookUp(source.read, {
+  const users = createLookupCache(source.read, {
     ttl: 5,
     staleFor: 10_000,
     max: 10,
@@ -157,7 +163,7 @@ it('answers no older value in place of one that may not be remembered', async ()
 
 it('keeps no more than it is told to', async () => {
   const source = names({ a: 'Ada', b: 'Bo', c: 'Cy' })
-  const users = batchedLookUp(source.readMany, { ...lasting, max: 2 })
+  const users = createBatchedLookupCache(source.readMany, { ...lasting, max: 2 })
   expect((await users.getMany(['a', 'b', 'c'])).size).toBe(3)
   await users.getMany(['a', 'b', 'c'])
   expect(source.asked).toEqual([['a', 'b', 'c'], ['a']])
@@ -173,7 +179,7 @@ it('takes 404 for absence and nothing else', async () => {
 it('answers what it remembers when the service hangs, and takes the newer answer when it comes', async () => {
   const answers = ['Ada', 'Ada Lovelace']
   let delay = 0
-  const users = cachedLookUp(
+  const users = createLookupCache(
     async () => {
       const answer = answers.shift()
       await pause(delay)

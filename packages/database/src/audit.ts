@@ -46,14 +46,14 @@ export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry
 }
 
 /** The request data of an audit row. */
-export type AuditFacts = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
+export type AuditContext = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
 
 /**
  * Returns the audit insert of a statement that writes data and audit rows together, as a part of its WITH. `noted` selects actor,
  * client, object and details from the written rows.
  */
-export const auditing = ({ operation, requestId, address }: AuditFacts, noted: RawBuilder<unknown>) =>
-  auditingEach(sql`
+export const auditInsert = ({ operation, requestId, address }: AuditContext, noted: RawBuilder<unknown>) =>
+  auditInsertForEach(sql`
     select ${operation}, actor, client, object, ${requestId}, ${address}, details
     from (${noted}) as noted (actor, client, object, details)`)
 
@@ -61,5 +61,5 @@ export const auditing = ({ operation, requestId, address }: AuditFacts, noted: R
  * Returns the audit insert of a statement that serves several requests: `noted` selects operation, actor, client, object,
  * request id, address and details.
  */
-export const auditingEach = (noted: RawBuilder<unknown>) => sql`
+export const auditInsertForEach = (noted: RawBuilder<unknown>) => sql`
   insert into audit (operation, actor, client, object, request_id, address, details) ${noted}`

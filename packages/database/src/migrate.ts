@@ -35,7 +35,7 @@ export async function migrate(connectionString: string, folder: string): Promise
 }
 
 /** Throws if the database lacks a migration of the folder. `url` is the name of the setting with the database's address. */
-export async function demandMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
+export async function assertMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
   const there = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
   const applied = there.rows[0]?.name
     ? (await sql<{ name: string }>`select name from migrations`.execute(db)).rows.map(({ name }) => name)

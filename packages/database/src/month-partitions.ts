@@ -11,14 +11,14 @@ export interface MonthlyTable {
  * Adds partitions for this month and the next two (UTC) and returns their number. A month with rows in the default partition is
  * skipped, because rows are never moved.
  */
-export async function addMonths(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
+export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
   let made = 0
   for (let ahead = 0; ahead < 3; ahead += 1) if (await addMonth(db, table, monthFrom(now, ahead))) made += 1
   return made
 }
 
 /** Drops the partitions of months that ended before `before` and returns their number. */
-export async function dropMonths(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
+export async function dropMonthPartitions(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
   const { rows } = await sql<{ name: string }>`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = ${table}::regclass and c.relname ~ ${`^${table}_\\d{4}_\\d{2}$`}
@@ -56,6 +56,6 @@ async function addMonth(
 }
 
 /** Adds the next monthly partitions of a service's `audit` table. */
-export function addAuditMonths(db: Kysely<any>, now: Date): Promise<number> {
-  return addMonths(db, { table: 'audit', column: 'at' }, now)
+export function addAuditPartitions(db: Kysely<any>, now: Date): Promise<number> {
+  return addMonthPartitions(db, { table: 'audit', column: 'at' }, now)
 }

@@ -1,5 +1,5 @@
 /** A response body with headers. A handler returns it instead of the plain body. */
-export class Answer<T> {
+export class JsonResponse<T> {
   readonly body: T
   readonly headers: Record<string, string>
 
@@ -10,7 +10,7 @@ export class Answer<T> {
 }
 
 /** An HTML page with status 200. A handler returns it if its signature has `hasHtmlPage` and `prefersPage` holds for the request. */
-export class Page {
+export class HtmlPage {
   readonly html: string
   readonly headers: Record<string, string>
 
@@ -21,7 +21,7 @@ export class Page {
 }
 
 /** A 302 response without a body. A handler returns it to send the browser to another address. */
-export class Redirect {
+export class RedirectResponse {
   readonly headers: Record<string, string>
 
   constructor(location: string | URL, headers: Record<string, string> = {}) {
@@ -30,7 +30,7 @@ export class Redirect {
 }
 
 /** A redirect to a page that shows a problem. A write operation may return it without having written anything. */
-export class RefusedElsewhere extends Redirect {}
+export class ProblemPageRedirect extends RedirectResponse {}
 
 /** Returns the ETag of an object's version, as If-Match takes it. */
 export const etagOf = (version: number): string => `"${version}"`

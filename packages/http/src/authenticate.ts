@@ -1,14 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
-import { firstParty, rolesWithin, type Credential, type Guard, type Role, type Standing } from '@sluice/contracts'
-import { nobody, type Caller, type Presented } from './operation.ts'
+import { firstParty, rolesWithin, type Credential, type Guard, type Role, type PrincipalState } from '@sluice/contracts'
+import { anonymousCaller, type Caller, type PresentedCredential } from './operation.ts'
 import { problems } from './problem.ts'
 import type { TokenVerifier } from './token.ts'
 
 interface AuthenticatorOptions {
   verify: TokenVerifier
   /** Returns the principal of a credential, at most ten seconds old; undefined if the user, session, application or token does not exist. */
-  standing(credential: Credential): Promise<Standing | undefined>
+  standing(credential: Credential): Promise<PrincipalState | undefined>
   /** Shared secret that authenticates one service to the other. */
   serviceSecret: string
 }
@@ -26,17 +26,17 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticator
     if (guard === 'service') {
       if (!sameSecret(token, serviceSecret))
         throw problems.unauthenticated('This is for services of the platform only.')
-      return nobody
+      return anonymousCaller
     }
     const given = await readCredential(token, verify)
-    const caller = callerOf(await standing(given.credential), given)
+    const caller = toCaller(await standing(given.credential), given)
     if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
     return caller
   }
 }
 
 /** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
-export function callerOf(found: Standing | undefined, given: Presented): Caller | undefined {
+export function toCaller(found: PrincipalState | undefined, given: PresentedCredential): Caller | undefined {
   const { credential, issued, scope } = given
   if (!found || !isPrincipalActive(found, issued)) return undefined
   const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
@@ -55,8 +55,8 @@ export function callerOf(found: Standing | undefined, given: Presented): Caller 
 }
 
 /** Returns whether a caller still exists with the same client and has kept all roles. */
-export function isStill(caller: Caller, found: Standing | undefined): boolean {
-  const now = caller.given && callerOf(found, caller.given)
+export function isCallerUnchanged(caller: Caller, found: PrincipalState | undefined): boolean {
+  const now = caller.given && toCaller(found, caller.given)
   return (
     now !== undefined &&
     now.uid === caller.uid &&
@@ -65,7 +65,7 @@ export function isStill(caller: Caller, found: Standing | undefined): boolean {
   )
 }
 
-async function readCredential(token: string, verify: TokenVerifier): Promise<Presented> {
+async function readCredential(token: string, verify: TokenVerifier): Promise<PresentedCredential> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
   const { sub, sid, client_id, scope = '', issued } = await verify(token)
   if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
@@ -77,7 +77,10 @@ async function readCredential(token: string, verify: TokenVerifier): Promise<Pre
 }
 
 /** Tokens carry whole seconds, so a token that was issued in the second of a change stays valid. */
-function isPrincipalActive({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
+function isPrincipalActive(
+  { status, open, client, tokenValidAfter }: PrincipalState,
+  issued: Date | undefined,
+): boolean {
   const fresh = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
   return status === 'ACTIVE' && open && !client.disabled && fresh
 }

@@ -19,7 +19,7 @@ export function assertAcceptable(header: string | undefined, type: string): void
 }
 
 /** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
-export function prefersPage(header: string | undefined): boolean {
+export function prefersHtml(header: string | undefined): boolean {
   const entries = (header ?? '').slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
   const qualityOf = (...ranges: string[]) =>
     ranges.map((range) => entries.find((entry) => entry.range === range)?.quality).find((found) => found !== undefined)

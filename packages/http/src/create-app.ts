@@ -6,7 +6,7 @@ import { Histogram, type Logger, type Registry, requestScope } from '@sluice/pro
 import { createErrorHandler } from './error-handler.ts'
 import { bodyDeadline } from './read-json-body.ts'
 import { docsRoutes } from './docs-page.ts'
-import { type Part, alive, readiness } from './health.ts'
+import { type HealthCheck, alive, readiness } from './health.ts'
 import { rejectUnknownHosts } from './hosts.ts'
 import { type ServiceInfo, openapi } from './openapi.ts'
 import type { Caller, Operation } from './operation.ts'
@@ -18,7 +18,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   info: ServiceInfo
   logger: Logger
   metrics: Registry
-  parts: readonly Part[]
+  parts: readonly HealthCheck[]
   isStopping(): boolean
   /** Address of this service for people and browsers. */
   publicUrl: string
@@ -42,7 +42,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
 const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Returns the Express app of a service: middleware, health, metrics, docs and all operations below `/api/v1`. */
-export function door<Context>(service: HttpService<Context>): Express {
+export function createApp<Context>(service: HttpService<Context>): Express {
   const app = express()
   let document: object | undefined
 
@@ -162,7 +162,7 @@ function logRequests(logger: Logger): RequestHandler {
 }
 
 /** `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503 if a required one is down. */
-export function healthRoutes(parts: readonly Part[], isStopping: () => boolean): Router {
+export function healthRoutes(parts: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {
     response.json(alive)

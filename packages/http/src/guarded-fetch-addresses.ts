@@ -4,7 +4,7 @@ import { list, type Setting } from '@sluice/process'
 type ParsedAddress = ReturnType<typeof ipaddr.parse>
 
 /** Non-public hosts and addresses that the operator allows for outgoing requests. */
-export interface OutgoingAllowed {
+export interface OutgoingAllowList {
   /** Returns whether the list names this host, with this port or without a port. Such a host may have any address and use plain http. */
   names(host: string, port: number): boolean
   /** Returns whether the address is in a listed range. */
@@ -55,12 +55,12 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
  * outgoing requests may reach although they are not public, by http as well. A single address is a range of one, and with a
  * port (`10.20.0.7:8443`) that port of it.
  */
-export const outgoingAllowed = (): Setting<OutgoingAllowed> => ({
+export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),
   parse: (given) => parseAllowList(list().parse(given)),
 })
 
-function parseAllowList(entries: readonly string[]): OutgoingAllowed {
+function parseAllowList(entries: readonly string[]): OutgoingAllowList {
   const ranges = entries.map(rangeOf)
   const hosts = new Set(entries.filter((_entry, index) => ranges[index] === undefined).map(hostOf))
   const known = ranges.filter((range) => range !== undefined)

@@ -1,11 +1,11 @@
 import type { GuardedAgent } from './guarded-fetch-agent.ts'
-import type { OutgoingAllowed } from './guarded-fetch-addresses.ts'
+import type { OutgoingAllowList } from './guarded-fetch-addresses.ts'
 import type { ResolvedAddress } from './outgoing-addresses.ts'
 import { OutgoingProblem, outgoingProblem, addressRefused } from './guarded-fetch-problem.ts'
 import { outgoingAddresses } from './outgoing-addresses.ts'
 
 export interface GuardedFetchOptions {
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   /** Milliseconds for the whole exchange, the body included. */
   timeLimit?: number
   /** Bytes of a body, after decompression. */

@@ -1,5 +1,5 @@
 /** A dependency of the service, such as a database. */
-export interface Part {
+export interface HealthCheck {
   name: string
   /** The service is ready without it; its status is still reported. */
   spare?: boolean
@@ -19,7 +19,7 @@ export interface ReadinessResponse {
 }
 
 /** Checks every dependency with a timeout of two seconds. Returns 503 if a required one is down or the service is stopping. */
-export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<ReadinessResponse> {
+export async function readiness(parts: readonly HealthCheck[], isStopping: () => boolean): Promise<ReadinessResponse> {
   const checked = await Promise.all(
     parts.map(async ({ name, spare, check }) => ({ name, spare, status: await checkStatus(check) })),
   )
@@ -35,7 +35,7 @@ export async function readiness(parts: readonly Part[], isStopping: () => boolea
   }
 }
 
-async function checkStatus(check: Part['check']): Promise<'UP' | 'DOWN'> {
+async function checkStatus(check: HealthCheck['check']): Promise<'UP' | 'DOWN'> {
   const timeout = AbortSignal.timeout(checkTimeoutMs)
   const late = new Promise<'DOWN'>((resolve) => timeout.addEventListener('abort', () => resolve('DOWN')))
   return Promise.race([

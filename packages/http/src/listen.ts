@@ -1,14 +1,17 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-export interface Listening {
+export interface ListeningServer {
   server: Server
   /** No new connections; requests under way finish, idle connections end. */
   close(): Promise<void>
 }
 
 /** Starts an HTTP server with timeouts for slow and silent peers. Rejects if the port is not available. */
-export async function listen(app: RequestListener, { port, host }: { port: number; host: string }): Promise<Listening> {
+export async function listen(
+  app: RequestListener,
+  { port, host }: { port: number; host: string },
+): Promise<ListeningServer> {
   const server = createServer(
     {
       headersTimeout: 15_000,

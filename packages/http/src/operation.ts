@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import type { Credential, PathParameters, Role, Signature, Standing } from '@sluice/contracts'
-import type { Answer, Redirect } from './answer.ts'
+import type { Credential, PathParameters, Role, Signature, PrincipalState } from '@sluice/contracts'
+import type { JsonResponse, RedirectResponse } from './answer.ts'
 import type { EventStream } from './event-stream.ts'
 
 /** The credential, issue time and scope that a token carries. */
-export interface Presented {
+export interface PresentedCredential {
   credential: Credential
   /** Undefined for API tokens, which are looked up and not signed. */
   issued?: Date
@@ -15,7 +15,7 @@ export interface Presented {
 /** The authenticated sender of a request. */
 export interface Caller {
   /** A user in a session, an application for itself, or a user's API token. */
-  kind: Standing['kind'] | 'nobody'
+  kind: PrincipalState['kind'] | 'nobody'
   /** A user who signed in directly, not through an API token or an application. */
   inPerson: boolean
   /** The user's, or the application's. */
@@ -30,11 +30,11 @@ export interface Caller {
   /** Empty without a session. */
   session: string
   /** Used to check later whether the credential is still valid. Absent for anonymous callers. */
-  given?: Presented
+  given?: PresentedCredential
 }
 
 /** The caller of public operations. */
-export const nobody: Caller = {
+export const anonymousCaller: Caller = {
   kind: 'nobody',
   inPerson: false,
   uid: '',
@@ -47,7 +47,7 @@ export const nobody: Caller = {
 }
 
 /** The actor of an audit row for a request without a token, such as a sign-in. Both values are uids. */
-export interface Actor {
+export interface AuditActor {
   /** Absent if no user was identified. */
   user?: string
   client: string
@@ -67,10 +67,10 @@ export interface RequestFacts {
   /** The body of an upload, not yet read. */
   stream: IncomingMessage
   /** Adds to the audit row of this write: before and after, without secrets. */
-  audit(object: string | null, details?: object, by?: Actor): void
+  audit(object: string | null, details?: object, by?: AuditActor): void
 }
 
-export type Input<Context, Path extends string, Query, Body> = Context & {
+export type OperationInput<Context, Path extends string, Query, Body> = Context & {
   caller: Caller
   params: PathParameters<Path>
   query: Query
@@ -81,7 +81,7 @@ export type Input<Context, Path extends string, Query, Body> = Context & {
 /** A signature with its handler. */
 export interface Operation<Context = any> {
   signature: Signature
-  handle(input: Input<Context, string, any, any>): Promise<unknown>
+  handle(input: OperationInput<Context, string, any, any>): Promise<unknown>
 }
 
 /** Returns the function that defines operations. Each app calls it once with the context type of its handlers. */
@@ -89,8 +89,8 @@ export function operationsWith<Context>() {
   return function operation<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
     handle: (
-      input: Input<Context, Path, Query, Body>,
-    ) => Promise<NoInfer<Response> | Answer<NoInfer<Response>> | Redirect | EventStream>,
+      input: OperationInput<Context, Path, Query, Body>,
+    ) => Promise<NoInfer<Response> | JsonResponse<NoInfer<Response>> | RedirectResponse | EventStream>,
   ): Operation<Context> {
     return { signature: signature as Signature, handle: handle as Operation<Context>['handle'] }
   }

@@ -1,13 +1,13 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { type OutgoingAllowed, nonPublicReason } from './guarded-fetch-addresses.ts'
+import { type OutgoingAllowList, nonPublicReason } from './guarded-fetch-addresses.ts'
 import { OutgoingProblem, addressRefused } from './guarded-fetch-problem.ts'
 import { promises as dns } from 'node:dns'
 import { readFile } from 'node:fs/promises'
-import { fewAtOnce, SemaphoreBusy } from '@sluice/process'
+import { limitConcurrency, SemaphoreBusy } from '@sluice/process'
 
 export interface OutgoingAddressesOptions {
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   /** Milliseconds for one name. */
   timeLimit?: number
   /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
@@ -76,7 +76,7 @@ const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers
  * the system's lookup.
  */
 export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
-  const limited = fewAtOnce({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })
+  const limited = limitConcurrency({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })
 
   const query = async (host: string): Promise<ResolvedAddress[]> => {
     const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimit / 2), tries: 1 })

@@ -2,9 +2,9 @@ import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
 import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
 import { assertAcceptable } from './content-negotiation.ts'
-import { Answer, Page, Redirect, parseIfMatch } from './answer.ts'
+import { JsonResponse, HtmlPage, RedirectResponse, parseIfMatch } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
-import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
+import { anonymousCaller, type AuditActor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { requestedLocales } from './content-negotiation.ts'
 import { readJsonBody } from './read-json-body.ts'
@@ -26,7 +26,7 @@ export interface RequestPipeline<Context> {
 export interface AuditNote {
   object: string | null
   details: object
-  by: Actor | undefined
+  by: AuditActor | undefined
 }
 
 /** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
@@ -61,7 +61,7 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
 
   return async (request: Request, response: Response) => {
     response.locals.operation = signature.id
-    const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
+    const caller = signature.guard === 'anyone' ? anonymousCaller : await authenticate(request, signature.guard)
     response.locals.caller = caller
     authorize(signature, caller)
     // A redirect has no body.
@@ -82,10 +82,10 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
     }
     assertOwnId(signature, input.params, input.body)
     const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
-    if (result instanceof Redirect) return void response.status(302).set(result.headers).end()
-    if (result instanceof Page) return void response.status(200).set(result.headers).type('html').send(result.html)
+    if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
+    if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)
-    const { body, headers } = result instanceof Answer ? result : new Answer(result)
+    const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
     response.status(signature.status).set(headers)
     const languages = languagesFound(facts.locales)
     if (languages.length > 0) response.set('Content-Language', languages.join(', '))

@@ -5,9 +5,16 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { pino } from 'pino'
 import { bodyDeadline } from '../src/read-json-body.ts'
-import { createErrorHandler, healthRoutes, listen, problems, type Listening, type Part } from '../src/index.ts'
+import {
+  createErrorHandler,
+  healthRoutes,
+  listen,
+  problems,
+  type ListeningServer,
+  type HealthCheck,
+} from '../src/index.ts'
 
-let listening: Listening | undefined
+let listening: ListeningServer | undefined
 afterEach(async () => {
   listening?.server.closeAllConnections()
   await listening?.close().catch(() => {})
@@ -101,7 +108,7 @@ describe('a JSON body', () => {
 })
 
 describe('health', () => {
-  const asked = async (parts: Part[], stopping = false) => {
+  const asked = async (parts: HealthCheck[], stopping = false) => {
     const app = express()
     app.use(healthRoutes(parts, () => stopping))
     const answer = await fetch(`${await served(app)}/health/ready`)
@@ -110,9 +117,9 @@ describe('health', () => {
     await listening!.close()
     return [answer.status, body]
   }
-  const up: Part = { name: 'database', check: async () => 1 }
-  const down: Part = { name: 'queue', check: () => Promise.reject(new Error('secret details')) }
-  const silent: Part = { name: 'warehouse', check: () => new Promise(() => {}) }
+  const up: HealthCheck = { name: 'database', check: async () => 1 }
+  const down: HealthCheck = { name: 'queue', check: () => Promise.reject(new Error('secret details')) }
+  const silent: HealthCheck = { name: 'warehouse', check: () => new Promise(() => {}) }
 
   it('names each part that is down or does not answer, and not why', async () => {
     expect(await asked([up])).toEqual([200, { status: 'UP', parts: { database: 'UP' } }])

@@ -1,7 +1,7 @@
 import { htmlText } from './html-text.ts'
 
 /** The content of an email, before it is rendered as plain text and HTML. */
-export interface Letter {
+export interface EmailContent {
   subject: string
   paragraphs: string[]
   /** The main link. */
@@ -12,13 +12,13 @@ export interface Letter {
   notes: string[]
 }
 
-export interface Rendered {
+export interface RenderedEmail {
   text: string
   html: string
 }
 
 /** Renders an email as plain text and as self-contained HTML without images, external styles and scripts. */
-export function render({ paragraphs, link, command, notes }: Letter): Rendered {
+export function renderEmail({ paragraphs, link, command, notes }: EmailContent): RenderedEmail {
   return {
     text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,
     html: page([

@@ -47,7 +47,7 @@ function decoded(part: string): string | undefined {
 }
 
 /** A setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
-export const sender = (): Setting<SenderAddress | undefined> => ({
+export const senderAddress = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
   parse(given) {
     const [, name = '', bracketed, plain] = /^(?:([^<>"\p{Cc}]{0,100}?) ?<([^<>]+)>|(\S+))$/u.exec(given) ?? []

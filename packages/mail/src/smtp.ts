@@ -43,7 +43,7 @@ interface MailSettings {
 }
 
 /** Returns the mail sender for these settings, or undefined if mail is not configured. */
-export const sendingOf = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | undefined =>
+export const mailSenderFrom = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | undefined =>
   SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
 
 /** Returns a function that sends each email over its own SMTP connection. Throws `MailRefused`. */

@@ -6,7 +6,7 @@ import { setPriority } from 'node:os'
  * autogroup (sched(7)), without which niceness has no effect between sessions. Returns false if the process belongs to another user.
  * Only root can raise the priority again.
  */
-export function giveWay(niceness: number, pid = process.pid): boolean {
+export function lowerCpuPriority(niceness: number, pid = process.pid): boolean {
   try {
     setPriority(pid, niceness)
   } catch {

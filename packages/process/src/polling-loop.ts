@@ -12,7 +12,7 @@ interface PollingOptions {
 }
 
 /** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
-export function keepRounds(
+export function startPollingLoop(
   round: (signal: AbortSignal) => Promise<boolean>,
   { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
@@ -45,7 +45,7 @@ export function keepRounds(
 /**
  * Waits for all promises, then throws the error of the first that failed. Unlike `Promise.all`, it leaves no work running after a failure.
  */
-export async function eachToItsEnd(works: readonly Promise<unknown>[]): Promise<void> {
+export async function waitForAll(works: readonly Promise<unknown>[]): Promise<void> {
   const ends = await Promise.allSettled(works)
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed) throw failed.reason

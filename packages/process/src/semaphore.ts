@@ -178,7 +178,7 @@ export class Semaphore {
  * Returns a function that runs at most `atOnce` callbacks at a time. `waiting` more callbacks may wait; any further call throws
  * `SemaphoreBusy`, which the HTTP services answer with 503 and `title`.
  */
-export function fewAtOnce({ atOnce, waiting, title }: { atOnce: number; waiting: number; title: string }) {
+export function limitConcurrency({ atOnce, waiting, title }: { atOnce: number; waiting: number; title: string }) {
   const semaphore = new Semaphore({ total: atOnce, each: atOnce, waiting, title })
   return Object.assign(semaphore.queueOf(''), {
     /** Returns the number of callbacks that wait. */

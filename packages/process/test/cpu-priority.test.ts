@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { describe, expect, it } from '@jest/globals'
-import { giveWay } from '@sluice/process'
+import { lowerCpuPriority } from '@sluice/process'
 
 const hasAutogroups = existsSync('/proc/self/autogroup')
 const itWithAutogroups = hasAutogroups ? it : it.skip
@@ -27,7 +27,7 @@ describe('giving way', () => {
   it('makes a process nicer', async () => {
     await using one = await waiting({ detached: true })
     expect(getPriority(one.pid)).toBe(getPriority())
-    expect(giveWay(9, one.pid)).toBe(true)
+    expect(lowerCpuPriority(9, one.pid)).toBe(true)
     expect(getPriority(one.pid)).toBe(9)
   })
 
@@ -35,7 +35,7 @@ describe('giving way', () => {
     await using leader = await waiting({ detached: true })
     await using part = await waiting({ detached: false })
     const before = groupOf(part.pid)
-    for (const { pid } of [leader, part]) giveWay(9, pid)
+    for (const { pid } of [leader, part]) lowerCpuPriority(9, pid)
     expect(groupOf(leader.pid)).toContain('nice 9')
     expect(groupOf(part.pid)).toBe(before)
   })
@@ -43,6 +43,6 @@ describe('giving way', () => {
   it('says so where there is nobody', async () => {
     const gone = await waiting({ detached: true })
     await gone[Symbol.asyncDispose]()
-    expect(giveWay(9, gone.pid)).toBe(false)
+    expect(lowerCpuPriority(9, gone.pid)).toBe(false)
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
-import { eachToItsEnd, keepRounds } from '../src/polling-loop.ts'
+import { waitForAll, startPollingLoop } from '../src/polling-loop.ts'
 
 /** Never in these tests, in milliseconds. */
 const never = 3_600_000
@@ -8,7 +8,7 @@ const never = 3_600_000
 describe('rounds', () => {
   it('follow each other as long as there is more, then rest, and end in the middle of a rest', async () => {
     const gone: number[] = []
-    const rounds = keepRounds(async () => gone.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
+    const rounds = startPollingLoop(async () => gone.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
     while (gone.length < 5) await sleep(1)
     await rounds.stop()
     expect(gone).toHaveLength(5)
@@ -17,7 +17,7 @@ describe('rounds', () => {
   it('go on after one that failed, when trouble has had its time', async () => {
     const told: unknown[] = []
     const moments: number[] = []
-    const rounds = keepRounds(
+    const rounds = startPollingLoop(
       async () => {
         moments.push(performance.now())
         if (moments.length === 1) throw new Error('no luck')
@@ -35,7 +35,7 @@ describe('rounds', () => {
     const begun = Promise.withResolvers<void>()
     const free = Promise.withResolvers<void>()
     let ended = ''
-    const patient = keepRounds(
+    const patient = startPollingLoop(
       async () => {
         begun.resolve()
         await free.promise
@@ -51,7 +51,7 @@ describe('rounds', () => {
     expect(ended).toBe('by itself')
 
     const told: unknown[] = []
-    const hanging = keepRounds((signal) => sleep(never, true, { signal }), {
+    const hanging = startPollingLoop((signal) => sleep(never, true, { signal }), {
       rest: never,
       farewell: 20,
       failed: (error) => void told.push(error),
@@ -69,8 +69,8 @@ describe('each to its end', () => {
       ended.push(name)
       if (name !== 'slow') throw new Error(name)
     }
-    await expect(eachToItsEnd([work('later', 20), work('slow', 60), work('soon', 1)])).rejects.toThrow('later')
+    await expect(waitForAll([work('later', 20), work('slow', 60), work('soon', 1)])).rejects.toThrow('later')
     expect(ended).toEqual(['soon', 'later', 'slow'])
-    await expect(eachToItsEnd([work('slow', 1)])).resolves.toBeUndefined()
+    await expect(waitForAll([work('slow', 1)])).resolves.toBeUndefined()
   })
 })

@@ -1,24 +1,24 @@
 import type { Kysely, Transaction } from 'kysely'
-import { type AuditFacts, recordAudits, transaction } from '@sluice/database'
+import { type AuditContext, recordAudits, transaction } from '@sluice/database'
 import { type Signature, secretName } from '@sluice/contracts'
 import {
   type AuditNote,
   type Caller,
   type Operation,
-  RefusedElsewhere,
+  ProblemPageRedirect,
   type RequestFacts,
   Semaphore,
   problems,
 } from '@sluice/http'
 
 /** Runs the writes of an operation in one transaction together with their audit rows. */
-export interface Write<DB> {
+export interface AuditedWrite<DB> {
   <T>(work: (trx: Transaction<DB>) => Promise<T>): Promise<T>
   /**
    * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction. If it
    * returns undefined, it wrote nothing and the caller must use `write`.
    */
-  atOnce<T>(statement: (db: Kysely<DB>, facts: AuditFacts) => Promise<T | undefined>): Promise<T | undefined>
+  atOnce<T>(statement: (db: Kysely<DB>, facts: AuditContext) => Promise<T | undefined>): Promise<T | undefined>
 }
 
 type TransactionRunner<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
@@ -26,7 +26,7 @@ type TransactionRunner<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => 
 /** Database access of every handler. */
 export interface DatabaseContext<DB> {
   db: Kysely<DB>
-  write: Write<DB>
+  write: AuditedWrite<DB>
 }
 
 export interface AuditedWriteOptions<DB> {
@@ -87,7 +87,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
       facts.audited.length = 0
       return result
     }
-    const atOnce: Write<DB>['atOnce'] = async (statement) => {
+    const atOnce: AuditedWrite<DB>['atOnce'] = async (statement) => {
       const result = await statement(db, { operation: signature.id, requestId: facts.id, address: facts.address })
       if (result !== undefined) written = true
       return result
@@ -97,7 +97,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     const answer = isSearch
       ? await shares.run(caller.client, () => reportTimeout(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
-    if (signature.effect === 'write' && !written && !(answer instanceof RefusedElsewhere))
+    if (signature.effect === 'write' && !written && !(answer instanceof ProblemPageRedirect))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
     return answer
   }
@@ -132,11 +132,11 @@ async function retryAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Returns a copy of a body or row for the audit log in which every field with a secret's name is redacted. */
-export function withoutSecrets(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutSecrets)
+export function redactSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(redactSecrets)
   if (value === null || typeof value !== 'object' || value instanceof Date) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, isSecret(name, part) ? '[redacted]' : withoutSecrets(part)]),
+    Object.entries(value).map(([name, part]) => [name, isSecret(name, part) ? '[redacted]' : redactSecrets(part)]),
   )
 }
 

@@ -7,7 +7,7 @@ interface TranslationEntry {
 }
 
 /** A row type with more precise column types than the generated ones. */
-export type Refined<Row, Known> = Omit<Row, keyof Known> & Known
+export type RefinedRow<Row, Known> = Omit<Row, keyof Known> & Known
 
 /** Columns of every record that users can share inside their client. */
 export interface SharedColumns {
@@ -22,7 +22,7 @@ interface TranslatedRow {
 }
 
 /** Returns a text property in the reader's language (see `translated`). Undefined stays undefined. */
-export function inLanguageOf<T extends string | null | undefined>(
+export function translatedProperty<T extends string | null | undefined>(
   row: TranslatedRow,
   property: string,
   plain: T,

@@ -1,9 +1,9 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type SearchRequest, holds } from '@sluice/contracts'
-import { Answer, type Caller, problems } from '@sluice/http'
+import { JsonResponse, type Caller, problems } from '@sluice/http'
 import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
-import { escaped } from './search/patterns.ts'
+import { escapeLike } from './search/patterns.ts'
 import { type SearchPlan, searchPlan } from './search/plan.ts'
 import { clientVersion, isTallied, createTotalsCache, totalFromTally, tallyVersion } from './totals.ts'
 import { InvalidSearch } from './search/violations.ts'
@@ -31,7 +31,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     context: Context,
     request: SearchRequest,
     url?: string,
-  ): Promise<Answer<Resource[]>> {
+  ): Promise<JsonResponse<Resource[]>> {
     const plan = planOf(request, context.caller, url !== undefined)
     const scope = kind.scope(context.caller, 'READ')
     const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
@@ -47,7 +47,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       },
       url ?? addressOfList(request),
     )
-    return new Answer(await kind.present(rows, context), headers)
+    return new JsonResponse(await kind.present(rows, context), headers)
   }
 
   function addressOfList({ query, filter = [], order = [], rootJunction, paging }: SearchRequest): string {
@@ -64,7 +64,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   }
 
   function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {
-    const query = (text: string) => kind.matches(`%${escaped(text)}%`)
+    const query = (text: string) => kind.matches(`%${escapeLike(text)}%`)
     const allowed = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
       ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => holds(caller.roles, role)),
     )

@@ -1,8 +1,8 @@
 import type { Expression, RawBuilder, SqlBool } from 'kysely'
 import type { Caller } from '@sluice/http'
 import type { Properties } from './search/properties.ts'
-import type { Level } from './sharing.ts'
-import type { ChangeCounter, Only, TotalsTable } from './totals.ts'
+import type { AccessLevel } from './sharing.ts'
+import type { ChangeCounter, ListCondition, TotalsTable } from './totals.ts'
 
 /** Describes one kind of record. Every expression refers to its table by the alias `r`. */
 export interface RecordKind<Row, Resource, Context> {
@@ -18,10 +18,10 @@ export interface RecordKind<Row, Resource, Context> {
   /** Counts changes of shared records, for kinds without a tally. */
   changes?: ChangeCounter
   /** Restricts lists and searches, not reads by id. */
-  only?: Only
+  only?: ListCondition
   /** Condition for the free-text `query`. `like` is the text as a contains-pattern. */
   matches(like: string): Expression<SqlBool>
-  scope(caller: Caller, level: Level): RawBuilder<SqlBool>
+  scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
   /** Converts rows to resources in the same order. May call other services; never called inside a transaction. */
   present(rows: Row[], context: Context): Promise<Resource[]>
 }

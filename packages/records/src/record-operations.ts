@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely'
 import { searchOf, type recordSignatures, type sharingSignatures } from '@sluice/contracts'
-import { Answer, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http'
+import { JsonResponse, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http'
 import type { DatabaseContext } from './audited-writes.ts'
 import type { Records } from './records.ts'
 import { accessColumns } from './sharing.ts'
-import { withoutSecrets } from './audited-writes.ts'
+import { redactSecrets } from './audited-writes.ts'
 
 type WriteContext = DatabaseContext<any>
 type CallerAndRequest = { caller: Caller; request: RequestFacts }
@@ -13,7 +13,7 @@ type CallerAndRequest = { caller: Caller; request: RequestFacts }
  * Converts bodies to rows. `current` is the locked row to replace, absent for a new row. `Linked` is the data that
  * `beforeDelete` reads for `afterDelete`, such as the files of the deleted row.
  */
-export interface Writing<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
+export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
   /**
    * Makes the body of what was sent, before it is checked; what was sent is the body where this is absent. `current` reads the row that is
    * replaced, and is absent for a new one. Throws a problem.
@@ -47,7 +47,7 @@ export function recordOperations<
     operation,
     records,
     writing,
-  }: RecordOperationsOptions<C, Row, Resource> & { writing: Writing<C, Row, Body, Sent, Linked> },
+  }: RecordOperationsOptions<C, Row, Resource> & { writing: RecordWriter<C, Row, Body, Sent, Linked> },
 ) {
   type TypedInput<Query, Given> = C & CallerAndRequest & { params: { uid: string }; query: Query; body: Given }
   const complete = async (sent: Sent, current?: () => Promise<Row>): Promise<Body> =>
@@ -63,7 +63,7 @@ export function recordOperations<
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
         const made = await records.insert(trx, input.caller, await writing.columns(trx, body, undefined, input))
-        input.request.audit(made.uid, { after: withoutSecrets(made) })
+        input.request.audit(made.uid, { after: redactSecrets(made) })
         return made
       })
       return records.created(row, input)
@@ -81,7 +81,7 @@ export function recordOperations<
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
         const after = await records.update(trx, input.caller, before, await writing.columns(trx, body, before, input))
-        input.request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+        input.request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
         return after
       })
       return records.answer(row, input)
@@ -93,7 +93,7 @@ export function recordOperations<
         const locked = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
         const linked = await writing.beforeDelete(trx, locked, input)
         await records.remove(trx, locked)
-        input.request.audit(locked.uid, { before: withoutSecrets(locked) })
+        input.request.audit(locked.uid, { before: redactSecrets(locked) })
         return { row: locked, linked }
       })
       await writing.afterDelete(row, input, linked)
@@ -119,11 +119,11 @@ export function sharingOperations<C extends WriteContext, Row extends { uid: str
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, uid, input.request.ifMatch)
         const after = await records.update(trx, input.caller, before, accessColumns(input.body))
-        input.request.audit(uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+        input.request.audit(uid, { before: redactSecrets(before), after: redactSecrets(after) })
         return after
       })
       const { body } = await records.answer(row, input)
-      return new Answer([body], { ETag: etagOf(row.version) })
+      return new JsonResponse([body], { ETag: etagOf(row.version) })
     }),
   }
 }

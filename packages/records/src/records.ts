@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { Answer, type Caller, etagOf, problems } from '@sluice/http'
+import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http'
 import { recordLister } from './list-records.ts'
 import type { RecordKind } from './record-kind.ts'
 
@@ -102,15 +102,15 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
   }
 
   /** Returns the response for one row, with its ETag. */
-  async function answer(row: Row, context: Context): Promise<Answer<Resource>> {
+  async function answer(row: Row, context: Context): Promise<JsonResponse<Resource>> {
     const [resource] = await kind.present([row], context)
-    return new Answer(resource!, { ETag: etagOf(row.version) })
+    return new JsonResponse(resource!, { ETag: etagOf(row.version) })
   }
 
   /** Returns the response for a new row, with its Location. */
-  async function created(row: Row, context: Context): Promise<Answer<Resource>> {
+  async function created(row: Row, context: Context): Promise<JsonResponse<Resource>> {
     const { body, headers } = await answer(row, context)
-    return new Answer(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
+    return new JsonResponse(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
   }
 
   return {

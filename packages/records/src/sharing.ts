@@ -40,16 +40,19 @@ function grantsOf(grants: readonly { id: string; access?: AccessObject['access']
   return JSON.stringify(Array.from(levels, ([id, access]) => ({ id, access })))
 }
 
-export type Level = 'READ' | 'READ_WRITE'
+export type AccessLevel = 'READ' | 'READ_WRITE'
 
-const sufficientLevels: Record<Level, Level[]> = { READ: ['READ', 'READ_WRITE'], READ_WRITE: ['READ_WRITE'] }
+const sufficientLevels: Record<AccessLevel, AccessLevel[]> = {
+  READ: ['READ', 'READ_WRITE'],
+  READ_WRITE: ['READ_WRITE'],
+}
 
 /**
  * Returns the condition for the shared records that a caller may see or change: records of their client that they own, that are
  * public, or that are shared with them or one of their groups. A super admin reaches every record of the client, so that no
  * record is orphaned. The record's table has the alias `r`.
  */
-export function visibleTo(caller: Caller, level: Level): RawBuilder<SqlBool> {
+export function visibleTo(caller: Caller, level: AccessLevel): RawBuilder<SqlBool> {
   const ofClient = sql<SqlBool>`r.client = ${caller.client}`
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return ofClient
   return sql<SqlBool>`(${ofClient} and (
@@ -62,7 +65,7 @@ export function visibleTo(caller: Caller, level: Level): RawBuilder<SqlBool> {
 const isGranted = (
   column: 'user_access' | 'user_group_access',
   ids: readonly string[],
-  level: Level,
+  level: AccessLevel,
 ) => sql<SqlBool>`exists (
   select from jsonb_to_recordset(${sql.ref(`r.${column}`)}) as g(id text, access text)
   where g.id = any(${ids}) and g.access = any(${sufficientLevels[level]}))`

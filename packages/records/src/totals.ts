@@ -15,7 +15,7 @@ export interface TotalsTable {
 }
 
 /** A condition of every list of a kind, in addition to the scope. */
-export interface Only {
+export interface ListCondition {
   /** Distinguishes these lists from other lists of the kind. */
   name: string
   /** Query parameters of the equivalent GET list. */
@@ -28,7 +28,7 @@ export interface Only {
 interface CountableKind {
   properties: Properties
   tally?: TotalsTable
-  only?: Only
+  only?: ListCondition
 }
 
 /** Returns whether the tally can evaluate all conditions of the plan. */

@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import { Type } from 'typebox'
 import { contract, signature } from '@sluice/contracts'
 import { connect } from '@sluice/database'
-import { nobody, type Caller, type Operation } from '@sluice/http'
+import { anonymousCaller, type Caller, type Operation } from '@sluice/http'
 import { testDatabase } from '@sluice/testing'
 import { auditedWrites, type DatabaseContext } from '../src/index.ts'
 
@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 
 const uid = (n: number) => `00000000-0000-4000-8000-00000000000${n}`
-const caller = (client: number): Caller => ({ ...nobody, kind: 'session', uid: uid(1), client: uid(client) })
+const caller = (client: number): Caller => ({ ...anonymousCaller, kind: 'session', uid: uid(1), client: uid(client) })
 const facts = () => {
   const audited: any[] = []
   const audit = (object: string | null, details = {}, by?: never) => void audited.push({ object, details, by })
@@ -87,7 +87,7 @@ describe('a write', () => {
     expect(asked).toEqual([true])
     const { rows } = await sql<{ touched: number }>`select touched from things where id = 1`.execute(db)
     expect(rows[0]!.touched).toBe(0)
-    await write(nobody)
+    await write(anonymousCaller)
     expect(asked).toHaveLength(1)
   })
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { escaped, trigramPattern } from '../src/search/patterns.ts'
+import { escapeLike, trigramPattern } from '../src/search/patterns.ts'
 import { pick, randomNumbers } from './search-model.ts'
 
-const patternOf = (text: string) => trigramPattern(`%${escaped(text)}%`)
+const patternOf = (text: string) => trigramPattern(`%${escapeLike(text)}%`)
 
 describe('a text in pieces', () => {
   it.each<[string, string | undefined]>([

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { withoutSecrets } from '../src/audited-writes.ts'
+import { redactSecrets } from '../src/audited-writes.ts'
 
 it('leaves no secret of a body or row, however deep, and keeps everything else', () => {
   const when = new Date()
@@ -12,7 +12,7 @@ it('leaves no secret of a body or row, however deep, and keeps everything else',
     access_key: ['x3'],
     password: null,
   }
-  const copy = withoutSecrets(row)
+  const copy = redactSecrets(row)
   expect(copy).toEqual({
     name: 'a',
     when,

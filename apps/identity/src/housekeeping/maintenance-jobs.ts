@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { addAuditMonths, transaction } from '@sluice/database'
+import { addAuditPartitions, transaction } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { failOverdueMails } from '../mail/outbox.ts'
 import { sweepOidcModels } from '../oidc/sweep.ts'
@@ -43,7 +43,7 @@ export interface MaintenanceJob {
 }
 
 /** Runs first: without partitions no audit row can be written. */
-const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditMonths(db, new Date()) }
+const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditPartitions(db, new Date()) }
 const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
   name: 'signing-keys',
   run: (db) => rotateDueKeys(db, keys),

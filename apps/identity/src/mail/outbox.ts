@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { MailKind } from '@sluice/contracts'
-import { type Letter, render, type Rendered } from '@sluice/mail'
+import { type EmailContent, renderEmail, type RenderedEmail } from '@sluice/mail'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
@@ -13,7 +13,7 @@ const purpose = (uid: string) => `mails.body:${uid}`
 interface NewMail {
   kind: MailKind
   to: { id: number; client: string; email: string }
-  letter: Letter
+  letter: EmailContent
   /** When it is of no use any more; a day from now at the latest. */
   expires?: Date
 }
@@ -29,7 +29,7 @@ export async function queueMail(
 ): Promise<void> {
   if (letter.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
-  const body = SECRET_KEYS.seal(JSON.stringify(render(letter)), purpose(uid))
+  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(letter)), purpose(uid))
   await sql`
     insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
     values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${letter.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
@@ -42,8 +42,11 @@ async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Pr
     where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)
 }
 
-export const openBody = ({ SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>, uid: string, sealed: string): Rendered =>
-  JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as Rendered
+export const openBody = (
+  { SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>,
+  uid: string,
+  sealed: string,
+): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as RenderedEmail
 
 /** Fails overdue mails, also if no process sends mails. Handles up to `most` mails and returns how many. */
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { safeDisplayName } from './texts.ts'
-import { isMailable, mailableAddress, render, sender, smtpUrl } from '@sluice/mail'
+import { isMailable, mailableAddress, renderEmail, senderAddress, smtpUrl } from '@sluice/mail'
 
 describe('a letter', () => {
   it('shows as text whatever looks like markup, and leads where it says', () => {
-    const { html, text } = render({
+    const { html, text } = renderEmail({
       subject: '',
       paragraphs: ['<b>"Ada" & \'co\'</b>'],
       link: { label: 'Open <this>', url: 'https://id.example.org/?a=1&b="2"' },
@@ -64,7 +64,7 @@ describe('the settings of mail', () => {
   })
 
   it('name a sender', () => {
-    const from = (text: string) => sender().parse(text)
+    const from = (text: string) => senderAddress().parse(text)
     expect(from('no-reply@example.org')).toEqual({ name: '', address: 'no-reply@example.org' })
     expect(from('Example Data <no-reply@example.org>')).toEqual({
       name: 'Example Data',

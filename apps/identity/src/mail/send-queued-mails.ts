@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { Counter, type Logger, type Registry, eachToItsEnd, keepRounds } from '@sluice/process'
+import { Counter, type Logger, type Registry, waitForAll, startPollingLoop } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { type MailConfig, openBody } from './outbox.ts'
 import { MailRefused, type SendMail } from '@sluice/mail'
@@ -26,7 +26,7 @@ const shutdownTimeoutMs = 10_000
 
 /** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
 export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
-  keepRounds((signal) => sendQueuedMails(parts, signal), {
+  startPollingLoop((signal) => sendQueuedMails(parts, signal), {
     rest: pollIntervalMs,
     afterTrouble: pollAfterFailureMs,
     farewell: shutdownTimeoutMs,
@@ -41,7 +41,7 @@ export async function sendQueuedMails(
   const answered = await parts.answer()
   if (!parts.send) return answered
   const claimed = await claimMails(parts.db, batchSize)
-  await eachToItsEnd(claimed.map((mail) => sendMail(parts, mail, signal)))
+  await waitForAll(claimed.map((mail) => sendMail(parts, mail, signal)))
   return answered || claimed.length > 0
 }
 

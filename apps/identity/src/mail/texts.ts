@@ -1,4 +1,4 @@
-import type { Letter } from '@sluice/mail'
+import type { EmailContent } from '@sluice/mail'
 
 interface NamedRecipient {
   name: string
@@ -18,7 +18,7 @@ export const letters = {
   invitation: (
     to: NamedRecipient & { ssoAuth: boolean },
     { url, expires }: { url: string; expires: Date },
-  ): Letter => ({
+  ): EmailContent => ({
     subject: 'Your invitation to Sluice',
     paragraphs: [
       greeting(to),
@@ -35,7 +35,7 @@ export const letters = {
     ],
   }),
 
-  passwordReset: (to: NamedRecipient, { url, expires }: { url: string; expires: Date }): Letter => ({
+  passwordReset: (to: NamedRecipient, { url, expires }: { url: string; expires: Date }): EmailContent => ({
     subject: 'Choose a new Sluice password',
     paragraphs: [
       greeting(to),
@@ -49,7 +49,7 @@ export const letters = {
     ],
   }),
 
-  passwordChanged: (to: NamedRecipient, at: Date): Letter => ({
+  passwordChanged: (to: NamedRecipient, at: Date): EmailContent => ({
     subject: 'Your Sluice password was changed',
     paragraphs: [
       greeting(to),
@@ -59,7 +59,7 @@ export const letters = {
     notes: usernameOf(to),
   }),
 
-  secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', at: Date): Letter => ({
+  secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', at: Date): EmailContent => ({
     subject: 'Your Sluice second factor was changed',
     paragraphs: [
       greeting(to),
@@ -71,7 +71,7 @@ export const letters = {
     notes: usernameOf(to),
   }),
 
-  recoveryCodeUsed: (to: NamedRecipient, left: number, at: Date): Letter => ({
+  recoveryCodeUsed: (to: NamedRecipient, left: number, at: Date): EmailContent => ({
     subject: 'A recovery code of yours was used',
     paragraphs: [
       greeting(to),
@@ -81,7 +81,7 @@ export const letters = {
     notes: usernameOf(to),
   }),
 
-  emailChanged: (to: NamedRecipient, at: Date): Letter => ({
+  emailChanged: (to: NamedRecipient, at: Date): EmailContent => ({
     subject: 'Your Sluice mail address was changed',
     paragraphs: [
       greeting(to),

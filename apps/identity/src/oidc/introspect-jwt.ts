@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import type { Context, Next } from 'koa'
 import type { Kysely } from 'kysely'
-import { callerOf, tokenVerifier, type Presented } from '@sluice/http'
+import { toCaller, tokenVerifier, type PresentedCredential } from '@sluice/http'
 import { firstParty } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
@@ -40,7 +40,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
   async function activeClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
     const presented = await presentedBy(token)
     const standing = presented && (await findPrincipal(db, presented.credential))
-    const caller = presented && callerOf(standing, presented)
+    const caller = presented && toCaller(standing, presented)
     if (!caller || !standing || standing.client.id !== tenant) return undefined
     const { iss, aud, sub, exp, iat, jti, client_id, scope } = decodeJwt(token)
     const { id, code, name } = standing.client
@@ -61,7 +61,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
     }
   }
 
-  async function presentedBy(token: string): Promise<Presented | undefined> {
+  async function presentedBy(token: string): Promise<PresentedCredential | undefined> {
     try {
       const { sub, sid, client_id, scope, issued } = await verify(token)
       if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }

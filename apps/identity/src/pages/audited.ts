@@ -1,20 +1,20 @@
 import type { Request, Response } from 'express'
 import type { Kysely } from 'kysely'
-import { nobody, type Actor, type AuditNote, type Operation } from '@sluice/http'
-import { auditedWrites, type Write } from '@sluice/records'
+import { anonymousCaller, type AuditActor, type AuditNote, type Operation } from '@sluice/http'
+import { auditedWrites, type AuditedWrite } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
 /** The context of a use case that a page runs, as from the operation of the same name. */
 export interface PageContext {
   db: Kysely<DB>
-  write: Write<DB>
+  write: AuditedWrite<DB>
   config: Config
   request: {
     id: string
     address: string
     userAgent: string
-    audit(object: string | null, details?: object, by?: Actor): void
+    audit(object: string | null, details?: object, by?: AuditActor): void
   }
 }
 
@@ -47,7 +47,7 @@ export function audited(db: Kysely<DB>, config: Config): AuditedPageWrite {
     }
     const userAgent = request.get('user-agent') ?? ''
     const operation = { signature: { id, effect: 'write' } } as Operation
-    return run(operation, nobody, facts, { config }, (context) =>
+    return run(operation, anonymousCaller, facts, { config }, (context) =>
       work({ ...context, request: { id: requestId, address, userAgent, audit } }),
     )
   }

@@ -1,13 +1,13 @@
 import { sql, type Kysely } from 'kysely'
-import type { Actor } from '@sluice/http'
-import type { Write } from '@sluice/records'
+import type { AuditActor } from '@sluice/http'
+import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../database.ts'
 import { ThrottledProblem } from './throttle.ts'
 
 interface AuditContext {
   db: Kysely<DB>
-  write: Write<DB>
-  request: { audit(object: string | null, details?: object, by?: Actor): void }
+  write: AuditedWrite<DB>
+  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
 }
 
 /** Whose account it is, asked only when it is to be written down. Undefined: nobody's. */

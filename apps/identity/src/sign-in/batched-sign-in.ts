@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { type AuditFacts, auditingEach, prepared } from '@sluice/database'
+import { type AuditContext, auditInsertForEach, prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { secretHash } from '../secret-hash.ts'
 import { networkPrefixOf } from './network-prefix.ts'
@@ -15,7 +15,7 @@ interface SessionRequest {
   /** The one that was checked. */
   passwordHash: string | null
   attempt: ThrottleKeys
-  facts: AuditFacts
+  facts: AuditContext
   /** At most 500 characters. */
   userAgent: string
   refreshToken: string
@@ -79,7 +79,7 @@ async function openAll(
       ${insertRefreshTokensSql(sql`token_hash`, sql`opened join signing_in on session = opened.uid`)}
     ), ${forgiveAttemptsSql(sql`signing_in`)},
     audited as (
-      ${auditingEach(sql`
+      ${auditInsertForEach(sql`
         select operation, "user", client, "user"::text, request_id, address,
           jsonb_build_object('outcome', 'signed in', 'session', session)
         from signing_in`)}

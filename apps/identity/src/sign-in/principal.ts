@@ -4,7 +4,7 @@ import {
   type Credential,
   type GrantType,
   type Role,
-  type Standing,
+  type PrincipalState,
   type UserStatus,
   roleScopes,
   rolesWithin,
@@ -15,7 +15,7 @@ import { prepared } from '@sluice/database'
 import { isOpenSession } from './sessions.ts'
 import { isUid } from '../uid.ts'
 import { apiTokenIsUsable, storedHash } from './api-tokens.ts'
-import { type Caller, isStill, problems } from '@sluice/http'
+import { type Caller, isCallerUnchanged, problems } from '@sluice/http'
 
 interface ApplicationPrincipalRow {
   uid: string
@@ -36,7 +36,7 @@ interface ApplicationPrincipalRow {
 }
 
 /** An application that acts for itself: with the roles among its scopes, in its own client. */
-async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<Standing | undefined> {
+async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationPrincipalRow>`
     ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
       c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
@@ -75,7 +75,7 @@ interface ApiTokenPrincipalRow extends UserPrincipalRow {
 }
 
 /** A user's API token: for the user's own client, with those of its roles that the user still holds. */
-async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<Standing | undefined> {
+async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
     select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
       t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as note_use
@@ -101,7 +101,7 @@ async function noteUse(db: Kysely<DB>, key: number): Promise<void> {
 async function findSessionPrincipal(
   db: Kysely<DB>,
   { id: user, session = '', application }: Credential,
-): Promise<Standing | undefined> {
+): Promise<PrincipalState | undefined> {
   if (!isUid(user) || !isUid(session)) return undefined
   if (application !== undefined) return findApplicationSessionPrincipal(db, { user, session, application })
   const { rows } = await sql<UserPrincipalRow>`
@@ -126,7 +126,7 @@ interface ApplicationSessionRow extends UserPrincipalRow {
 async function findApplicationSessionPrincipal(
   db: Kysely<DB>,
   { user, session, application }: { user: string; session: string; application: string },
-): Promise<Standing | undefined> {
+): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationSessionRow>`
     ${prepared('session-standing-in-application')} select ${userColumns},
       coalesce(${isOpenSession} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
@@ -145,7 +145,7 @@ async function findApplicationSessionPrincipal(
   return { ...standing, roles: within(roles), dormantRoles: within(dormantRoles) }
 }
 
-type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<Standing | undefined>
+type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<PrincipalState | undefined>
 
 /** The look-up of each credential kind. */
 const byKind: Record<Credential['kind'], PrincipalLookup> = {
@@ -187,7 +187,7 @@ export const userColumns = sql`
   c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
   c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
 
-export const userPrincipal = (kind: Standing['kind'], row: UserPrincipalRow): Standing => ({
+export const userPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRow): PrincipalState => ({
   kind,
   id: row.id,
   username: row.username,
@@ -216,6 +216,6 @@ export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Cal
   if (!caller.given) return
   const table = sql.table(caller.kind === 'application' ? 'sso_client_configs' : 'users')
   await sql`select from ${table} where uid = ${caller.uid} for no key update`.execute(trx)
-  if (!isStill(caller, await findPrincipal(trx, caller.given.credential)))
+  if (!isCallerUnchanged(caller, await findPrincipal(trx, caller.given.credential)))
     throw problems.unauthenticated('You were signed out, or may do less than a moment ago: sign in again.')
 }

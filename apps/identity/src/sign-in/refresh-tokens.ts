@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { auditing, prepared, type AuditFacts } from '@sluice/database'
+import { auditInsert, prepared, type AuditContext } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { endSession, isOpenSession } from './sessions.ts'
 import { secretHash } from '../secret-hash.ts'
@@ -57,7 +57,7 @@ export const insertRefreshTokensSql = (hash: Buffer | RawBuilder<unknown>, opene
 export async function exchangeRefreshToken(
   db: Kysely<DB>,
   token: string,
-  facts: AuditFacts,
+  facts: AuditContext,
 ): Promise<RefreshedSession | undefined> {
   const [hash, refreshToken] = [secretHash(token), newRefreshToken()]
   const { rows } = await sql<RefreshedSession['session'] & { user: string; client: string }>`
@@ -77,7 +77,7 @@ export async function exchangeRefreshToken(
     ), next as (
       ${insertRefreshTokensSql(secretHash(refreshToken), sql`continued`)}
     ), audited as (
-      ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
+      ${auditInsert(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )
     select uid, client, expires_at, "user" from continued`.execute(db)
   const [found] = rows

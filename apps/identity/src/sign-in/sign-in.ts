@@ -1,8 +1,8 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { LoginBody, Role, SecondFactorMethod } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
-import { Problem, type Actor } from '@sluice/http'
-import type { Write } from '@sluice/records'
+import { Problem, type AuditActor } from '@sluice/http'
+import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../database.ts'
 import type { MailConfig } from '../mail/outbox.ts'
 import { countAttempt, type SignInAccount } from './count-attempt.ts'
@@ -18,13 +18,13 @@ import { skeletonOf } from './username.ts'
 /** The context of a sign-in, from an operation or a page. */
 export interface SignInContext {
   db: Kysely<DB>
-  write: Write<DB>
+  write: AuditedWrite<DB>
   config: SessionLives & MailConfig
   request: {
     address: string
     /** Any text; the first 500 characters are kept. */
     userAgent: string
-    audit(object: string | null, details?: object, by?: Actor): void
+    audit(object: string | null, details?: object, by?: AuditActor): void
   }
   /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
   expectedClient?: string

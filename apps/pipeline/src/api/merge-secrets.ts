@@ -1,11 +1,11 @@
 import { problems } from '@sluice/http'
-import type { Secrets } from '../sealed-secrets.ts'
+import type { SecretValues } from '../sealed-secrets.ts'
 
 /** The secrets of a body, by name: absent keeps what is stored, null (an empty text on the wire) clears it. */
 export type GivenSecrets = Readonly<Record<string, string | null | undefined>>
 
 interface SecretMerge {
-  stored: Secrets
+  stored: SecretValues
   given: GivenSecrets
   /** The field that would send the stored secrets to another address; undefined if the address stays. */
   moved: string | undefined
@@ -15,7 +15,7 @@ interface SecretMerge {
  * Returns the given secrets, and the stored ones for those that are absent. A user who may change the address may not read the password,
  * but could by sending it to a server of their own: with another address, the password must be sent again.
  */
-export function mergeSecrets({ stored, given, moved }: SecretMerge): Secrets {
+export function mergeSecrets({ stored, given, moved }: SecretMerge): SecretValues {
   const absent = Object.keys(given).filter((name) => given[name] === undefined && name in stored)
   if (moved && absent.length > 0)
     throw problems.refused(
@@ -25,5 +25,5 @@ export function mergeSecrets({ stored, given, moved }: SecretMerge): Secrets {
   return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...definedSecrets(given) }
 }
 
-export const definedSecrets = (given: GivenSecrets): Secrets =>
+export const definedSecrets = (given: GivenSecrets): SecretValues =>
   Object.fromEntries(Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

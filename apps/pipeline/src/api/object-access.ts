@@ -4,7 +4,7 @@ import { accessColumns } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { RequestContext } from './operation.ts'
 import type { DB } from '../database.ts'
-import { settingOf } from '../settings.ts'
+import { readSetting } from '../settings.ts'
 
 /**
  * Throws 422 for users or groups that the caller's client does not have. Queries the identity service. `pointer` is the JSON pointer of
@@ -40,7 +40,7 @@ export async function assertSharingTargets(
 
 /** The public access to new objects of a client if their body has no access. */
 export async function defaultAccess(trx: Transaction<DB>, client: string): Promise<'NONE' | 'READ'> {
-  return (await settingOf(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
+  return (await readSetting(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
 }
 
 /** The access columns of a body. A new object without public access in its body gets the default. */

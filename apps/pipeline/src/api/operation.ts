@@ -6,7 +6,7 @@ import type { DB } from '../database.ts'
 import type { Destinations } from '../engine/destinations/destinations.ts'
 import type { ClientWarehouses } from '../engine/warehouses/client-warehouses.ts'
 import type { JobQueue } from '../engine/queue/job-queue.ts'
-import type { Sources } from '../engine/sources/sources.ts'
+import type { SourceRegistry } from '../engine/sources/sources.ts'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
 /** The dependencies of every handler of this service. */
@@ -14,7 +14,7 @@ export interface PipelineContext extends DatabaseContext<DB> {
   identity: IdentityLookups
   warehouses: ClientWarehouses
   queue: JobQueue
-  sources: Sources
+  sources: SourceRegistry
   destinations: Destinations
   /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
   files: { directory: string; uploadLimit: number; clientLimit: number }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Properties, inLanguageOf } from '@sluice/records'
+import { type Properties, translatedProperty } from '@sluice/records'
 import { ServiceUnavailable } from '@sluice/contracts'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
@@ -33,9 +33,9 @@ export const recordedFields = (row: RecordedRow, locales: readonly string[]) => 
   translations: row.translations,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
-  displayName: inLanguageOf(row, 'name', row.name, locales),
+  displayName: translatedProperty(row, 'name', row.name, locales),
   description: row.description ?? undefined,
-  displayDescription: inLanguageOf(row, 'description', row.description, locales),
+  displayDescription: translatedProperty(row, 'description', row.description, locales),
   tags: row.tags,
   tagString: row.tags.join(', '),
 })

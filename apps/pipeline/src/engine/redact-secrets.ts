@@ -2,7 +2,7 @@
  * Returns a function that makes a server's text one line of at most 500 characters without the secrets, because servers repeat
  * what they receive. It replaces whole words only: a replaced part of another word would reveal the secret.
  */
-export function wordsWithout(secrets: readonly string[]): (text: string) => string {
+export function secretRedactor(secrets: readonly string[]): (text: string) => string {
   const spellings = [...new Set(secrets.filter((secret) => secret.length > 2).flatMap(spellingsOf))]
   spellings.sort((one, other) => other.length - one.length)
   const pattern = spellings.length > 0 ? new RegExp(spellings.map((one) => wholeWords(one)).join('|'), 'gu') : undefined
@@ -30,5 +30,5 @@ const spellingsOf = (secret: string): string[] => [
 
 /** Returns the name and message of an error's cause without `secrets`; an empty object if it has no cause. */
 export function causeOf({ cause }: Error, secrets: readonly string[]): { cause?: string } {
-  return cause instanceof Error ? { cause: wordsWithout(secrets)(`${cause.name}: ${cause.message}`) } : {}
+  return cause instanceof Error ? { cause: secretRedactor(secrets)(`${cause.name}: ${cause.message}`) } : {}
 }

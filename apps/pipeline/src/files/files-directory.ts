@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import type { Part } from '@sluice/http/health'
+import type { HealthCheck } from '@sluice/http/health'
 
 /** The directory of uploaded files, by their uid. The API writes them, and the workers read them. */
 export const uploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
@@ -9,7 +9,7 @@ export const uploadsDirectory = (filesDirectory: string): string => join(filesDi
 export const uploadPath = (filesDirectory: string, uid: string): string => join(uploadsDirectory(filesDirectory), uid)
 
 /** The health check of the files directory: up while a file can be written there. */
-export const filesHealthCheck = (directory: string): Part => ({
+export const filesHealthCheck = (directory: string): HealthCheck => ({
   name: 'files',
   async check() {
     const path = join(directory, `.ready-${randomUUID()}`)

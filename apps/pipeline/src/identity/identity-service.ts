@@ -1,5 +1,5 @@
-import { holds, type ClientSummary, type Credential, type Signature, type Standing } from '@sluice/contracts'
-import { batchedLookUp, cachedLookUp, lookups, orAbsent, serviceClient } from '@sluice/contracts/client'
+import { holds, type ClientSummary, type Credential, type Signature, type PrincipalState } from '@sluice/contracts'
+import { createBatchedLookupCache, createLookupCache, lookups, orAbsent, serviceClient } from '@sluice/contracts/client'
 import { scopeHeaders } from '@sluice/process'
 import type { IdentityLookups } from './lookups.ts'
 
@@ -25,15 +25,19 @@ export function identityLookups({
     headers: scopeHeaders,
   })
 
-  const principals = cachedLookUp(
+  const principals = createLookupCache(
     (key) => {
       return orAbsent(identity.call(lookups.standing, { body: JSON.parse(key) as Credential }))
     },
     { ttl: 5 * seconds, staleFor: whileDown, max: 10_000, mayRemember: (standing) => !canSwitchClient(standing) },
   )
-  const users = batchedLookUp(byId(lookups.users), { ttl: 60 * seconds, staleFor: whileDown, max: 50_000 })
-  const userGroups = batchedLookUp(byId(lookups.userGroups), { ttl: 60 * seconds, staleFor: whileDown, max: 10_000 })
-  const clients = batchedLookUp<ClientSummary>(byId(lookups.clients), {
+  const users = createBatchedLookupCache(byId(lookups.users), { ttl: 60 * seconds, staleFor: whileDown, max: 50_000 })
+  const userGroups = createBatchedLookupCache(byId(lookups.userGroups), {
+    ttl: 60 * seconds,
+    staleFor: whileDown,
+    max: 10_000,
+  })
+  const clients = createBatchedLookupCache<ClientSummary>(byId(lookups.clients), {
     ttl: 10 * seconds,
     staleFor: whileDown,
     max: 10_000,
@@ -70,4 +74,5 @@ export function identityLookups({
  * True for the session of a super admin. PUT /session/client takes effect with the next request, so a cached client would send that
  * request to the previous organisation.
  */
-const canSwitchClient = ({ kind, roles }: Standing): boolean => kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')
+const canSwitchClient = ({ kind, roles }: PrincipalState): boolean =>
+  kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')

@@ -2,7 +2,7 @@ import type {
   ClientSummary,
   Credential,
   DeletedClientSummary,
-  Standing,
+  PrincipalState,
   UserGroupSummary,
   UserSummary,
 } from '@sluice/contracts'
@@ -13,7 +13,7 @@ export interface IdentityLookups {
    * The principal of a credential; undefined if the session, application or token does not exist. At most ten seconds old, or older
    * while the identity service is down. Never cached for the session of a super admin: 503 while the identity service is down.
    */
-  standing(credential: Credential): Promise<Standing | undefined>
+  standing(credential: Credential): Promise<PrincipalState | undefined>
   /** Existing ones by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
   userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import pg from 'pg'
-import { openSourceSecrets } from '../../src/sealed-secrets.ts'
+import { unsealSourceSecrets } from '../../src/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './type-samples.ts'
 
@@ -60,7 +60,7 @@ describe('many pipelines', () => {
 
     const row = service.stack.db.selectFrom('data_pipelines').select(['uid', 'source_secrets'])
     const kept = await row.where('uid', '=', first!.body.id).executeTakeFirstOrThrow()
-    expect(openSourceSecrets(kept, service.config.SECRET_KEYS)).toEqual({ authToken: 'a value' })
+    expect(unsealSourceSecrets(kept, service.config.SECRET_KEYS)).toEqual({ authToken: 'a value' })
     for (const { id } of body.dataPipelines) {
       const audited = service.stack.db.selectFrom('audit').select('operation').where('object', '=', id)
       expect(await audited.execute()).toContainEqual({ operation: 'dataPipelines.saveMany' })

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { systems, type PipelineType } from '@sluice/contracts'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import { openSources } from '../../src/engine/sources/sources.ts'
-import { openSourceSecrets } from '../../src/sealed-secrets.ts'
+import { createSourceRegistry } from '../../src/engine/sources/sources.ts'
+import { unsealSourceSecrets } from '../../src/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Sample, samples, withSecrets } from './type-samples.ts'
 
@@ -30,7 +30,7 @@ const stored = async (uid: string) => {
     .select(['uid', 'source_secrets', 'settings'])
     .where('uid', '=', uid)
     .executeTakeFirstOrThrow()
-  return { open: openSourceSecrets(row, service.config.SECRET_KEYS), settings: JSON.stringify(row.settings) }
+  return { open: unsealSourceSecrets(row, service.config.SECRET_KEYS), settings: JSON.stringify(row.settings) }
 }
 
 describe('a pipeline', () => {
@@ -86,7 +86,7 @@ describe('a pipeline', () => {
   )
 
   it('can be read, whatever its type', () => {
-    const { reads } = openSources({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
+    const { reads } = createSourceRegistry({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
     expect(all.map(([type]) => type).filter((type) => !reads(type))).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineTypes, systems } from '@sluice/contracts'
-import { openSourceSecrets } from '../../src/sealed-secrets.ts'
+import { unsealSourceSecrets } from '../../src/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './type-samples.ts'
 
@@ -30,7 +30,7 @@ const stored = async (uid: string) => {
     .select(['uid', 'source_secrets'])
     .where('uid', '=', uid)
     .executeTakeFirstOrThrow()
-  return { sealed: row.source_secrets, open: openSourceSecrets(row, service.config.SECRET_KEYS) }
+  return { sealed: row.source_secrets, open: unsealSourceSecrets(row, service.config.SECRET_KEYS) }
 }
 
 describe('a pipeline', () => {

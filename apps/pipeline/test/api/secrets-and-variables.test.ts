@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { openSource, sealSourceSecrets } from '../../src/sealed-secrets.ts'
+import { unsealSource, sealSourceSecrets } from '../../src/sealed-secrets.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './type-samples.ts'
@@ -131,7 +131,7 @@ describe('a secret that was given for an address with a variable', () => {
     await set(name, meant.host)
     const uid = await save(functionAt(name, { authToken: token }))
     const keys = service.config.SECRET_KEYS
-    expect(openSource(await stored(uid), keys)).toMatchObject({ secrets: { authToken: token }, givenFor: {} })
+    expect(unsealSource(await stored(uid), keys)).toMatchObject({ secrets: { authToken: token }, givenFor: {} })
     const source_secrets = sealSourceSecrets(uid, { authToken: token }, keys)
     await service.stack.db.updateTable('data_pipelines').set({ source_secrets }).where('uid', '=', uid).execute()
     await owner.post(`/data-pipelines/${uid}/test-connection`).expect(200)

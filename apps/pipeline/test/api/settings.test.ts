@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { alertSetting, settingOf } from '../../src/settings.ts'
+import { readAlertSetting, readSetting } from '../../src/settings.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
@@ -67,10 +67,10 @@ describe('settings', () => {
   it('keep addresses in one form', async () => {
     const { body } = await put('ALERT_EMAIL', ' a@example.org , b@example.org,a@example.org').expect(200)
     expect(body.value).toBe('a@example.org,b@example.org')
-    const { addresses } = await alertSetting(service.stack.db, person.client)
+    const { addresses } = await readAlertSetting(service.stack.db, person.client)
     expect(addresses).toEqual(['a@example.org', 'b@example.org'])
     await put('ALERT_EMAIL', '').expect(200)
-    expect(await alertSetting(service.stack.db, person.client)).toEqual({ addresses: [], warnings: false })
+    expect(await readAlertSetting(service.stack.db, person.client)).toEqual({ addresses: [], warnings: false })
   })
 
   it('take an address with an international domain as it is written', async () => {
@@ -91,7 +91,7 @@ describe('settings', () => {
     expect(body.value).toBe('a@example.org,WARNING,NO_SUCCESS_26_HOURS')
     expect((await owner.put('/settings/ALERT_EMAIL').send(body).expect(200)).body.value).toBe(body.value)
     const expected = { addresses: ['a@example.org'], warnings: true, noSuccessHours: 26 }
-    expect(await alertSetting(service.stack.db, person.client)).toEqual(expected)
+    expect(await readAlertSetting(service.stack.db, person.client)).toEqual(expected)
   })
 
   it('know no other keys, and not that of another address', async () => {
@@ -118,7 +118,7 @@ describe('settings', () => {
     const { id } = await service.identity.client()
     const stranger = service.as(await service.identity.person(id, ['ROLE_MANAGE_SETTING']))
     expect((await stranger.get('/settings/RETAIN_TEMP_FILES').expect(200)).body.value).toBe('false')
-    expect(await settingOf(service.stack.db, person.client, 'RETAIN_TEMP_FILES')).toBe('true')
+    expect(await readSetting(service.stack.db, person.client, 'RETAIN_TEMP_FILES')).toBe('true')
   })
 
   it('are changed by two at once without losing either', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Cell } from '../../src/engine/warehouses/warehouse.ts'
+import type { RowCell } from '../../src/engine/warehouses/warehouse.ts'
 import { type Dhis2StandIn, token } from './dhis2-stand-in.ts'
 import { columnsOf, fine, pagesOf, pushed, usual } from './pushed.ts'
 import { standInForEach } from './stand-in-for-each.ts'
@@ -53,7 +53,7 @@ describe('the rows of a view', () => {
 
   it('keep digits, words and moments as they are', async () => {
     const dhis2 = await start()
-    const values: [type: string, cell: Cell, sent: string][] = [
+    const values: [type: string, cell: RowCell, sent: string][] = [
       ['BIGINT', '9007199254740993', '9007199254740993'],
       ['DECIMAL', '0.10', '0.10'],
       ['INTEGER', 0, '0'],

@@ -2,7 +2,7 @@ import { outgoingAllowed } from '@sluice/http/outgoing'
 import { openDestinations, type PushRequest } from '../../src/engine/destinations/destinations.ts'
 import type { PushReport } from '../../src/engine/destinations/push.ts'
 import type { RejectedRow } from '../../src/engine/destinations/push.ts'
-import type { Cell, Rows, WarehouseColumn } from '../../src/engine/warehouses/warehouse.ts'
+import type { RowCell, QueryRows, WarehouseColumn } from '../../src/engine/warehouses/warehouse.ts'
 import { credentials, type Dhis2StandIn } from './dhis2-stand-in.ts'
 
 /** Columns of a view: by name, and text where no type is said. */
@@ -15,7 +15,7 @@ export const columnsOf = (...names: string[]): WarehouseColumn[] =>
 export const usual = columnsOf('dataelement', 'period', 'orgunit', 'value')
 
 interface Options extends Partial<PushRequest> {
-  rows: readonly (readonly Cell[])[]
+  rows: readonly (readonly RowCell[])[]
   importTime?: number
   signal?: AbortSignal
 }
@@ -49,10 +49,10 @@ export async function pushed(
 }
 
 export async function* pagesOf(
-  columns: Rows['columns'],
-  rows: readonly (readonly Cell[])[],
+  columns: QueryRows['columns'],
+  rows: readonly (readonly RowCell[])[],
   size = 2_000,
-): AsyncGenerator<Rows> {
+): AsyncGenerator<QueryRows> {
   for (let at = 0; at < rows.length; at += size)
     yield {
       columns,
@@ -63,5 +63,5 @@ export async function* pagesOf(
 }
 
 /** So many rows that DHIS2 takes, of one data element. */
-export const fine = (count: number, value: Cell = 1): Cell[][] =>
+export const fine = (count: number, value: RowCell = 1): RowCell[][] =>
   Array.from({ length: count }, (_, index) => ['f7n9E0hX8qk', '202601', `unit${index}`, value])

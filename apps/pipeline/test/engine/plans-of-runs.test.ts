@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { addMonths } from '@sluice/database'
+import { addMonthPartitions } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import { listResults } from '../../src/engine/quality/keep-results.ts'
@@ -23,7 +23,7 @@ let run: { id: number; uid: string }
 beforeAll(async () => {
   stack = await startStack()
   const { db } = stack
-  await addMonths(db, { table: 'run_logs', column: 'created_at' }, new Date())
+  await addMonthPartitions(db, { table: 'run_logs', column: 'created_at' }, new Date())
   await sql`
     insert into runnables (id, uid, client, kind, name, disabled, run_trigger, continuously_updated, planned, zone, next_run_at)
     select i, gen_random_uuid(), ${client}, 'VIEW', 'View ' || i, false, 'EVERY_DAY_0AM', false, true, 'UTC',

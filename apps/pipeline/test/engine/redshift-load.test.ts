@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { clientWarehouses, type ClientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
-import { everyKind } from '../../src/engine/warehouses/warehouse-router.ts'
-import { otherKinds } from '../../src/engine/warehouses/warehouse-registry.ts'
+import { routeWarehouses } from '../../src/engine/warehouses/warehouse-router.ts'
+import { warehouseDrivers } from '../../src/engine/warehouses/warehouse-registry.ts'
 import {
   dropClientOf,
   redshiftMissing,
@@ -42,7 +42,7 @@ describe('a worker with a Redshift cluster', () => {
     const logger = createLogger({ name: 'test', level: 'silent', redaction })
     const parts = { db: stack.db, keyRing: keyRing(stack.environment['SECRET_KEYS']!), logger, redaction }
     const postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
-    warehouses = everyKind(postgres, { ...parts, others: otherKinds({ redshift: server.settings }) })
+    warehouses = routeWarehouses(postgres, { ...parts, others: warehouseDrivers({ redshift: server.settings }) })
   })
   afterAll(async () => {
     await worker?.[Symbol.asyncDispose]()

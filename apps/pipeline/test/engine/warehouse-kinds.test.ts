@@ -5,9 +5,9 @@ import { itUnless } from '@sluice/testing/skip'
 import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { type ClientWarehouses, clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
-import { everyKind } from '../../src/engine/warehouses/warehouse-router.ts'
+import { routeWarehouses } from '../../src/engine/warehouses/warehouse-router.ts'
 import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
-import { otherKinds } from '../../src/engine/warehouses/warehouse-registry.ts'
+import { warehouseDrivers } from '../../src/engine/warehouses/warehouse-registry.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from '../warehouses/clickhouse-under-test.ts'
 import { finished } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
@@ -32,7 +32,7 @@ beforeAll(async () => {
     redaction,
   }
   postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
-  warehouses = everyKind(postgres, { ...parts, others: otherKinds({ CLICKHOUSE_URL: server?.url }) })
+  warehouses = routeWarehouses(postgres, { ...parts, others: warehouseDrivers({ CLICKHOUSE_URL: server?.url }) })
 })
 afterAll(async () => {
   await worker?.[Symbol.asyncDispose]()
@@ -66,7 +66,7 @@ describe('the warehouses of a client', () => {
       return warehouse
     }
     const part = { name: 'stand-in', check: async () => {} }
-    const all = everyKind(postgres, { ...parts, others: [{ kind: 'WAREHOUSE_B', open, part }] })
+    const all = routeWarehouses(postgres, { ...parts, others: [{ kind: 'WAREHOUSE_B', open, part }] })
     await Promise.all([all.open(client), all.open(client), all.open(client)])
     expect(opened).toHaveLength(1)
   })

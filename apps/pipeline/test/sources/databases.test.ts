@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
-import type { Reading } from '../../src/engine/sources/reading.ts'
+import type { SourceReading } from '../../src/engine/sources/reading.ts'
 import { scratchWarehouseForAll, word } from '../scratch-warehouse.ts'
 import { databasesHere, type TestDatabase } from './databases.ts'
 import { everyRow } from './every-row.ts'
@@ -32,7 +32,7 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
     await database?.[Symbol.asyncDispose]()
   })
 
-  const reading = (changes: { password?: string; jdbcSource?: object; sqlQuery?: string } = {}): Reading => {
+  const reading = (changes: { password?: string; jdbcSource?: object; sqlQuery?: string } = {}): SourceReading => {
     const { password, ...jdbcSource } = { ...database.jdbcSource, ...changes.jdbcSource }
     const what = { sqlQuery: changes.sqlQuery ?? `select * from ${table} order by id` }
     return {

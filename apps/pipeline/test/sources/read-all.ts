@@ -1,7 +1,7 @@
 import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
-import type { Report } from '../../src/engine/sources/source.ts'
-import { openSources } from '../../src/engine/sources/sources.ts'
+import type { LoadReport } from '../../src/engine/sources/source.ts'
+import { createSourceRegistry } from '../../src/engine/sources/sources.ts'
 import { allowedHere } from './allowed-here.ts'
 import { systemIn } from './system-in.ts'
 
@@ -12,12 +12,12 @@ import { systemIn } from './system-in.ts'
  */
 const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
 const systems = module === undefined ? {} : systemIn(reading.type, module)
-const sources = openSources({ filesDirectory, allowed: allowedHere, systems })
+const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, systems })
 // As a worker does.
 keepReaderThreads()
 const counts = { rows: 0, bytes: 0 }
 const reachable: number[] = []
-const report: Report = {
+const report: LoadReport = {
   progress: ({ rowsRead }) => void (counts.rows = rowsRead ?? counts.rows),
   reject: (row) => void process.stderr.write(`${row.reason}\n`),
   rejectMore: () => {},

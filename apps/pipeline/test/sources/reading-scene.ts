@@ -6,8 +6,8 @@ import { allowedHere } from './allowed-here.ts'
 import { systemIn } from './system-in.ts'
 import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
-import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
-import { openSources } from '../../src/engine/sources/sources.ts'
+import type { RejectedRow, LoadReport } from '../../src/engine/sources/source.ts'
+import { createSourceRegistry } from '../../src/engine/sources/sources.ts'
 import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
 import { word } from '../scratch-warehouse.ts'
 import type { Scene, StandIn } from './scene.ts'
@@ -15,7 +15,7 @@ import type { Scene, StandIn } from './scene.ts'
 /** Hundredths of seconds: what is tested is that it is asked again, not how long that takes. */
 export const hasty = { attempts: 4, firstDelay: 0.01, maxDelay: 0.05 }
 
-export const silent: Report = {
+export const silent: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},
@@ -31,7 +31,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
   const threads = keepReaderThreads()
   const { module } = scene
   const systems = module === undefined ? {} : systemIn(scene.type, module)
-  const sources = openSources({ filesDirectory, allowed: allowedHere, retryPolicy: hasty, systems })
+  const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty, systems })
   const target = word('people_')
   const said: string[] = []
   const rejected: RejectedRow[] = []
@@ -44,7 +44,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     input: {},
     table: target,
   })
-  const report: Report = {
+  const report: LoadReport = {
     ...silent,
     reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
     startOver: async () => void (rejected.length = 0),

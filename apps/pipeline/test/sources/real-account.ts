@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
-import { openSources } from '../../src/engine/sources/sources.ts'
+import { createSourceRegistry } from '../../src/engine/sources/sources.ts'
 import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
 import { word } from '../scratch-warehouse.ts'
 import { allowedHere } from './allowed-here.ts'
@@ -23,7 +23,7 @@ export function realAccount(scene: Scene, account: Account, warehouse: () => War
       `is tried, looked at, loaded, and gone on with${why}`,
       async () => {
         const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-account-'))
-        const sources = openSources({ filesDirectory, allowed: allowedHere })
+        const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere })
         const signal = AbortSignal.timeout(1_500_000)
         const table = word('account_')
         const reading = {

@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { expect } from '@jest/globals'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
 import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
-import type { Reading } from '../../src/engine/sources/reading.ts'
-import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
-import { openSources } from '../../src/engine/sources/sources.ts'
+import type { SourceReading } from '../../src/engine/sources/reading.ts'
+import type { RejectedRow, LoadReport } from '../../src/engine/sources/source.ts'
+import { createSourceRegistry } from '../../src/engine/sources/sources.ts'
 import { type ScratchWarehouse, word } from '../scratch-warehouse.ts'
 import { allowedHere } from './allowed-here.ts'
 import { hasty, silent } from './reading-scene.ts'
@@ -26,12 +26,12 @@ interface MeasuredReading {
 /** Sources as a worker has them and a warehouse, with everything that is said between the two. */
 export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
-  const sources = openSources({ filesDirectory, allowed: allowedHere, retryPolicy: hasty })
+  const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty })
   // As in a worker.
   const threads = keepReaderThreads()
   const said: string[] = []
   const rejected: RejectedRow[] = []
-  const report: Report = {
+  const report: LoadReport = {
     ...silent,
     reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
     startOver: async () => void (rejected.length = 0),
@@ -43,11 +43,11 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
     rejected,
     /** Each test has a table of its own. */
     table: word('rows_'),
-    async load(asked: Reading, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
+    async load(asked: SourceReading, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
       rejected.length = 0
       const { table } = rig
       const cursor = await warehouse.findCursor('health', table)
-      const reading: Reading = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
+      const reading: SourceReading = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await sources.increments(reading))
       try {
         return await loadFeeds({
@@ -67,7 +67,7 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       }
     },
     /** What is wrong, as a test of the connection says it. */
-    async tried(reading: Reading) {
+    async tried(reading: SourceReading) {
       const found = await sources.test(reading, never)
       if (found) said.push(found.message)
       return found
@@ -83,15 +83,15 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       return found?.columns.find(({ name }) => name === column)?.dataType
     },
     /** Reads in a process of its own whose heap has at most so many megabytes; `peak` is in bytes. */
-    async readWithin(heap: number, reading: Reading): Promise<{ rows: number; peak: number }> {
+    async readWithin(heap: number, reading: SourceReading): Promise<{ rows: number; peak: number }> {
       return readAll(`--max-old-space-size=${heap}`, { ...reading, table: rig.table, filesDirectory })
     },
     /** Reads in a process of its own that measures what is reachable while it reads. */
-    async readMeasured(reading: Reading) {
+    async readMeasured(reading: SourceReading) {
       return readAll<MeasuredReading>('--expose-gc', { ...reading, table: rig.table, filesDirectory })
     },
     /** Ends a load once `begun` says that it is under way, and expects it to end within five seconds. */
-    async expectCancelled(reading: Reading, begun: () => boolean | Promise<boolean>) {
+    async expectCancelled(reading: SourceReading, begun: () => boolean | Promise<boolean>) {
       const cancel = new AbortController()
       const state = { over: false }
       const loading = rig

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LostRun } from '../../src/engine/lost-run.ts'
+import { LeaseLost } from '../../src/engine/lost-run.ts'
 import type { LoadTarget, PublishOptions } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../rows.ts'
 import { lawOfIncrements } from './law-of-increments.ts'
@@ -39,7 +39,7 @@ export function publicationsSuite(subject: Given): void {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'fenced', columns: shape }, numbered(1, 'old'))
       await using load = await stage(warehouse, { table: 'fenced', columns: shape }, [[2, 'zombie']])
-      await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LostRun)
+      await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
       expect(await rowsIn(warehouse, 'fenced')).toEqual([[1, 'old']])
     })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { LostRun } from '../../src/engine/lost-run.ts'
+import { LeaseLost } from '../../src/engine/lost-run.ts'
 import { tsqlAccess } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
 import { openSqlServerWarehouse } from '../../src/engine/warehouses/tsql/tsql-dialect.ts'
 import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
@@ -88,7 +88,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     {
       await using load = await stage(warehouse, { table: 'cases', columns: shape }, numbered(1))
       expect(published()).toHaveLength(2)
-      await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LostRun)
+      await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
     }
     expect(
       transactions(server)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { LostRun } from '../../src/engine/lost-run.ts'
+import { LeaseLost } from '../../src/engine/lost-run.ts'
 import { plainSql } from '../../src/engine/warehouses/sql-warehouse/sql.ts'
 import { synapseDialect } from '../../src/engine/warehouses/synapse/synapse-dialect.ts'
 import { columns, loadAll, never, numbered, stage } from '../rows.ts'
@@ -71,7 +71,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     const from = pool.server.statements.length
     {
       await using load = await stage(pool.warehouse, { table: 'cases', columns: shape }, numbered(1))
-      await expect(pool.warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LostRun)
+      await expect(pool.warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
     }
     expect(told(from).filter((text) => text.startsWith('rename'))).toEqual([])
     expect([tables(), await rowsOf('cases')]).toEqual([['health.cases'], 3])
@@ -101,7 +101,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     await pool.waits()
     expect(pool.memory.ledger.has('decisions')).toBe(false)
     verdict.resolve(false)
-    expect(await zombie).toBeInstanceOf(LostRun)
+    expect(await zombie).toBeInstanceOf(LeaseLost)
     expect(await alive).toMatchObject({ attempt: 2, rows: 5 })
     expect(await rowsOf('cases')).toBe(5)
   })

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
-import { LostRun } from '../../src/engine/lost-run.ts'
+import { LeaseLost } from '../../src/engine/lost-run.ts'
 import type { PlannedTable, PlanOptions, PublishOptions } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../rows.ts'
 import { type Given, rowsIn } from './subject.ts'
@@ -137,7 +137,7 @@ export function undoSuite(subject: Given): void {
       const { warehouse } = subject
       await published('hidden', shape, numbered(2, 'old'))
       await published('hidden', shape, numbered(1, 'new'))
-      await expect(restore('hidden', {}, async () => false)).rejects.toBeInstanceOf(LostRun)
+      await expect(restore('hidden', {}, async () => false)).rejects.toBeInstanceOf(LeaseLost)
       expect(await warehouse.sweepStaging(async () => new Set())).toBe(0)
       expect(await warehouse.findStaging('health', 'hidden')).toBeUndefined()
       expect((await warehouse.relations(['health'])).filter(({ name }) => name.includes('hidden'))).toHaveLength(1)

@@ -42,7 +42,7 @@ interface CacheEntry<V> {
 }
 
 /** Returns a read-through cache of single reads. Concurrent callers of a key share one read. */
-export function cachedLookUp<V>(
+export function createLookupCache<V>(
   read: (key: string) => Promise<V | undefined>,
   manner: LookupOptions<V>,
 ): LookupCache<V> {
@@ -53,7 +53,7 @@ export function cachedLookUp<V>(
  * A read-through cache of a reading that takes many keys at once, `atOnce` at most. A key that its answer does not have
  * does not exist.
  */
-export function batchedLookUp<V>(
+export function createBatchedLookupCache<V>(
   readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
   { atOnce = 1000, ...manner }: LookupOptions<V> & { atOnce?: number },
 ): LookupCache<V> {

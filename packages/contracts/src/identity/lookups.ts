@@ -56,7 +56,7 @@ export type Credential = TypeOf<typeof Credential>
  * what the client's switches turn off is not among them, nor, of a session that an application acts in, what that
  * application may not have or its user did not say yes to. An application's standing names the application.
  */
-export const Standing = contract(
+export const PrincipalState = contract(
   'Standing',
   Type.Object(
     {
@@ -77,7 +77,7 @@ export const Standing = contract(
     closed,
   ),
 )
-export type Standing = TypeOf<typeof Standing>
+export type PrincipalState = TypeOf<typeof PrincipalState>
 
 export const LookupBody = contract(
   'LookupBody',

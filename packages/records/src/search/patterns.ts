@@ -5,7 +5,7 @@ import { rejectTerm } from './violations.ts'
 const maxWords = 20
 
 /** Escapes a text for LIKE. The backslash is the escape character of LIKE. */
-export const escaped = (text: string): string => text.replaceAll(/[\\%_]/g, String.raw`\$&`)
+export const escapeLike = (text: string): string => text.replaceAll(/[\\%_]/g, String.raw`\$&`)
 
 export type TextPattern = (column: RawBuilder<unknown>, text: string) => RawBuilder<SqlBool>
 
@@ -14,7 +14,7 @@ export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' 
   const operator = sql.raw(keyword)
   return (column, text) => {
     if (text === '') rejectTerm('needs some text to look for')
-    return sql`${column} ${operator} ${before + escaped(text) + after}`
+    return sql`${column} ${operator} ${before + escapeLike(text) + after}`
   }
 }
 
@@ -24,7 +24,7 @@ export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' 
  */
 export const startsWithText: TextPattern = (column, text) => {
   if (text === '') rejectTerm('needs some text to look for')
-  return sql`lower(${column}) like lower(${`${escaped(text)}%`})`
+  return sql`lower(${column}) like lower(${`${escapeLike(text)}%`})`
 }
 
 /**
@@ -32,7 +32,7 @@ export const startsWithText: TextPattern = (column, text) => {
  * property. pg_c_utf8 lowers letter by letter, so a part of the text is also a part of its lower-case form.
  */
 export function occursInTrigrams(within: ColumnReference, text: string): RawBuilder<SqlBool> {
-  const like = `%${escaped(text)}%`
+  const like = `%${escapeLike(text)}%`
   return isLike(within, trigramPattern(like) ?? like)
 }
 

@@ -1,5 +1,5 @@
 import { rolesWithin, type ApiToken, type ApiTokenBody, type NewApiToken } from '@sluice/contracts'
-import { Answer, problems } from '@sluice/http'
+import { JsonResponse, problems } from '@sluice/http'
 import { effectiveRoles } from '../../access.ts'
 import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'
@@ -29,7 +29,10 @@ export async function ownApiTokens({ db, caller }: IdentityRequestContext): Prom
 }
 
 /** Makes a token that can do no more than who makes it. They prove that it is them: it outlives the session. */
-export async function createApiToken(body: ApiTokenBody, input: IdentityRequestContext): Promise<Answer<NewApiToken>> {
+export async function createApiToken(
+  body: ApiTokenBody,
+  input: IdentityRequestContext,
+): Promise<JsonResponse<NewApiToken>> {
   const { write, caller, request } = input
   assertGrantable(caller, body.roles)
   const expires = expiryOf(body.expires)
@@ -41,7 +44,7 @@ export async function createApiToken(body: ApiTokenBody, input: IdentityRequestC
       throw problems.refused('/', `You have ${mostApiTokens} API tokens, which is as many as there can be: delete one.`)
     const token = presentApiToken(made.row)
     request.audit(caller.uid, { apiToken: auditedToken(token) })
-    return new Answer({ ...token, token: made.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
+    return new JsonResponse({ ...token, token: made.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
   })
 }
 

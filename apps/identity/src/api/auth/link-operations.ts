@@ -6,8 +6,8 @@ import {
 } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { type Kysely, sql } from 'kysely'
-import { type Actor, problems } from '@sluice/http'
-import type { Write } from '@sluice/records'
+import { type AuditActor, problems } from '@sluice/http'
+import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { MailConfig } from '../../mail/outbox.ts'
 import { type FoundLink, consumeLink, revokeLinks, findLink, linkInvalid } from '../../sign-in/one-time-links.ts'
@@ -114,7 +114,7 @@ export const authLinkOperations = {
 /** The context for using a one-time link, from an operation or a page. */
 export interface LinkContext {
   db: Kysely<DB>
-  write: Write<DB>
+  write: AuditedWrite<DB>
   config: MailConfig
-  request: { audit(object: string | null, details?: object, by?: Actor): void }
+  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
 }

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler } from 'express'
 import { identityOperations } from '@sluice/contracts'
-import { prefersPage, Problem } from '@sluice/http'
+import { prefersHtml, Problem } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import { unknownSignIn } from '../../sign-in/federated/provider-problem.ts'
 import { brokenPages, problemPages } from '../../pages/problem-pages.ts'
@@ -15,7 +15,7 @@ const browserOperations: unknown[] = [startSso.id, finishSso.id]
 export function federatedProblemPages(prefix: string, logger: Logger): ErrorRequestHandler {
   const broken = brokenPages(logger)
   return (error: unknown, request, response, next) => {
-    if (!browserOperations.includes(response.locals.operation) || !prefersPage(request.headers.accept))
+    if (!browserOperations.includes(response.locals.operation) || !prefersHtml(request.headers.accept))
       return next(error)
     response.locals.prefix = prefix
     // An invalid request, such as one without a state, gets the page that says that the user has to start again.

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { SsoCallbackQuery, SsoStartQuery, Tokens } from '@sluice/contracts'
-import { Answer, Page, Problem, Redirect, RefusedElsewhere, prefersPage } from '@sluice/http'
+import { JsonResponse, HtmlPage, Problem, RedirectResponse, ProblemPageRedirect, prefersHtml } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { languageForLocales } from '../../pages/language.ts'
 import { pageHeaders } from '../../pages/send-page.ts'
@@ -46,7 +46,7 @@ import { csrfGuard } from '../../csrf.ts'
 export async function finishSso(
   query: SsoCallbackQuery,
   input: IdentityRequestContext,
-): Promise<Answer<Tokens> | Page | Redirect> {
+): Promise<JsonResponse<Tokens> | HtmlPage | RedirectResponse> {
   const { config, request } = input
   const underWay = openState(config.SECRET_KEYS, query.state)
   const cookies = browserCookies(new URL(callbackUrl(config)))
@@ -59,17 +59,17 @@ export async function finishSso(
   const counted = await countCallback(input.db, request.address).catch((error: unknown) =>
     redirectToInteraction(error, underWay, input, {}),
   )
-  if (counted instanceof RefusedElsewhere) return counted
+  if (counted instanceof ProblemPageRedirect) return counted
   const headers = { 'Set-Cookie': cookies.clear(underWay.browser) }
   if (!(await consumeState(input.db, query.state, underWay))) throw unknownSignIn()
   try {
     const provider = await providerOf(underWay, input)
     const done = await signInAt(provider, { state: query.state, secret, underWay, counted }, input)
     if (done.ticket !== undefined)
-      return new Redirect(interactionUrl(underWay, input, { ticket: done.ticket }), headers)
-    if (prefersPage(request.stream.headers.accept))
-      return new Page(renderSignedInPage(done, input), { ...pageHeaders(), ...headers })
-    return new Answer(await tokensOf(input, done), headers)
+      return new RedirectResponse(interactionUrl(underWay, input, { ticket: done.ticket }), headers)
+    if (prefersHtml(request.stream.headers.accept))
+      return new HtmlPage(renderSignedInPage(done, input), { ...pageHeaders(), ...headers })
+    return new JsonResponse(await tokensOf(input, done), headers)
   } catch (error) {
     return redirectToInteraction(error, underWay, input, headers)
   }
@@ -81,14 +81,14 @@ function redirectToInteraction(
   underWay: PendingSignIn,
   input: IdentityRequestContext,
   headers: Record<string, string>,
-): RefusedElsewhere {
+): ProblemPageRedirect {
   if (
     underWay.interaction === undefined ||
     !(error instanceof Problem) ||
     (error.status >= 500 && error.status !== 502)
   )
     throw error
-  return new RefusedElsewhere(interactionUrl(underWay, input, { problem: error.code }), headers)
+  return new ProblemPageRedirect(interactionUrl(underWay, input, { problem: error.code }), headers)
 }
 
 /** As it is now; one that asks elsewhere than when the sign-in began is another. */
@@ -198,7 +198,7 @@ export async function startSso(
   clientCode: string,
   { interaction, mark = '' }: SsoStartQuery,
   input: IdentityRequestContext,
-): Promise<Redirect> {
+): Promise<RedirectResponse> {
   if (interaction && !(await isOwnInteraction(interaction, mark, input))) throw unknownSignIn()
   const { db, config, federation } = input
   const provider = await findProviderConfig(db, config, { clientCode })
@@ -208,7 +208,7 @@ export async function startSso(
   try {
     const cookies = browserCookies(new URL(callbackUrl(config)))
     const url = await authorizationUrl(provider, federation, { state, secret })
-    return new Redirect(url, { 'Set-Cookie': cookies.set(underWay.browser, secret) })
+    return new RedirectResponse(url, { 'Set-Cookie': cookies.set(underWay.browser, secret) })
   } catch (error) {
     const problem = providerProblem(error)
     throw problem ? providerFailed(problem) : error

@@ -3,9 +3,9 @@ import { type Client, type ClientBody, clientDomains, holds } from '@sluice/cont
 import {
   type Properties,
   type Property,
-  type Refined,
+  type RefinedRow,
   type SharedColumns,
-  inLanguageOf,
+  translatedProperty,
   matchesLineOf,
   records,
 } from '@sluice/records'
@@ -13,7 +13,7 @@ import type { Clients } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { problems } from '@sluice/http'
 
-export type ClientRow = Refined<
+export type ClientRow = RefinedRow<
   Selectable<Clients>,
   Pick<SharedColumns, 'translations'> & {
     primary_contact: Client['primaryContact']
@@ -64,7 +64,7 @@ export const clientOf = (row: ClientRow, locales: readonly string[]): Client => 
   id: row.uid,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
-  displayName: inLanguageOf(row, 'name', row.name, locales),
+  displayName: translatedProperty(row, 'name', row.name, locales),
   name: row.name,
   translations: row.translations,
   code: row.code,

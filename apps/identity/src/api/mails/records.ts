@@ -1,11 +1,11 @@
 import { sql, type Selectable } from 'kysely'
 import { mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
-import { records, type Refined } from '@sluice/records'
+import { records, type RefinedRow } from '@sluice/records'
 import type { Mails } from '../../database.ts'
 import { ownClientScope } from '../clients/client-scope.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
-type StoredMail = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>
+type StoredMail = RefinedRow<Selectable<Mails>, { kind: MailKind; state: MailState }>
 
 /** Mails are never edited, so they have no version. */
 export interface MailRow extends StoredMail {

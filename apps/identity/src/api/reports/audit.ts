@@ -9,7 +9,7 @@ import {
   searchOf,
 } from '@sluice/contracts'
 import type { Caller } from '@sluice/http'
-import { type SearchPlan, escaped, refusedSearch, searchPlan } from '@sluice/records'
+import { type SearchPlan, escapeLike, refusedSearch, searchPlan } from '@sluice/records'
 import type { Audit, DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { type ReportColumn, scopeName, tabular } from './tabular.ts'
@@ -98,7 +98,7 @@ export async function auditReport(query: ListQuery, input: IdentityRequestContex
 /** Parses an audit query. Throws 400. */
 export function planOf(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
-    const like = `%${escaped(text)}%`
+    const like = `%${escapeLike(text)}%`
     return sql<boolean>`(r.actor_name ilike ${like} or r.operation ilike ${like} or r.object ilike ${like}
       or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
   }

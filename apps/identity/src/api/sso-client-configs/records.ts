@@ -1,11 +1,11 @@
 import { sql, type Selectable } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
-import { records, type Refined } from '@sluice/records'
+import { records, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
 import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
-export type SsoClientConfigRow = Refined<
+export type SsoClientConfigRow = RefinedRow<
   Selectable<SsoClientConfigs>,
   { scopes: SsoClientConfig['scopes']; grant_types: GrantType[] }
 >

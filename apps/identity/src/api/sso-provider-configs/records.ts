@@ -1,11 +1,11 @@
 import { sql, type Selectable } from 'kysely'
 import { ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
-import { records, type Refined } from '@sluice/records'
+import { records, type RefinedRow } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
 import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
-export type SsoProviderConfigRow = Refined<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
+export type SsoProviderConfigRow = RefinedRow<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
 
 export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProviderConfig, IdentityRequestContext>({
   noun: 'SSO provider config',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Transaction, sql } from 'kysely'
 import { type Role, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials, roles } from '@sluice/contracts'
-import { Answer, type Caller, OutgoingProblem, problems } from '@sluice/http'
+import { JsonResponse, type Caller, OutgoingProblem, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions.ts'
@@ -146,13 +146,13 @@ export async function updateForClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,
   input: IdentityRequestContext,
-): Promise<Answer<SsoProviderConfigWithCredentials>> {
+): Promise<JsonResponse<SsoProviderConfigWithCredentials>> {
   const { client } = await ssoProviderConfigRecords.read(input.db, input.caller, uid)
   if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.kind.noun)
   const row = await updateSsoProviderConfig(uid, body, input)
   const answer = await ssoProviderConfigRecords.answer(row, input)
   const clientSecret = secretOf(row, input.config.SECRET_KEYS)
-  return new Answer(
+  return new JsonResponse(
     {
       ...answer.body,
       ...(row.client_id !== null && { clientId: row.client_id }),

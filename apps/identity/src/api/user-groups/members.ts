@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { type ListQuery, type User, searchOf } from '@sluice/contracts'
-import { problems, type Answer } from '@sluice/http'
+import { problems, type JsonResponse } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertMembershipAllowed, assertBelowGroupLimit } from '../users/groups.ts'
@@ -19,7 +19,7 @@ export async function listMembers(
   uid: string,
   query: ListQuery,
   input: IdentityRequestContext,
-): Promise<Answer<User[]>> {
+): Promise<JsonResponse<User[]>> {
   const group = await userGroupRecords.read(input.db, input.caller, uid)
   const members = usersOnly({
     name: `members of ${group.uid}`,

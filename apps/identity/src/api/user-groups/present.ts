@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { UserGroup } from '@sluice/contracts'
-import { inLanguageOf } from '@sluice/records'
+import { translatedProperty } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { clientRowsOf } from '../clients/client-scope.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
@@ -20,13 +20,13 @@ export const userGroupOf = (row: UserGroupRow, client: ClientRow, locales: reado
   id: row.uid,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
-  displayName: inLanguageOf(row, 'name', row.name, locales),
+  displayName: translatedProperty(row, 'name', row.name, locales),
   name: row.name,
   translations: row.translations,
   code: row.code,
   ...(row.description !== null && {
     description: row.description,
-    displayDescription: inLanguageOf(row, 'description', row.description, locales),
+    displayDescription: translatedProperty(row, 'description', row.description, locales),
   }),
   client: clientOf(client, locales),
 })

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Refined, SharedColumns } from '@sluice/records'
+import type { RefinedRow, SharedColumns } from '@sluice/records'
 import type { UserGroups } from '../../database.ts'
 
-export type UserGroupRow = Refined<Selectable<UserGroups>, Pick<SharedColumns, 'translations'>>
+export type UserGroupRow = RefinedRow<Selectable<UserGroups>, Pick<SharedColumns, 'translations'>>

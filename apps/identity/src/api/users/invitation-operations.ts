@@ -1,6 +1,6 @@
 import { type InvitedUser, type UserBody, identityOperations } from '@sluice/contracts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
-import { type Answer, problems } from '@sluice/http'
+import { type JsonResponse, problems } from '@sluice/http'
 import { assertMailAllowed } from '../../mail/allowance.ts'
 import { mailInvitation, mailPasswordReset } from '../../mail/notices.ts'
 import { addLink } from '../../sign-in/one-time-links.ts'
@@ -25,7 +25,7 @@ interface InvitedUserRow {
 }
 
 /** Creates a user and mails them an invitation. They are in status INVITATION until they accept and choose a password. */
-async function inviteUser(body: UserBody, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
+async function inviteUser(body: UserBody, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   assertGrantable(caller, body.auths ?? [])
   if (body.password !== undefined)
@@ -39,7 +39,7 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
 }
 
 /** Sends a new link to an invited user, or to a user whom an update left without a way to sign in. */
-async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<Answer<InvitedUser>> {
+async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
@@ -77,7 +77,7 @@ async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): P
     )
 }
 
-function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer<InvitedUser> {
+function withLink(answer: JsonResponse<InvitedUser>, link: string | undefined): JsonResponse<InvitedUser> {
   if (link !== undefined) answer.body.invitationLink = link
   return answer
 }

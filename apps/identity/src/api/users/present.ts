@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { User } from '@sluice/contracts'
-import { inLanguageOf } from '@sluice/records'
+import { translatedProperty } from '@sluice/records'
 import { accessOfUser } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import { clientRowsOf } from '../clients/client-scope.ts'
@@ -54,7 +54,7 @@ export function userOf(row: UserRow, { clients, groups, usernames }: UserReferen
     lastUpdated: row.updated_at.toISOString(),
     createdBy: nameOf(row.created_by),
     lastUpdatedBy: nameOf(row.updated_by),
-    displayName: inLanguageOf(row, 'name', row.name, locales),
+    displayName: translatedProperty(row, 'name', row.name, locales),
     name: row.name,
     translations: row.translations,
     username: row.username,

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type Role, type User } from '@sluice/contracts'
-import { matchesLineOf, records, type Only, type Properties, type Property } from '@sluice/records'
+import { matchesLineOf, records, type ListCondition, type Properties, type Property } from '@sluice/records'
 import { clientProperties, ownClientScope } from '../clients/client-scope.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { presentUsers } from './present.ts'
@@ -110,7 +110,7 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
 })
 
 /** The same users as far as they also meet a condition, which no filter reaches around. */
-export const usersOnly = (only: Only) => records({ ...userRecords.kind, only })
+export const usersOnly = (only: ListCondition) => records({ ...userRecords.kind, only })
 
 const analytics = (enabled: boolean) =>
   usersOnly({

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { User, UserBody } from '@sluice/contracts'
-import { problems, type Answer } from '@sluice/http'
+import { problems, type JsonResponse } from '@sluice/http'
 import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
@@ -25,7 +25,11 @@ import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 
 /** Replaces a user. The answer says which roles there were before. */
-export async function updateUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<Answer<User>> {
+export async function updateUser(
+  uid: string,
+  body: UserBody,
+  input: IdentityRequestContext,
+): Promise<JsonResponse<User>> {
   const { db, write, caller, config, request } = input
   // Before the costly hash, and again under the lock.
   const seen = await userRecords.read(db, caller, uid)

@@ -1,5 +1,5 @@
 import { pipelineOperations, type Column, type Table, type TableListQuery } from '@sluice/contracts'
-import { Answer, problems, type Input } from '@sluice/http'
+import { JsonResponse, problems, type OperationInput } from '@sluice/http'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { operation, type PipelineContext } from '../operation.ts'
@@ -9,11 +9,13 @@ import { catalogueSchemas, visibleTables } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations
 
-type ListTablesRequest = Input<PipelineContext, '/tables', TableListQuery, undefined> & { params: { uid?: string } }
-type ReadTableRequest = Input<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
+type ListTablesRequest = OperationInput<PipelineContext, '/tables', TableListQuery, undefined> & {
+  params: { uid?: string }
+}
+type ReadTableRequest = OperationInput<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
 
 /** Sorts by schema, then by name. */
-async function listTables(input: ListTablesRequest): Promise<Answer<Table[]>> {
+async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[]>> {
   const { query, params, request, warehouses, caller } = input
   const { page = 1, pageSize = 50, query: wanted = '' } = query
   const visible = await visibleTables(input, await catalogueSchemas(input, params.uid))
@@ -27,7 +29,7 @@ async function listTables(input: ListTablesRequest): Promise<Answer<Table[]>> {
       shown.find(({ schema, name }) => schema === table.schema && name === table.name),
     ),
   )
-  return new Answer(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
+  return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
 
 async function readTable(input: ReadTableRequest): Promise<Table> {

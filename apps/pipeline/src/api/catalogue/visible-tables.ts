@@ -2,14 +2,14 @@ import { holds } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
-import type { Place } from '../../engine/warehouses/views.ts'
+import type { TablePlace } from '../../engine/warehouses/views.ts'
 import type { RequestContext } from '../operation.ts'
 import type { TableLabels } from './present-table.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
 /** The place of a table or view in the warehouse, and its labels. */
-export type VisibleTable = Place & TableLabels
+export type VisibleTable = TablePlace & TableLabels
 
 interface CatalogueSchema {
   id: number
@@ -55,10 +55,10 @@ export async function visibleTables(
   })
 }
 
-const keyOf = ({ schema, name }: Place) => JSON.stringify([schema, name])
+const keyOf = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
 
 /** Further tables of a pipeline are named after its main table, with `__` and a suffix. They have the same visibility. */
-function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, TableOwner>): TableOwner | undefined {
+function ownerBeside({ schema, name }: TablePlace, owned: ReadonlyMap<string, TableOwner>): TableOwner | undefined {
   for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
     const owner = owned.get(keyOf({ schema, name: name.slice(0, at) }))
     if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }

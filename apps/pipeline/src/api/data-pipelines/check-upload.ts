@@ -6,7 +6,7 @@ import type { SourcePreview } from '../../engine/sources/preview/source-preview.
 import type { FeedMemory } from '../../engine/warehouses/shape/feed-memory.ts'
 import type { TypeRules } from '../../engine/warehouses/shape/plan-shape.ts'
 import { sourceProblemCode, translate } from '../../problems.ts'
-import { definitionOf, memoryFor } from '../../source-definition.ts'
+import { sourceDefinitionDigest, memoryFor } from '../../source-definition.ts'
 import type { RequestContext } from '../operation.ts'
 import { schemaOf } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
@@ -59,7 +59,7 @@ export async function checkUpload(
   pipeline: DataPipelineRow,
   file: ReceivedUpload,
 ): Promise<UploadCheck> {
-  const definition = definitionOf(pipeline)
+  const definition = sourceDefinitionDigest(pipeline)
   const lastLoad = await findLastLoad(input, pipeline).catch((error: unknown) => {
     logUnknown(input, error)
     return 'UNKNOWN' as const

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogStreamQuery } from '@sluice/contracts'
-import { EventStream, type Input, Problem, type ServerSentEvent, isStill, problems } from '@sluice/http'
+import {
+  EventStream,
+  type OperationInput,
+  Problem,
+  type ServerSentEvent,
+  isCallerUnchanged,
+  problems,
+} from '@sluice/http'
 import {
   type Followed,
   type LogLine,
@@ -53,7 +60,7 @@ const tooMany = () =>
     headers: { 'Retry-After': '5' },
   })
 
-type FollowLogsRequest = Input<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
+type FollowLogsRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
 
 /** Milliseconds between two queries for new lines and for the rights of the caller. */
 const looking = 1_000
@@ -119,7 +126,7 @@ async function* follow(
 /** False once the caller is signed out or lost the right to read the pipeline. */
 async function maySee({ db, caller, identity, params }: FollowLogsRequest): Promise<boolean> {
   const principal = caller.given && (await identity.standing(caller.given.credential))
-  if (!principal?.client.pipelinesEnabled || !isStill(caller, principal)) return false
+  if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false
   try {
     await dataPipelines.read(db, caller, params.uid)
     return true

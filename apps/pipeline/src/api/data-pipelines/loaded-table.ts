@@ -1,12 +1,12 @@
 import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { presentTable, type TableLabels } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 import type { PipelineContext } from '../operation.ts'
 import { type DataPipelineRow, loadedPipelines } from './records.ts'
 
-type LoadedTableRequest<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
+type LoadedTableRequest<Query> = OperationInput<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
 
 export async function readTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { pipeline, table } = await loadedTable(input)

@@ -10,7 +10,7 @@ import {
   pipelineOperations,
 } from '@sluice/contracts'
 import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
-import { Answer, type Input, problems } from '@sluice/http'
+import { JsonResponse, type OperationInput, problems } from '@sluice/http'
 import type { Transaction } from 'kysely'
 import { qualityResultsOf } from '../data-quality/results.ts'
 import { type PipelineContext, operation } from '../operation.ts'
@@ -35,7 +35,12 @@ import type { DB } from '../../database.ts'
 import { kindOf } from './types/registry.ts'
 import { resultEnvelope } from '../result-envelope.ts'
 
-type ResetCursorRequest = Input<PipelineContext, '/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody>
+type ResetCursorRequest = OperationInput<
+  PipelineContext,
+  '/data-pipelines/:uid/reset-cursor',
+  undefined,
+  CursorResetBody
+>
 
 /** Stores a cursor reset for the next run. A running run is not affected, and keeps the reset. */
 async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
@@ -88,8 +93,8 @@ const tableTimeoutMs = 2_000
  * query for each pipeline.
  */
 async function readPipeline(
-  input: Input<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
-): Promise<Answer<DataPipeline>> {
+  input: OperationInput<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
+): Promise<JsonResponse<DataPipeline>> {
   const { db, caller, params } = input
   const row = await dataPipelines.read(db, caller, params.uid)
   const [{ body, headers }, loaded, staging] = await Promise.all([
@@ -98,7 +103,7 @@ async function readPipeline(
     withinTimeout(findStaging(input, row).catch(() => undefined)),
   ])
   const mainTableAsTable = loaded && presentTable(loaded.table, shownAs(row))
-  return new Answer(
+  return new JsonResponse(
     {
       ...body,
       dataWarehouseTarget: { ...body.dataWarehouseTarget, stagingTableName: staging?.name },
@@ -121,14 +126,14 @@ async function withinTimeout<T>(work: Promise<T>): Promise<T | undefined> {
 const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
 
 async function logs(
-  input: Input<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
-): Promise<Answer<LogEntry[]>> {
+  input: OperationInput<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
+): Promise<JsonResponse<LogEntry[]>> {
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const page = pageOf(query)
   const { rows, total } = await listLogs(db, pipeline.id, query, page)
   const answer = rows.map((row) => presentLogEntry(row, pipeline))
-  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+  return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
 }
 
 const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }

@@ -1,12 +1,12 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
-import { type Caller, type Input, Problem, problems } from '@sluice/http'
-import { type GivenFor, givenForNow, isSameAddress } from '../../engine/variables/given-for.ts'
-import { type SentSecrets, openSource, sealSourceSecrets } from '../../sealed-secrets.ts'
+import { type Caller, type OperationInput, Problem, problems } from '@sluice/http'
+import { type SecretAddress, givenForNow, isSameAddress } from '../../engine/variables/given-for.ts'
+import { type SentSecrets, unsealSource, sealSourceSecrets } from '../../sealed-secrets.ts'
 import { type GivenSecrets, definedSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type AnyKind, kindOf } from './types/registry.ts'
-import type { Reading } from '../../engine/sources/reading.ts'
+import type { SourceReading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../engine/variables/replace.ts'
 import { withValuesOf } from '../../engine/variables/source-values.ts'
@@ -42,7 +42,7 @@ interface AddressChange {
   /** The field that changes the address, for bodies that are not those of pipelines. */
   pointer?: string | undefined
   /** The new address, if it is stored: from now on the secrets are given for it. */
-  now?: GivenFor | undefined
+  now?: SecretAddress | undefined
 }
 
 /**
@@ -57,7 +57,7 @@ export function mergeSourceSecrets(
   ring: KeyRing,
   { pointer, now }: AddressChange = {},
 ): SentSecrets {
-  const open = openSource(stored, ring)
+  const open = unsealSource(stored, ring)
   const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
   const moves =
     movesTo(kind, stored.settings as object, settings) ||
@@ -72,9 +72,9 @@ const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean 
   meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
 
 /** A source to read, and the address that its stored secrets may be sent to. */
-export type RequestedSource = Reading & SentSecrets
+export type RequestedSource = SourceReading & SentSecrets
 
-type SourceRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /**
  * Returns the source of a body. With the id of a pipeline, its file and its stored secrets are used, too; the secrets only for the
@@ -97,7 +97,7 @@ export async function savedSource(
   row: DataPipelineRow,
 ): Promise<RequestedSource> {
   const { type, settings } = row
-  return { type, settings, ...openSource(row, keyRing), input: await inputOf(db, row) }
+  return { type, settings, ...unsealSource(row, keyRing), input: await inputOf(db, row) }
 }
 
 async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefined): Promise<object> {
@@ -122,7 +122,7 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
   { givenFor, ...reading }: RequestedSource,
-  work: (reading: Reading, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
+  work: (reading: SourceReading, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))

@@ -1,11 +1,11 @@
 import type { FilePreviewQuery, SourceBody, SourcePreview } from '@sluice/contracts'
-import { type Input, Problem, problems } from '@sluice/http'
+import { type OperationInput, Problem, problems } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { presentAnswer } from '../catalogue/present-table.ts'
 import { shares } from '../shares.ts'
 import { type RequestedSource, requestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '../../engine/sources/files/excel/choose-sheet.ts'
-import type { Cell } from '../../engine/warehouses/warehouse.ts'
+import type { RowCell } from '../../engine/warehouses/warehouse.ts'
 import { kindOf } from './types/registry.ts'
 import { whileConnected } from '../while-connected.ts'
 import { randomUUID } from 'node:crypto'
@@ -14,7 +14,7 @@ import { sourceProblemCode } from '../../problems.ts'
 import { receiveFile } from '../../files/receive-file.ts'
 import { assertBinaryBody } from '../receive-upload.ts'
 
-type PreviewRequest = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+type PreviewRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /** Milliseconds that a preview may take. */
 const longest = 30_000
@@ -48,7 +48,7 @@ export async function preview(
   return {
     ...presentAnswer(name, {
       columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
-      rows: found.rows.map((row) => row.map((cell) => hide.cell(cell as Cell))),
+      rows: found.rows.map((row) => row.map((cell) => hide.cell(cell as RowCell))),
       startedAt: start.toISOString(),
       milliseconds: Date.now() - start.getTime(),
     }),
@@ -104,7 +104,7 @@ const tooLittle = (longest: number): never => {
   )
 }
 
-type PreviewFileRequest = Input<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
+type PreviewFileRequest = OperationInput<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
 
 /** The bytes that a preview reads, and the milliseconds that they may take to arrive. */
 const mostBytes = 4 * 1024 * 1024

@@ -11,9 +11,9 @@ import {
   systems,
 } from '@sluice/contracts'
 import {
-  type Level,
+  type AccessLevel,
   type RecordKind,
-  type Refined,
+  type RefinedRow,
   type SharedColumns,
   accessOf,
   matchesLineOf,
@@ -28,12 +28,12 @@ import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-f
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
 import { kindOf } from './types/registry.ts'
-import type { TableThere } from '../../engine/run-lifecycle/finish-run.ts'
+import type { PublishedTableSize } from '../../engine/run-lifecycle/finish-run.ts'
 import { progressOf } from '../../engine/runs/read-runs.ts'
 import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/present.ts'
 
-export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
+export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
 
 async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
   const { identity, request } = context
@@ -126,7 +126,7 @@ const mostTables = 1_000
 function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: own, name: title } = row
   const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
-  return ((run.tables as unknown as TableThere[] | null) ?? older)
+  return ((run.tables as unknown as PublishedTableSize[] | null) ?? older)
     .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
     .slice(0, mostTables)
     .map(({ name, rows, size }) => ({
@@ -171,7 +171,7 @@ export const dataPipelines = records(kind)
 /** The same pipelines for callers who may read all loaded data of the client, regardless of sharing. */
 export const loadedPipelines = records({ ...kind, scope: mayReadData })
 
-function mayReadData(caller: Caller, level: Level) {
+function mayReadData(caller: Caller, level: AccessLevel) {
   const all = level === 'READ' && holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
 }

@@ -1,5 +1,5 @@
 import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
-import { type Input, Problem } from '@sluice/http'
+import { type OperationInput, Problem } from '@sluice/http'
 import type { Kysely } from 'kysely'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
@@ -9,10 +9,10 @@ import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { DB } from '../../database.ts'
-import type { Kind } from '../../engine/warehouses/kinds.ts'
+import type { WarehouseKind } from '../../engine/warehouses/kinds.ts'
 import { undoUnsupportedIn, undoableWarehouses } from '../../warehouse-products.ts'
 
-type RestoreRequest = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
+type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
 /** Queues a run that publishes the previous load again. Works for disabled pipelines, too, so that no load intervenes. */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
@@ -51,13 +51,13 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
 export async function placeOfPipeline(
   db: Kysely<DB>,
   { schema_id }: DataPipelineRow,
-): Promise<{ schema: string; provider: Kind }> {
+): Promise<{ schema: string; provider: WarehouseKind }> {
   const row = await db
     .selectFrom('schemas')
     .select(['schema_name', 'provider_schema'])
     .where('id', '=', schema_id)
     .executeTakeFirstOrThrow()
-  return { schema: row.schema_name, provider: row.provider_schema as Kind }
+  return { schema: row.schema_name, provider: row.provider_schema as WarehouseKind }
 }
 
 /** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */

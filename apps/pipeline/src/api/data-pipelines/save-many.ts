@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation } from '@sluice/contracts'
-import { Problem, problems, type Caller, type Input } from '@sluice/http'
-import { visibleTo, withoutSecrets } from '@sluice/records'
+import { Problem, problems, type Caller, type OperationInput } from '@sluice/http'
+import { visibleTo, redactSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -9,7 +9,7 @@ import { cachedLookups, typedBody } from './write-lookups.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
-type SaveManyRequest = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
+type SaveManyRequest = OperationInput<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
 type SavedPipeline = SavedDataPipelines['dataPipelines'][number]
 
 /** The maximum number of violations in a response. */
@@ -115,7 +115,7 @@ function presentSaved(
   { before, after }: { before?: DataPipelineRow | undefined; after: DataPipelineRow },
   request: SaveManyRequest['request'],
 ): SavedPipeline {
-  request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+  request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
   return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
 }
 

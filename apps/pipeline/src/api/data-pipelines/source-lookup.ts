@@ -1,5 +1,5 @@
 import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, savedSource, withVariables } from './pipeline-source.ts'
@@ -8,8 +8,13 @@ import { findKind } from './types/registry.ts'
 import { shares } from '../shares.ts'
 import { whileConnected } from '../while-connected.ts'
 
-type SourceLookupRequest = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
-type SavedLookupRequest = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
+type SourceLookupRequest = OperationInput<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
+type SavedLookupRequest = OperationInput<
+  PipelineContext,
+  '/data-pipelines/:uid/lookups/:kind',
+  undefined,
+  SourceLookupBody
+>
 
 /** The time limit of the source in milliseconds, and the maximum number of results. */
 const longest = 30_000

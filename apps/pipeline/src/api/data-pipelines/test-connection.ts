@@ -1,5 +1,5 @@
 import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { type RequestedSource, requestedSource, savedSource, withVariables } from './pipeline-source.ts'
@@ -8,8 +8,13 @@ import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
 import { whileConnected } from '../while-connected.ts'
 
-type TestSourceRequest = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
-type TestConnectionRequest = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
+type TestSourceRequest = OperationInput<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
+type TestConnectionRequest = OperationInput<
+  PipelineContext,
+  '/data-pipelines/:uid/test-connection',
+  undefined,
+  undefined
+>
 
 /** Milliseconds. */
 const longest = 30_000

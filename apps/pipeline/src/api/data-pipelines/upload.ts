@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type PipelineType, type UploadQuery, type UploadedFile, systems } from '@sluice/contracts'
-import { type Input, problems } from '@sluice/http'
+import { type OperationInput, problems } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
 import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -10,7 +10,7 @@ import { kindOf } from './types/registry.ts'
 
 /** Streams the body to disk, checks its beginning, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
 export async function uploadFile(
-  input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
+  input: OperationInput<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
   // Check permissions before receiving the body; it may be gigabytes.

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { DataPipelineBody, SentDataPipelineBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import type { Writing } from '@sluice/records'
+import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
 import { filesOfPipeline } from '../../engine/runs/needed-files.ts'
@@ -29,7 +29,7 @@ export interface LinkedFiles {
   files: string[]
 }
 
-export const dataPipelineWriting: Writing<
+export const dataPipelineWriting: RecordWriter<
   PipelineContext,
   DataPipelineRow,
   DataPipelineBody,

@@ -1,13 +1,13 @@
 import { type Selectable, sql } from 'kysely'
 import { type DataQualityCheckGroup, type ReferencedCheck, holds } from '@sluice/contracts'
-import { type Refined, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { authorsOf, recordedProperties } from '../recorded.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled.ts'
 import type { RequestContext } from '../operation.ts'
 import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
 
-export type GroupRow = Refined<Selectable<DataQualityCheckGroups>, LabelledColumns>
+export type GroupRow = RefinedRow<Selectable<DataQualityCheckGroups>, LabelledColumns>
 
 export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, RequestContext>({
   noun: 'data quality check group',

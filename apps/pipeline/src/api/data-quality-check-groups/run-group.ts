@@ -1,9 +1,9 @@
 import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
-import { type Input, problems } from '@sluice/http'
+import { type OperationInput, problems } from '@sluice/http'
 import { ambiguousRefused } from '../../engine/quality/check-refusals.ts'
 import { checksOfGroup, sealInput, valuesFor } from '../../engine/quality/check-inputs.ts'
 import { recordGroupRun, verdictOn } from '../../engine/quality/record-group-run.ts'
-import { type CheckOutcome, runChecks, unfit } from '../../engine/quality/run-checks.ts'
+import { type CheckOutcome, runChecks, checkNotRun } from '../../engine/quality/run-checks.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
@@ -14,7 +14,7 @@ import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning } from '../runs/operations.ts'
 import { dataQualityCheckGroups as groups } from './records.ts'
 
-type RunGroupRequest = Input<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
+type RunGroupRequest = OperationInput<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
 
 const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
@@ -50,7 +50,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
     run,
   )
   for (const check of checks.slice(outcomes.length))
-    outcomes.push(unfit(check, `It was not run: the ${longest} seconds that there are were over.`))
+    outcomes.push(checkNotRun(check, `It was not run: the ${longest} seconds that there are were over.`))
 
   const verdict = verdictOn(outcomes)
   const ended = await write(async (trx) => {

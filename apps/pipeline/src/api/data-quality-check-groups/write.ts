@@ -1,6 +1,6 @@
 import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, holds } from '@sluice/contracts'
-import { type Answer, type Caller, type Input, problems } from '@sluice/http'
-import { type Writing, visibleTo, withoutSecrets } from '@sluice/records'
+import { type JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http'
+import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
@@ -10,7 +10,7 @@ import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 
 /** Writes the row of the group. Its checks are in another table. */
-export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
+export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
     const twice = ids.findIndex((id, index) => ids.indexOf(id) < index)
@@ -39,8 +39,13 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
   async afterDelete() {},
 }
 
-type SaveGroupRequest = Input<PipelineContext, '/data-quality-check-groups/:uid', undefined, DataQualityCheckGroupBody>
-type GroupAnswer = Promise<Answer<DataQualityCheckGroup>>
+type SaveGroupRequest = OperationInput<
+  PipelineContext,
+  '/data-quality-check-groups/:uid',
+  undefined,
+  DataQualityCheckGroupBody
+>
+type GroupAnswer = Promise<JsonResponse<DataQualityCheckGroup>>
 
 const checksIn = ({ dataQualityChecks = [] }: DataQualityCheckGroupBody) => dataQualityChecks.map(({ id }) => ({ id }))
 
@@ -50,7 +55,7 @@ export async function createGroup(input: Omit<SaveGroupRequest, 'params'>): Grou
   const row = await write(async (trx) => {
     const made = await groups.insert(trx, caller, await groupWriting.columns(trx, body, undefined, input))
     await writeChecks(trx, caller, made.id, checksIn(body))
-    request.audit(made.uid, { after: withoutSecrets({ ...made, checks: checksIn(body) }) })
+    request.audit(made.uid, { after: redactSecrets({ ...made, checks: checksIn(body) }) })
     return made
   })
   return groups.created(row, input)
@@ -65,8 +70,8 @@ export async function updateGroup(input: SaveGroupRequest): GroupAnswer {
     const after = await groups.update(trx, caller, before, await groupWriting.columns(trx, body, before, input))
     await writeChecks(trx, caller, after.id, checksIn(body))
     request.audit(after.uid, {
-      before: withoutSecrets(before),
-      after: withoutSecrets({ ...after, checks: checksIn(body) }),
+      before: redactSecrets(before),
+      after: redactSecrets({ ...after, checks: checksIn(body) }),
     })
     return after
   })

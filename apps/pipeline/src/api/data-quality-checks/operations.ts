@@ -1,12 +1,12 @@
 import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
-import type { Input } from '@sluice/http'
+import type { OperationInput } from '@sluice/http'
 import { type PipelineContext, operation } from '../operation.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
 import { checkWriting } from './write.ts'
 import { ambiguousRefused } from '../../engine/quality/check-refusals.ts'
-import { type CheckOutcome, runCheck, unfit } from '../../engine/quality/run-checks.ts'
+import { type CheckOutcome, runCheck, checkNotRun } from '../../engine/quality/run-checks.ts'
 import { valuesFor } from '../../engine/quality/check-inputs.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
@@ -20,7 +20,7 @@ const longest = 60_000
 
 /** Runs a check within the request. */
 async function runOneCheck(
-  input: Input<PipelineContext, '/data-quality-checks/:uid/run', undefined, RunInput>,
+  input: OperationInput<PipelineContext, '/data-quality-checks/:uid/run', undefined, RunInput>,
 ): Promise<CheckResult> {
   const { db, caller, params, body, warehouses, keyRing, request } = input
   const { uid, name, query, client } = await dataQualityChecks.read(db, caller, params.uid)
@@ -31,7 +31,7 @@ async function runOneCheck(
     warehouses.find(client),
   ])
   const late = (): CheckOutcome =>
-    unfit(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
+    checkNotRun(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
   const outcome = await whileConnected(
     { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
     async (signal) => {

@@ -1,12 +1,12 @@
 import { sql, type Selectable } from 'kysely'
 import type { DataQualityCheck } from '@sluice/contracts'
-import { records, visibleTo, type Refined } from '@sluice/records'
+import { records, visibleTo, type RefinedRow } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
 import { authorsOf, recordedProperties } from '../recorded.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
 import type { RequestContext } from '../operation.ts'
 
-export type CheckRow = Refined<Selectable<DataQualityChecks>, LabelledColumns>
+export type CheckRow = RefinedRow<Selectable<DataQualityChecks>, LabelledColumns>
 
 export const dataQualityChecks = records<CheckRow, DataQualityCheck, RequestContext>({
   noun: 'data quality check',

@@ -1,13 +1,13 @@
 import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import type { Writing } from '@sluice/records'
+import type { RecordWriter } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
 import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { CheckRow } from './records.ts'
 
-export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBody> = {
+export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {
     if (body.query.includes('\0')) throw problems.refused('/query', 'The query contains a NUL character.')
     await assertSharingTargets(body.access, input)

@@ -1,5 +1,5 @@
 import type { Label } from '@sluice/contracts'
-import { accessOf, inLanguageOf, type SharedColumns } from '@sluice/records'
+import { accessOf, translatedProperty, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../recorded.ts'
 
 /** The columns that checks and groups add to those of shared objects. */
@@ -21,11 +21,16 @@ export function labelledFields(row: LabelledRow, locales: readonly string[]) {
   return {
     ...recorded,
     shortName: row.short_name,
-    displayShortName: inLanguageOf(row, 'shortName', inLanguageOf(row, 'short_name', row.short_name, locales), locales),
+    displayShortName: translatedProperty(
+      row,
+      'shortName',
+      translatedProperty(row, 'short_name', row.short_name, locales),
+      locales,
+    ),
     labels: row.labels,
     displayLabels: row.labels.map(({ key, value }) => ({
       key,
-      value: inLanguageOf(row, `labels.${key}`, value, locales),
+      value: translatedProperty(row, `labels.${key}`, value, locales),
     })),
     access: accessOf(row),
   }

@@ -1,9 +1,14 @@
 import { type CheckResult, type PageQuery, holds } from '@sluice/contracts'
-import { Answer, type Caller, type Input, problems } from '@sluice/http'
+import { JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http'
 import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type CheckOutcome, type CheckStatus, type Found, couldNotBeRun } from '../../engine/quality/run-checks.ts'
+import {
+  type CheckOutcome,
+  type CheckStatus,
+  type CheckFindings,
+  couldNotBeRun,
+} from '../../engine/quality/run-checks.ts'
 import { presentAnswer } from '../catalogue/present-table.ts'
 import { listResults } from '../../engine/quality/keep-results.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
@@ -43,13 +48,16 @@ interface RunnableRow {
   version: number
 }
 
-type QualityResultsRequest = Pick<Input<PipelineContext, '/:uid/:taskId', PageQuery, undefined>, 'params' | 'query'> &
+type QualityResultsRequest = Pick<
+  OperationInput<PipelineContext, '/:uid/:taskId', PageQuery, undefined>,
+  'params' | 'query'
+> &
   RequestContext
 
 /** Reads the results of the checks of a run. Takes the right to read the object that was run. */
 export const qualityResultsOf =
   <R extends RunnableRow>(records: Records<R, any, RequestContext>) =>
-  async (input: QualityResultsRequest): Promise<Answer<CheckResult[]>> => {
+  async (input: QualityResultsRequest): Promise<JsonResponse<CheckResult[]>> => {
     const { db, caller, params, query, request } = input
     const { id } = await records.read(db, caller, params.uid)
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }
@@ -66,11 +74,11 @@ export const qualityResultsOf =
           check: { uid: row.check_uid, name: row.check_name, query: '' },
           status: row.status as CheckStatus,
           message: row.message ?? '',
-          ...(row.data !== null && { found: row.data as unknown as Found }),
+          ...(row.data !== null && { found: row.data as unknown as CheckFindings }),
           completedAt: row.completed_at,
         },
         readable.has(row.check_uid),
       ),
     )
-    return new Answer(answer, pageHeaders({ ...page, total: found.total }, request.url))
+    return new JsonResponse(answer, pageHeaders({ ...page, total: found.total }, request.url))
   }

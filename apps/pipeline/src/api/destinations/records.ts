@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
-import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Destinations } from '../../database.ts'
@@ -9,7 +9,7 @@ import { runStatusesOf } from '../runs/present.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { type ViewRow, presentViews } from '../views/records.ts'
 
-export type DestinationRow = Refined<
+export type DestinationRow = RefinedRow<
   Selectable<Destinations>,
   SharedColumns & { settings: TargetSettings; import_options: ImportOptions }
 >

@@ -1,8 +1,8 @@
 import type { LookedUp, ResultEnvelope, TargetBody, TargetLookupBody } from '@sluice/contracts'
-import { type Input, problems } from '@sluice/http'
+import { type OperationInput, problems } from '@sluice/http'
 import type { KeyRing } from '@sluice/database'
 import { DestinationProblem } from '../../engine/destinations/destination-problem.ts'
-import type { Tested } from '../../engine/destinations/destinations.ts'
+import type { TargetTestResult } from '../../engine/destinations/destinations.ts'
 import { type Target, baseUrl, openTargetSecrets, sameAddress, targetOf } from '../../engine/destinations/target.ts'
 import { withTargetValues } from '../../engine/destinations/destination-to-push.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -13,9 +13,19 @@ import { type DestinationRow, destinations } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
 import { urlOf } from './write.ts'
 
-type TestTargetRequest = Input<PipelineContext, '/destinations/test-connection', undefined, TargetBody>
-type TestDestinationRequest = Input<PipelineContext, '/destinations/:uid/test-connection', undefined, TargetBody>
-type TargetLookupRequest = Input<PipelineContext, '/destinations/:uid/lookups/:kind', undefined, TargetLookupBody>
+type TestTargetRequest = OperationInput<PipelineContext, '/destinations/test-connection', undefined, TargetBody>
+type TestDestinationRequest = OperationInput<
+  PipelineContext,
+  '/destinations/:uid/test-connection',
+  undefined,
+  TargetBody
+>
+type TargetLookupRequest = OperationInput<
+  PipelineContext,
+  '/destinations/:uid/lookups/:kind',
+  undefined,
+  TargetLookupBody
+>
 type TargetContext = Pick<TargetLookupRequest, 'destinations' | 'caller' | 'request' | 'db' | 'keyRing'>
 
 /** The time limit of DHIS2 in milliseconds, and the maximum number of look-up results. */
@@ -64,7 +74,7 @@ async function lookUpAt(input: TargetContext, kind: string, given: Target, query
 
 async function test(input: TargetContext, given: Target): Promise<ResultEnvelope> {
   const target = await secretsOf(input, given)
-  const late = (): Tested => ({
+  const late = (): TargetTestResult => ({
     status: 'ERROR',
     code: 'CONNECTION_TIMEOUT',
     message: `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds.`,

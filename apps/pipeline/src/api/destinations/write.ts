@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
-import { type Writing, visibleTo } from '@sluice/records'
+import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { assertIdle } from '../assert-not-in-use.ts'
@@ -18,7 +18,7 @@ import {
 } from '../../engine/destinations/target.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
-export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
+export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
     checkSchedule(body)
     const { settings } = targetGiven(body)

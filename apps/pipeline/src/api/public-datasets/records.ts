@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
-import { Answer, problems } from '@sluice/http'
-import { type RecordKind, type Refined, records } from '@sluice/records'
+import { JsonResponse, problems } from '@sluice/http'
+import { type RecordKind, type RefinedRow, records } from '@sluice/records'
 import type { DB, PublicDatasets } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
 import { recordedProperties, tagsColumn } from '../recorded.ts'
@@ -11,7 +11,7 @@ import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import { presentTable } from '../catalogue/present-table.ts'
 import { presentRejectedRow } from '../runs/rejected-rows.ts'
 
-export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>
+export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: string[] }>
 
 /** Presents datasets without their tables, because each would need a query of the warehouse. */
 async function presentPublicDatasets(
@@ -72,12 +72,15 @@ export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
 }
 
 /** Answers a dataset with its table, its rejected rows and its version. */
-export async function answerDataset(row: PublicDatasetRow, context: RequestContext): Promise<Answer<PublicDataset>> {
+export async function answerDataset(
+  row: PublicDatasetRow,
+  context: RequestContext,
+): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
   const found = await findTable(context, row)
   const table = found && presentTable(found.table, shownAs(row))
   const status = await withRejectedRows(body.status, row, context)
-  return new Answer({ ...body, status, ...(table && { table }) }, headers)
+  return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
 }
 
 const mostRejectedRows = 20

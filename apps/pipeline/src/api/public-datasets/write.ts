@@ -8,8 +8,8 @@ import {
   type PublicDatasetUploadQuery,
   pipelineOperations,
 } from '@sluice/contracts'
-import { Answer, type Caller, type Input, Problem, problems, readForm } from '@sluice/http'
-import { visibleTo, withoutSecrets } from '@sluice/records'
+import { JsonResponse, type Caller, type OperationInput, Problem, problems, readForm } from '@sluice/http'
+import { visibleTo, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type StoredUpload, assertFileHeaders, receiveUpload } from '../receive-upload.ts'
@@ -22,12 +22,12 @@ import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
 import { readFirstRow } from '../data-pipelines/check-upload.ts'
 
-type CreateRequest = Input<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
+type CreateRequest = OperationInput<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
 
 const { form } = pipelineOperations.publicDatasets.create
 
 /** Reads the fields of the form, streams its file to disk and queues its load. If the load fails, the dataset is removed. */
-export async function createDataset(input: CreateRequest): Promise<Answer<PublicDataset>> {
+export async function createDataset(input: CreateRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, write, request, query } = input
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
@@ -44,7 +44,7 @@ export async function createDataset(input: CreateRequest): Promise<Answer<Public
     made = await write(async (trx) => {
       const row = await insertDataset(trx, fields, input)
       await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, by: caller.uid })
-      request.audit(row.uid, { after: withoutSecrets(row), file: { uid, name: file.name, size, sha256 } })
+      request.audit(row.uid, { after: redactSecrets(row), file: { uid, name: file.name, size, sha256 } })
       return { row, run: await startLoad(trx, row.pipeline_id, input) }
     })
     await received.release()
@@ -55,7 +55,7 @@ export async function createDataset(input: CreateRequest): Promise<Answer<Public
   }
   await loadOrRemove(input, made, query.wait)
   const { body, headers } = await answerDataset(made.row, input)
-  return new Answer(body, { ...headers, Location: `/api/v1/public-datasets/${made.row.key}` })
+  return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${made.row.key}` })
 }
 
 async function insertDataset(
@@ -112,7 +112,7 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
     await assertUnused(trx, key, caller)
     await publicDatasets.remove(trx, row)
     const loading = await removePipeline(trx, row.pipeline_id, input)
-    request.audit(row.uid, { before: withoutSecrets(row) })
+    request.audit(row.uid, { before: redactSecrets(row) })
     return loading
   })
   await dataPipelineWriting.afterDelete(pipeline, input, linked)
@@ -156,10 +156,10 @@ async function removePipeline(
   return { pipeline, linked }
 }
 
-type UpdateRequest = Input<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>
+type UpdateRequest = OperationInput<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>
 
 /** Updates the description. Loads the file again only if `headerRow` changes. */
-export async function updateDataset(input: UpdateRequest): Promise<Answer<PublicDataset>> {
+export async function updateDataset(input: UpdateRequest): Promise<JsonResponse<PublicDataset>> {
   const { caller, params, body, write, request } = input
   if (body.key !== params.key)
     throw problems.refused('/key', `A public dataset keeps its key, which is ${params.key}: upload another one.`)
@@ -181,16 +181,21 @@ export async function updateDataset(input: UpdateRequest): Promise<Answer<Public
       await setHeaderRow(trx, before.pipeline_id, headerRow)
       await startLoad(trx, before.pipeline_id, input)
     }
-    request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+    request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
     return after
   })
   return answerDataset(row, input)
 }
 
-type ReplaceRowsRequest = Input<PipelineContext, '/public-datasets/:key/file', PublicDatasetFileQuery, undefined>
+type ReplaceRowsRequest = OperationInput<
+  PipelineContext,
+  '/public-datasets/:key/file',
+  PublicDatasetFileQuery,
+  undefined
+>
 
 /** Streams a new file to disk and queues its load. The old rows stay until the load succeeds. */
-export async function replaceRows(input: ReplaceRowsRequest): Promise<Answer<PublicDataset>> {
+export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
   const read = async () => publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
-import { Answer, type Input, problems } from '@sluice/http'
-import { inLanguageOf, isUid } from '@sluice/records'
+import { JsonResponse, type OperationInput, problems } from '@sluice/http'
+import { translatedProperty, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { lastRuns } from '../../engine/runs/read-runs.ts'
@@ -65,7 +65,7 @@ const { public: signatures } = pipelineOperations
 
 type PublicTable = 'data_pipelines' | 'views'
 type PublicRow = DataPipelineRow | ViewRow
-type PublicRequest<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Query, undefined>
+type PublicRequest<Query = undefined> = OperationInput<PipelineContext, '/public/views/:uid', Query, undefined>
 type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
 const assertWithinRate = networkRateLimit()
@@ -129,9 +129,9 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
     return {
       id: row.uid,
       name: row.name,
-      displayName: inLanguageOf(row, 'name', row.name, locales),
+      displayName: translatedProperty(row, 'name', row.name, locales),
       description: row.description ?? undefined,
-      displayDescription: inLanguageOf(row, 'description', row.description, locales),
+      displayDescription: translatedProperty(row, 'description', row.description, locales),
       tags: row.tags,
       ...('query' in row ? {} : sourceOf(row)),
       lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
@@ -139,7 +139,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       columns: there.columns.map(presentColumn),
     }
   })
-  return new Answer(answer, headers)
+  return new JsonResponse(answer, headers)
 }
 
 /** Leaves out the owner, who may be a person. */
@@ -178,7 +178,7 @@ const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQ
     },
     socket,
   )
-  return new Answer(answer, headers)
+  return new JsonResponse(answer, headers)
 }
 
 export const publicOperations = {

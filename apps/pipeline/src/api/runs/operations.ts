@@ -1,11 +1,11 @@
 import type { PageQuery, ResultEnvelope, Run, RunBody, runSignatures } from '@sluice/contracts'
-import { Answer, type Input, problems } from '@sluice/http'
+import { JsonResponse, type OperationInput, problems } from '@sluice/http'
 import { type Records, pageHeaders } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { cancelRun } from '../../engine/run-lifecycle/cancel-run.ts'
 import { listRuns } from '../../engine/runs/read-runs.ts'
-import type { Created } from '../../engine/runs/queue-run.ts'
+import type { CreatedRun } from '../../engine/runs/queue-run.ts'
 import { type RunAction, type RunnableKind, nounOf } from '../../engine/runs/runnable.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
 import { type PipelineContext, type RequestContext, operation } from '../operation.ts'
@@ -30,7 +30,7 @@ interface RunnableResource<Row extends RunnableRow> {
   checkReady?(trx: Transaction<DB>, row: Row, body: RunBody): Promise<void>
 }
 
-type RunRequest<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
+type RunRequest<Query, Body> = OperationInput<PipelineContext, '/:uid', Query, Body>
 
 /** The end of the message about a cancelled run. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
@@ -92,7 +92,7 @@ export function runOperations<Row extends RunnableRow>(
       )
     }),
 
-    runs: operation(signatures.runs, async (input): Promise<Answer<Run[]>> => {
+    runs: operation(signatures.runs, async (input): Promise<JsonResponse<Run[]>> => {
       const { db, caller, params, query, request, identity } = input as RunRequest<PageQuery, undefined>
       const row = await records.read(db, caller, params.uid)
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
@@ -102,7 +102,7 @@ export function runOperations<Row extends RunnableRow>(
         identity,
       )
       const answer = rows.map((run) => presentRun(run, usernames(run.created_by)))
-      return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+      return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
     }),
   }
 }
@@ -118,7 +118,7 @@ const underWayWith: Readonly<Record<RunAction, string>> = {
 }
 
 /** Throws 409 if the existing run has another action than the requested one. */
-export function assertSameAction({ run, existing }: Created, action: RunAction): void {
+export function assertSameAction({ run, existing }: CreatedRun, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)
     throw problems.conflict('/', `${underWayWith[other]} is under way. Wait for its end, or cancel it, and try again.`)

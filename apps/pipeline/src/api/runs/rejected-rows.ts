@@ -1,5 +1,5 @@
 import type { PageQuery, RejectedRow, rejectedRowsSignature } from '@sluice/contracts'
-import { Answer, problems, type Input } from '@sluice/http'
+import { JsonResponse, problems, type OperationInput } from '@sluice/http'
 import { isUid, pageHeaders, type Records } from '@sluice/records'
 import type { Selectable } from 'kysely'
 import type { RejectedRows } from '../../database.ts'
@@ -13,19 +13,22 @@ export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<Rej
   raw,
 })
 
-type RejectedRowsRequest = Input<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
+type RejectedRowsRequest = OperationInput<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
 
 /** The operation that lists the rejected rows of a run. */
 export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
   signatures: ReturnType<typeof rejectedRowsSignature<string>>,
   records: Records<Row, any, RequestContext>,
 ) => ({
-  rejectedRows: operation(signatures.rejectedRows, async (input): Promise<Answer<RejectedRow[]>> => {
+  rejectedRows: operation(signatures.rejectedRows, async (input): Promise<JsonResponse<RejectedRow[]>> => {
     const { db, caller, params, query, request } = input as RejectedRowsRequest
     const row = await records.read(db, caller, params.uid)
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
     const found = isUid(params.taskId) && (await listRejectedRows(db, row.id, params.taskId, page))
     if (!found) throw problems.notFound('run')
-    return new Answer(found.rows.map(presentRejectedRow), pageHeaders({ ...page, total: found.total }, request.url))
+    return new JsonResponse(
+      found.rows.map(presentRejectedRow),
+      pageHeaders({ ...page, total: found.total }, request.url),
+    )
   }),
 })

@@ -1,12 +1,12 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
 import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@sluice/contracts'
-import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http'
 import type { DB, Schemas } from '../../database.ts'
 import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import type { RequestContext } from '../operation.ts'
 
-export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
+export type SchemaRow = RefinedRow<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
 export const schemas = records<SchemaRow, Schema, RequestContext>({
   noun: 'schema',

@@ -1,6 +1,6 @@
 import type { Schema, SchemaBody } from '@sluice/contracts'
-import { type Input, Problem, problems } from '@sluice/http'
-import { type Writing, withoutSecrets } from '@sluice/records'
+import { type OperationInput, Problem, problems } from '@sluice/http'
+import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
@@ -29,7 +29,7 @@ async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
   return rows.length > 0
 }
 
-export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
+export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody> = {
   async check(body, input) {
     const { kinds } = input.warehouses
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
@@ -85,7 +85,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
   },
 }
 
-type SaveSchemasRequest = Input<PipelineContext, '/schemas', undefined, SchemaBody[]>
+type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
 /** Creates or replaces schemas by name, all or none. */
 export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
@@ -107,7 +107,7 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
     const after = before
       ? await schemas.update(trx, caller, before, columns)
       : await schemas.insert(trx, caller, columns)
-    request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+    request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
     return after
   }
 

@@ -1,5 +1,5 @@
 import { type Setting, type SettingBody, type SettingKey, pipelineOperations, settingKeys } from '@sluice/contracts'
-import { Answer, type Input, etagOf, problems } from '@sluice/http'
+import { JsonResponse, type OperationInput, etagOf, problems } from '@sluice/http'
 import { assertUnchanged } from '@sluice/records'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { mailableAddress } from '@sluice/mail/settings'
@@ -15,7 +15,7 @@ import { type PipelineContext, operation } from '../operation.ts'
 
 const { settings: signatures } = pipelineOperations
 
-type SettingRequest<Body> = Input<PipelineContext, '/settings/:key', undefined, Body>
+type SettingRequest<Body> = OperationInput<PipelineContext, '/settings/:key', undefined, Body>
 
 export const settingOperations = {
   list: operation(signatures.list, async ({ db, caller, mails }): Promise<Setting[]> => {
@@ -90,7 +90,7 @@ function find(db: Kysely<DB>, client: string, key: SettingKey): Promise<SettingR
 }
 
 const answer = (client: string, key: SettingKey, row: SettingRow | undefined, mails: boolean) =>
-  new Answer(present(client, key, row, mails), { ETag: etagOf(row?.version ?? 0) })
+  new JsonResponse(present(client, key, row, mails), { ETag: etagOf(row?.version ?? 0) })
 
 const present = (client: string, key: SettingKey, row: SettingRow | undefined, mails: boolean): Setting => ({
   ...(row && {

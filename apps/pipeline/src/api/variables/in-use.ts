@@ -10,7 +10,7 @@ import { openTargetSecrets } from '../../engine/destinations/target.ts'
 import { variablesIn } from '../../engine/variables/place-variables.ts'
 import { languageOf } from '../../engine/variables/source-values.ts'
 import { warehouseLanguage } from '../../engine/variables/sql-language.ts'
-import { openSourceSecrets } from '../../sealed-secrets.ts'
+import { unsealSourceSecrets } from '../../sealed-secrets.ts'
 import { maxNamedUsers } from '../assert-not-in-use.ts'
 import type { VariableRow } from './records.ts'
 
@@ -124,7 +124,7 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
   if (query.has(name)) return true
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
   if (statements.some(({ statement }) => variablesIn(statement, warehouseLanguage(row.provider)).has(name))) return true
-  const parts = [settings, opened(() => openSourceSecrets(row, keyRing))]
+  const parts = [settings, opened(() => unsealSourceSecrets(row, keyRing))]
   return namesVariables(...parts) && variablesInSettings(...parts).has(name)
 }
 

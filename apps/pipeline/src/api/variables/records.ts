@@ -1,11 +1,11 @@
 import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
-import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
+import { translatedProperty, records, type RefinedRow, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { authorsOf, recordedProperties } from '../recorded.ts'
 import type { RequestContext } from '../operation.ts'
 
-export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
+export type VariableRow = RefinedRow<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 
 /** A caller who may see variables sees all of the client. Secured values cannot be searched. */
 export const variables = records<VariableRow, Variable, RequestContext>({
@@ -28,7 +28,7 @@ async function presentVariables(rows: VariableRow[], { identity, request }: Requ
     id: row.uid,
     client: row.client,
     name: row.name,
-    displayName: inLanguageOf(row, 'name', row.name, request.locales),
+    displayName: translatedProperty(row, 'name', row.name, request.locales),
     translations: row.translations,
     created: row.created_at.toISOString(),
     lastUpdated: row.updated_at.toISOString(),

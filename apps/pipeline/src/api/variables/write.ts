@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Variable, VariableBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
-import { type Input, problems } from '@sluice/http'
-import { type Writing, withoutSecrets } from '@sluice/records'
+import { type OperationInput, problems } from '@sluice/http'
+import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { sealVariableValue } from '../../sealed-secrets.ts'
 import type { PipelineContext } from '../operation.ts'
 import { assertUnused } from './in-use.ts'
 import { type VariableRow, variables } from './records.ts'
 
-export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody> = {
+export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
 
   async columns(trx, body, current, { caller, keyRing }) {
@@ -61,7 +61,7 @@ function storedValue(current: VariableRow | undefined, secured: boolean, at: str
 
 /** Creates or replaces by name, all or nothing, and answers in the order that was sent. */
 export async function saveVariables(
-  input: Input<PipelineContext, '/variables', undefined, VariableBody[]>,
+  input: OperationInput<PipelineContext, '/variables', undefined, VariableBody[]>,
 ): Promise<Variable[]> {
   const { body, caller, keyRing, request, write } = input
   assertUniqueNames(body)
@@ -88,7 +88,7 @@ export async function saveVariables(
       const after = before
         ? await variables.update(trx, caller, before, columns)
         : await variables.insert(trx, caller, columns)
-      request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+      request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
       saved.push(after)
     }
     return saved

@@ -1,6 +1,6 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
-import { type Input, problems } from '@sluice/http'
+import { type OperationInput, problems } from '@sluice/http'
 import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
@@ -10,7 +10,7 @@ import { type ViewRow, views } from './records.ts'
 import { type TableLabels, presentTable } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 
-type ViewTableRequest<Query> = Input<PipelineContext, '/views/:uid/table', Query, undefined>
+type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/table', Query, undefined>
 
 async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table> {
   const { row, view } = await readBuiltView(input)

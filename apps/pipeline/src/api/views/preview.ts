@@ -1,14 +1,14 @@
 import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
-import { withoutEnd } from '../../sql-text.ts'
+import { trimStatementEnd } from '../../sql-text.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './columns.ts'
 
-type ViewPreviewRequest = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
+type ViewPreviewRequest = OperationInput<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 
 /** Milliseconds in the slot of the preview, and a little less in seconds for the query. */
 const previewTimeoutMs = 31_000
@@ -20,7 +20,7 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   checkQuery(body.query)
   const schema = await schemaName(input)
   const warehouse = await warehouses.open(caller.client)
-  const text = withoutEnd(body.query)
+  const text = trimStatementEnd(body.query)
   const start = new Date()
   const { columns, rows } = await whileConnected(
     {

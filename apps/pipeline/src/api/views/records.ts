@@ -1,5 +1,5 @@
 import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
-import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
@@ -8,7 +8,7 @@ import { runStatusesOf } from '../runs/present.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 
-export type ViewRow = Refined<Selectable<Views>, SharedColumns & { tags: string[] }>
+export type ViewRow = RefinedRow<Selectable<Views>, SharedColumns & { tags: string[] }>
 
 export async function presentViews(rows: ViewRow[], context: RequestContext): Promise<View[]> {
   const { db, identity, request } = context

@@ -1,14 +1,14 @@
 import type { View, ViewBody } from '@sluice/contracts'
-import { type Answer, type Input, problems } from '@sluice/http'
-import { withoutSecrets } from '@sluice/records'
+import { type JsonResponse, type OperationInput, problems } from '@sluice/http'
+import { redactSecrets } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { clearTheWay, noteDrop } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/run-lifecycle/start-run.ts'
-import { type Made, makeView, selectsAll } from '../../engine/views/make-view.ts'
+import { type MadeView, makeView, selectsAll } from '../../engine/views/make-view.ts'
 import { buildPendingViews, keepPending } from '../../engine/views/pending-views.ts'
 import { keepSources, renameSource, viewsReading } from '../../engine/views/sources.ts'
-import type { Place } from '../../engine/warehouses/views.ts'
+import type { TablePlace } from '../../engine/warehouses/views.ts'
 import { whileConnected } from '../while-connected.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
 import { shares } from '../shares.ts'
@@ -30,7 +30,7 @@ const maxAttempts = 3
  * Creates the view in the warehouse, then saves it. If either fails, both are undone. No transaction of the service's database waits for
  * the warehouse. If the process dies in between, the next view of that name takes over the one in the warehouse.
  */
-export async function createView(input: SaveContext): Promise<Answer<View>> {
+export async function createView(input: SaveContext): Promise<JsonResponse<View>> {
   const { body, caller, request, write, db } = input
   await checkView(body, input)
   const row = await inSlot(input, async (signal) => {
@@ -42,7 +42,7 @@ export async function createView(input: SaveContext): Promise<Answer<View>> {
         const { columns: checked } = await viewColumns(trx, body, undefined, input)
         const inserted = await views.insert(trx, caller, { ...checked, uid: defined.uid })
         const saved = await recordBuiltView(trx, input, inserted, made)
-        request.audit(saved.uid, { after: withoutSecrets(saved) })
+        request.audit(saved.uid, { after: redactSecrets(saved) })
         return saved
       }),
     )
@@ -50,7 +50,7 @@ export async function createView(input: SaveContext): Promise<Answer<View>> {
   return views.created(row, input)
 }
 
-export async function updateView(input: SaveContext & { params: { uid: string } }): Promise<Answer<View>> {
+export async function updateView(input: SaveContext & { params: { uid: string } }): Promise<JsonResponse<View>> {
   await checkView(input.body, input)
   for (let tries = 1; tries <= maxAttempts; tries += 1) {
     const row = await updateOnce(input)
@@ -79,7 +79,11 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   })
 }
 
-function isSame(before: ViewRow, was: Place, { columns, schema }: { columns: ViewColumns; schema: string }): boolean {
+function isSame(
+  before: ViewRow,
+  was: TablePlace,
+  { columns, schema }: { columns: ViewColumns; schema: string },
+): boolean {
   return (
     was.schema === schema &&
     (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === columns[column])
@@ -90,7 +94,7 @@ function isSame(before: ViewRow, was: Place, { columns, schema }: { columns: Vie
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
   read: ViewRow,
-  was: Place,
+  was: TablePlace,
   made: BuiltView | undefined,
 ): Promise<ViewRow | undefined> {
   const { body, caller, params, request, write } = input
@@ -102,7 +106,7 @@ function saveUpdate(
     const updated = await views.update(trx, caller, before, columns)
     const after = made ? await recordBuiltView(trx, input, updated, made) : updated
     await renameSource(trx, caller.client, was, { schema, name: after.view_name })
-    request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+    request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
     return after
   }).catch((error: unknown) => {
     if (error instanceof ConcurrentChange) return undefined
@@ -127,7 +131,7 @@ function inSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal)
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
   db.transaction().execute(read)
 
-export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<Place> {
+export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<TablePlace> {
   const { schema_name } = await db
     .selectFrom('schemas')
     .select('schema_name')
@@ -151,7 +155,7 @@ async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
     )
 }
 
-interface BuiltView extends Made {
+interface BuiltView extends MadeView {
   startedAt: Date
 }
 
@@ -194,7 +198,7 @@ async function recordBuiltView(
 async function restoreOnFailure<T>(
   input: SaveContext,
   view: DefiningColumns,
-  place: Place,
+  place: TablePlace,
   save: () => Promise<T>,
 ): Promise<T> {
   const restore = () =>
@@ -215,7 +219,7 @@ async function restoreOnFailure<T>(
 async function restoreView(
   { db, warehouses }: SaveContext,
   { uid, client }: DefiningColumns,
-  place: Place,
+  place: TablePlace,
 ): Promise<void> {
   const warehouse = await warehouses.open(client)
   const stored = await db
@@ -236,7 +240,7 @@ async function restoreView(
   if (there?.managed?.id === uid) await warehouse.dropView(place.schema, place.name)
 }
 
-type DeleteRequest = Input<PipelineContext, '/views/:uid', undefined, undefined>
+type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, undefined>
 
 /** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
@@ -250,7 +254,7 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
     await assertUnused(trx, locked, place, byHand)
     await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await views.remove(trx, locked)
-    request.audit(locked.uid, { before: withoutSecrets(locked) })
+    request.audit(locked.uid, { before: redactSecrets(locked) })
     return locked
   })
   await dropDeletedTables(input, row.client, { view: row.uid })
@@ -261,13 +265,13 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
 async function findHandmadeViews(
   { warehouses }: DeleteRequest,
   { client }: ViewRow,
-  { schema, name }: Place,
+  { schema, name }: TablePlace,
 ): Promise<string[]> {
   const warehouse = await warehouses.find(client)
   return (await warehouse?.viewsByHand(schema, name).catch(() => [])) ?? []
 }
 
-async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
+async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlace, byHand: string[]): Promise<void> {
   const before = 'Change or delete them first.'
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
   assertNotUsed(await firstNames(destinations), 'Destinations push this view', before)

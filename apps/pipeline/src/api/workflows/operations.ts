@@ -8,8 +8,8 @@ import {
   pipelineOperations,
   searchOf,
 } from '@sluice/contracts'
-import { pageHeaders, sharingOperations, withoutSecrets } from '@sluice/records'
-import { Answer, type Input } from '@sluice/http'
+import { pageHeaders, sharingOperations, redactSecrets } from '@sluice/records'
+import { JsonResponse, type OperationInput } from '@sluice/http'
 import type { Kysely } from 'kysely'
 import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
@@ -24,8 +24,8 @@ import { jobTypeOf } from './job-kinds.ts'
 
 /** The runs of a workflow, newest first, each with where its jobs are. */
 async function runs(
-  input: Input<PipelineContext, '/workflows/:uid/runs', PageQuery, undefined>,
-): Promise<Answer<Run[]>> {
+  input: OperationInput<PipelineContext, '/workflows/:uid/runs', PageQuery, undefined>,
+): Promise<JsonResponse<Run[]>> {
   const { db, caller, params, query, request, identity } = input
   const row = await workflows.read(db, caller, params.uid)
   const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
@@ -33,7 +33,7 @@ async function runs(
   const authors = rows.map((run) => run.created_by)
   const [usernames, jobs] = await Promise.all([usernamesOf(authors, identity), jobsOf(db, rows)])
   const answer = rows.map((run) => ({ ...presentRun(run, usernames(run.created_by)), jobs: jobs.get(run.id) ?? [] }))
-  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+  return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
 }
 
 async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<Map<number, WorkflowRunJob[]>> {
@@ -88,7 +88,7 @@ export const workflowOperations = {
       const jobs = await jobsFor(trx, body, undefined, input)
       const made = await workflows.insert(trx, caller, await workflowColumns(trx, body, undefined, input))
       await writeSteps(trx, made, body, jobs)
-      input.request.audit(made.uid, { after: withoutSecrets({ ...made, steps: body.steps }) })
+      input.request.audit(made.uid, { after: redactSecrets({ ...made, steps: body.steps }) })
       return made
     })
     return workflows.created(row, input)
@@ -107,8 +107,8 @@ export const workflowOperations = {
       const after = await workflows.update(trx, caller, before, await workflowColumns(trx, body, before, input))
       await writeSteps(trx, after, body, jobs)
       request.audit(after.uid, {
-        before: withoutSecrets(before),
-        after: withoutSecrets({ ...after, steps: body.steps }),
+        before: redactSecrets(before),
+        after: redactSecrets({ ...after, steps: body.steps }),
       })
       return after
     })
@@ -121,7 +121,7 @@ export const workflowOperations = {
       const row = await workflows.lock(trx, caller, params.uid, request.ifMatch)
       await beforeDelete(trx, row)
       await workflows.remove(trx, row)
-      request.audit(row.uid, { before: withoutSecrets(row) })
+      request.audit(row.uid, { before: redactSecrets(row) })
     })
     return undefined
   }),
@@ -133,9 +133,9 @@ export const workflowOperations = {
 
 /** A page of workflows as an object, with the totals both in the body and in the headers. */
 function asSearchResult(
-  { body, headers }: Answer<Workflow[]>,
+  { body, headers }: JsonResponse<Workflow[]>,
   { paging }: SearchRequest,
-): Answer<WorkflowSearchResult> {
+): JsonResponse<WorkflowSearchResult> {
   const page = Number(headers['X-Page'])
   const pageSize = Number(headers['X-Page-Size'])
   const total = headers['X-Total-Count']
@@ -145,5 +145,5 @@ function asSearchResult(
     offset: paging.after === undefined ? (page - 1) * pageSize : 0,
     ...(total !== undefined && { totalCount: Number(total), pageCount: Number(headers['X-Page-Count']) }),
   }
-  return new Answer({ results: body, pager }, headers)
+  return new JsonResponse({ results: body, pager }, headers)
 }

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
-import { type Refined, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Workflows } from '../../database.ts'
@@ -9,7 +9,7 @@ import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-f
 import { type VisibleObject, findVisibleObjects, jobTypeOf } from './job-kinds.ts'
 import { type StoredJob, storedSteps } from './stored-steps.ts'
 
-export type WorkflowRow = Refined<Selectable<Workflows>, SharedColumns>
+export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 
 type WorkflowStep = Workflow['steps']['steps'][number]
 type WorkflowJob = WorkflowStep['jobs'][number]

@@ -1,4 +1,4 @@
-import type { Letter } from '@sluice/mail'
+import type { EmailContent } from '@sluice/mail'
 import { nounOf } from '../runs/runnable.ts'
 import { adviceFor } from './failure-advice.ts'
 import type { AlertContent } from './alert.ts'
@@ -6,7 +6,7 @@ import { commandFor } from './alert.ts'
 import { mostMailsPerHour } from './write-alerts.ts'
 
 /** Returns the email for an alert. `publicUrl` is the public address of the pipeline service. */
-export function alertEmail(alert: AlertContent, publicUrl: string): Letter {
+export function alertEmail(alert: AlertContent, publicUrl: string): EmailContent {
   const { event = 'FAILED', kind, run, errorCode, leftOutUntil } = alert
   const noun = nounOf[kind]
   const subject = `${noun} ${oneLine(alert.name, 80)}`

@@ -1,5 +1,5 @@
-import { MailRefused, render, type SendMail } from '@sluice/mail'
-import { Counter, keepRounds, type Logger, type Registry } from '@sluice/process'
+import { MailRefused, renderEmail, type SendMail } from '@sluice/mail'
+import { Counter, startPollingLoop, type Logger, type Registry } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Channel } from './alert.ts'
@@ -38,7 +38,7 @@ export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promi
   const { db, sendMail, webhook, logger, every = 3_000 } = options
   const countOutcome = outcomeCounter(options.registry)
   const keep = (round: (signal: AbortSignal) => Promise<boolean>) =>
-    keepRounds(round, {
+    startPollingLoop(round, {
       rest: every,
       farewell,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
@@ -121,7 +121,7 @@ async function send(
   const { uid, channel, recipient, content, created_at: created } = alert
   if (channel === 'WEBHOOK') return webhook!.call(uid, content, signal)
   const email = alertEmail(content, publicUrl)
-  await sendMail!({ uid, recipient, subject: email.subject, created, ...render(email) }, signal)
+  await sendMail!({ uid, recipient, subject: email.subject, created, ...renderEmail(email) }, signal)
 }
 
 function outcomeCounter(registry: Registry | undefined): CountOutcome {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { guardedFetch } from '@sluice/http/guarded-fetch'
-import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import type { OutgoingAllowList } from '@sluice/http/outgoing'
 import type { AlertContent } from './alert.ts'
 import { linkTo } from './alert.ts'
 
@@ -8,7 +8,7 @@ interface WebhookOptions {
   url: string
   /** The decoded key. */
   secret: Buffer
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   publicUrl: string
   /** Milliseconds. */
   timeLimit?: number

@@ -1,6 +1,6 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { alertSetting, noMailServer } from '../../settings.ts'
+import { readAlertSetting, noMailServer } from '../../settings.ts'
 import type { EndedRun } from '../runs/states.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
 import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
@@ -17,7 +17,7 @@ const hour = 3_600_000
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
-  const { addresses, warnings } = await alertSetting(trx, run.client)
+  const { addresses, warnings } = await readAlertSetting(trx, run.client)
   const bad = badEvent(run, warnings)
   if (bad && run.workflow_run_id !== null) return
   await deleteWaitingAlerts(trx, run.runnable_id)
@@ -187,7 +187,7 @@ export async function explainMissingMail(
 ): Promise<string | undefined> {
   const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
   if (!run || run.workflow_run_id !== null || run.action !== 'RUN') return undefined
-  const { length } = (await alertSetting(db, client)).addresses
+  const { length } = (await readAlertSetting(db, client)).addresses
   if (length === 0) return undefined
   return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`
 }

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
-import type { Datasets } from '../sources/public-datasets.ts'
+import type { DatasetDatabase } from '../sources/public-datasets.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
 /** Finds public datasets in the service's database and in the warehouse of the catalogue. */
-export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Datasets {
+export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): DatasetDatabase {
   return {
     async find(key) {
       const row = await db.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()

@@ -1,7 +1,7 @@
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { LostRun } from '../lost-run.ts'
+import { LeaseLost } from '../lost-run.ts'
 import { type ImportOptions, type Target, type TargetSettings, openTargetSecrets, targetOf } from './target.ts'
 import { namesVariables, replaceVariables } from '../variables/replace.ts'
 import { variablesOf } from '../variables/variables.ts'
@@ -27,7 +27,7 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
     .select(['s.schema_name as schema', 'v.pending'])
     .where('d.id', '=', id)
     .executeTakeFirst()
-  if (!row) throw new LostRun('The destination was deleted.')
+  if (!row) throw new LeaseLost('The destination was deleted.')
   const secrets = await withTargetValues(db, row.client, ring, openTargetSecrets(row, ring))
   const { schema, view, pending } = row
   return {

@@ -1,7 +1,7 @@
 import { guardedFetch } from '@sluice/http/guarded-fetch'
-import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import type { OutgoingAllowList } from '@sluice/http/outgoing'
 import { causeOf } from '../redact-secrets.ts'
-import type { Rows } from '../warehouses/warehouse.ts'
+import type { QueryRows } from '../warehouses/warehouse.ts'
 import { DestinationProblem } from './destination-problem.ts'
 import { type Dhis2, dhis2 } from './dhis2/dhis2-client.ts'
 import { type Choice, lookUp } from './dhis2/metadata.ts'
@@ -11,7 +11,7 @@ import type { PushResult, PushReport } from './push.ts'
 import { baseUrl, type ImportOptions, type Target } from './target.ts'
 
 /** The result of testing a target. */
-export interface Tested {
+export interface TargetTestResult {
   status: 'OK' | 'WARNING' | 'ERROR'
   code: string
   message: string
@@ -25,7 +25,7 @@ export interface Tested {
 /** Pushes views to targets. The only kind of target is DHIS2. */
 export interface Destinations {
   /** Tests whether a target answers and accepts the credentials. Problems are returned, not thrown. */
-  test(target: Target, signal: AbortSignal): Promise<Tested>
+  test(target: Target, signal: AbortSignal): Promise<TargetTestResult>
   /** Lists the options of a kind; undefined for an unknown kind. Throws `DestinationProblem`. */
   lookup(
     kind: string,
@@ -41,13 +41,13 @@ export interface Destinations {
 export interface PushRequest {
   target: Target
   options: ImportOptions
-  columns: Rows['columns']
-  pages: AsyncIterable<Rows>
+  columns: QueryRows['columns']
+  pages: AsyncIterable<QueryRows>
 }
 
 interface DestinationOptions {
   /** Internal addresses that the operator allows for targets. */
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   /** Time limits of one request in milliseconds: for queries, and for imports. */
   askingTime?: number
   importTime?: number
@@ -95,7 +95,7 @@ export function openDestinations({
   }
 }
 
-async function tested(dhis2: Dhis2, target: Target, signal: AbortSignal): Promise<Tested> {
+async function tested(dhis2: Dhis2, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
   const system = await systemOf(dhis2, signal)
   const { version, username } = system
   const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host}, and takes user "${username}".`

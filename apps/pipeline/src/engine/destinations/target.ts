@@ -1,5 +1,5 @@
 import type { KeyRing } from '@sluice/database'
-import { openSecrets, sealSecrets, type Secrets } from '../../sealed-secrets.ts'
+import { unsealSecrets, sealSecrets, type SecretValues } from '../../sealed-secrets.ts'
 
 /** Address and credentials of a target: a username and a password, or a token. */
 export interface Target {
@@ -31,15 +31,15 @@ interface Row {
 const purpose = (uid: string) => `destinations.target_secrets:${uid}`
 
 /** Throws `SealProblem` when the key is not in the ring. */
-export const openTargetSecrets = ({ uid, target_secrets }: Row, ring: KeyRing): Secrets =>
-  openSecrets(target_secrets, purpose(uid), ring)
+export const openTargetSecrets = ({ uid, target_secrets }: Row, ring: KeyRing): SecretValues =>
+  unsealSecrets(target_secrets, purpose(uid), ring)
 
 /** Null for none. */
-export const sealTargetSecrets = (uid: string, secrets: Secrets, ring: KeyRing): string | null =>
+export const sealTargetSecrets = (uid: string, secrets: SecretValues, ring: KeyRing): string | null =>
   sealSecrets(secrets, purpose(uid), ring)
 
 /** Returns the target with those of the `secrets` that its kind uses. */
-export function targetOf(settings: TargetSettings, secrets: Secrets): Target {
+export function targetOf(settings: TargetSettings, secrets: SecretValues): Target {
   if ('apiTokenTarget' in settings) return { url: settings.apiTokenTarget.url, authToken: secrets['authToken'] }
   const { url, username } = settings.apiTarget
   return { url, username, password: secrets['password'] }

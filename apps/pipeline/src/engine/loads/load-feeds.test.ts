@@ -3,17 +3,17 @@ import { leftovers } from '../../../test/leftovers.ts'
 import { columns, given, never, numbered } from '../../../test/rows.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../test/tuples.ts'
-import { type BinaryContent, type Feed, TypesWidened } from '../sources/source.ts'
-import { LostRun } from '../lost-run.ts'
+import { type BinaryContent, type SourceFeed, TypesWidened } from '../sources/source.ts'
+import { LeaseLost } from '../lost-run.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-function feed(rows: Parameters<typeof given>[0], table = ''): Feed {
+function feed(rows: Parameters<typeof given>[0], table = ''): SourceFeed {
   return { table, columns: two, content: given(rows) }
 }
 
-async function* feeds(...all: Feed[]): AsyncGenerator<Feed> {
+async function* feeds(...all: SourceFeed[]): AsyncGenerator<SourceFeed> {
   yield* all
 }
 
@@ -70,7 +70,7 @@ describe('loading feeds', () => {
   it('answers a run that was published before without reading its source', async () => {
     const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
     // eslint-disable-next-line require-yield
-    async function* unreadable(): AsyncGenerator<Feed> {
+    async function* unreadable(): AsyncGenerator<SourceFeed> {
       throw new Error('was read')
     }
     expect(await loadFeeds({ ...job, attempt: 2, feeds: unreadable() })).toEqual(first)
@@ -105,7 +105,7 @@ describe('loading feeds', () => {
   it('ends a load whose types never settle, and names the columns', async () => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     let reads = 0
-    const swinging: Feed = {
+    const swinging: SourceFeed = {
       table: '',
       columns: two,
       content: {
@@ -129,7 +129,7 @@ describe('loading feeds', () => {
     const again = { ...job, run: word('run') }
     await expect(
       loadFeeds({ ...again, stillOurs: async () => false, feeds: feeds(feed(numbered(1))) }),
-    ).rejects.toBeInstanceOf(LostRun)
+    ).rejects.toBeInstanceOf(LeaseLost)
     const failure = new Error('the file ended early')
     async function* cutShort() {
       yield* numberedTuples(10)
@@ -206,7 +206,7 @@ describe('loading feeds', () => {
 
   it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
     const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
-    const increment = (from: number, cursor: unknown): Feed => ({
+    const increment = (from: number, cursor: unknown): SourceFeed => ({
       table: '',
       columns: keyed,
       content: {

@@ -1,8 +1,8 @@
 import { failpoint } from '../failpoints.ts'
-import { type Feed, TypesWidened } from '../sources/source.ts'
+import { type SourceFeed, TypesWidened } from '../sources/source.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
 import type {
-  Load,
+  TableLoad,
   PublishedTable,
   PlanOptions,
   PublishOptions,
@@ -28,13 +28,13 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behin
 
 /** The rows of all feeds of a run, complete, transformed and not published. */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
-  loads: readonly Load[]
+  loads: readonly TableLoad[]
   /** By table. */
   cursors: Record<string, unknown>
 }
 
 export interface FeedsToLoad extends PublicationOfFeeds {
-  feeds: AsyncIterable<Feed>
+  feeds: AsyncIterable<SourceFeed>
   /** `table` is the table of a feed without a name. */
   target: { schema: string; table: string }
   run: string
@@ -107,7 +107,7 @@ async function withStaging(
 /** Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, which drops it when it is disposed. */
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
-  const loads = new Map<string, Load>()
+  const loads = new Map<string, TableLoad>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
   let whole = false
@@ -185,10 +185,10 @@ const maxStagings = 20
  * reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED.
  */
 async function stage(
-  { columns, content }: Feed,
+  { columns, content }: SourceFeed,
   signal: AbortSignal,
   staged: AsyncDisposableStack,
-  begin: (columns: Feed['columns'], staging: number) => Promise<Load>,
+  begin: (columns: SourceFeed['columns'], staging: number) => Promise<TableLoad>,
 ) {
   let known = withShortLabels(columns)
   for (let staging = 1; ; staging += 1) {
@@ -213,7 +213,7 @@ async function stage(
 /** Length of a column's label in UTF-16 units. It is limited because the catalogue, messages and later loads repeat labels. */
 const maxLabelLength = 1_000
 
-const withShortLabels = (columns: Feed['columns']): Feed['columns'] =>
+const withShortLabels = (columns: SourceFeed['columns']): SourceFeed['columns'] =>
   columns.map((column) =>
     column.label.length > maxLabelLength
       ? { ...column, label: column.label.slice(0, maxLabelLength).toWellFormed() }
@@ -226,7 +226,7 @@ function isWarehouseFull(error: unknown): boolean {
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
-function unstableTypes(before: Feed['columns'], after: Feed['columns']): LoadProblem {
+function unstableTypes(before: SourceFeed['columns'], after: SourceFeed['columns']): LoadProblem {
   const types = new Map(before.map((column) => [column.name, column]))
   const changed = after.filter((column) => {
     const one = types.get(column.name)

@@ -1,14 +1,14 @@
 import {
   type AmbiguousTable,
   type ReadyTable,
-  type Rehearsal,
+  type StagedRowsPreview,
   type UserQuery,
   type Warehouse,
   WarehouseProblem,
 } from '../warehouses/warehouse.ts'
-import type { Surroundings } from './run-checks.ts'
+import type { CheckRunContext } from './run-checks.ts'
 
-type Refusal = NonNullable<Surroundings['refusal']>
+type Refusal = NonNullable<CheckRunContext['refusal']>
 
 /** Maximum number of schemas in a message. */
 const named = 5
@@ -47,9 +47,9 @@ export const refusedByAny =
 
 /** Refuses queries that would read the rows of the last load instead of the staged rows. */
 export function oldRowsRefused(
-  rehearsal: Rehearsal,
+  rehearsal: StagedRowsPreview,
   tables: readonly ReadyTable[],
-): NonNullable<Surroundings['refusal']> {
+): NonNullable<CheckRunContext['refusal']> {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
   const instead = `Write ${names} without a schema: that is the rows that are about to be published.`
 

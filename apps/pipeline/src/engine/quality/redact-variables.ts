@@ -1,5 +1,5 @@
 import { wholeWords } from '../redact-secrets.ts'
-import type { Cell } from '../warehouses/warehouse.ts'
+import type { RowCell } from '../warehouses/warehouse.ts'
 
 const hidden = '[redacted]'
 
@@ -20,12 +20,12 @@ export function hider(secured: readonly string[]) {
     if (exact.has(words)) return hidden
     return pattern ? words.replace(pattern, hidden) : words
   }
-  const cell = (value: Cell): Cell => {
+  const cell = (value: RowCell): RowCell => {
     if (exact.size === 0 || value === null || typeof value === 'boolean') return value
     if (typeof value === 'string') return text(value)
     if (typeof value === 'number') return exact.has(String(value)) ? hidden : value
     if (Array.isArray(value)) return value.map(cell)
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [text(key), cell(part as Cell)]))
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [text(key), cell(part as RowCell)]))
   }
   return { text, cell }
 }

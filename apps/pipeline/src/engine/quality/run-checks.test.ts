@@ -4,11 +4,11 @@ import { scratchWarehouseForAll } from '../../../test/scratch-warehouse.ts'
 import { Variables } from '../variables/variables.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { hider } from './redact-variables.ts'
-import { type CheckOutcome, runChecks, type Surroundings } from './run-checks.ts'
+import { type CheckOutcome, runChecks, type CheckRunContext } from './run-checks.ts'
 
 const scratch = scratchWarehouseForAll()
 const limits = { rows: 10, bytes: 100_000, seconds: 20 }
-const run = async (queries: string[], more: Partial<Surroundings> = {}): Promise<CheckOutcome[]> => {
+const run = async (queries: string[], more: Partial<CheckRunContext> = {}): Promise<CheckOutcome[]> => {
   const checks = queries.map((query, index) => ({ uid: String(index), name: `Check ${index}`, query }))
   const surroundings = {
     warehouse: scratch.warehouse,

@@ -1,6 +1,6 @@
 import { storable } from '../runs/run-log.ts'
 import {
-  type Rows,
+  type QueryRows,
   type UserQuery,
   type Warehouse,
   type WarehouseColumn,
@@ -10,7 +10,7 @@ import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
 import { hider } from './redact-variables.ts'
-import { withoutEnd } from '../../sql-text.ts'
+import { trimStatementEnd } from '../../sql-text.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CheckToRun {
@@ -23,9 +23,9 @@ export interface CheckToRun {
 export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
 
 /** The first rows that a check found, as they are kept with the results of a run. */
-export interface Found {
+export interface CheckFindings {
   columns: WarehouseColumn[]
-  rows: Rows['rows']
+  rows: QueryRows['rows']
   /** Number of all violations; absent if counting took too long. */
   violations?: number
   startedAt: string
@@ -39,11 +39,11 @@ export interface CheckOutcome {
   message: string
   /** The sentence for everyone who sees the run, logs and alerts: without the server's message, which may contain cells. */
   toAll: string
-  found?: Found
+  found?: CheckFindings
   completedAt: Date
 }
 
-export interface Surroundings {
+export interface CheckRunContext {
   /** Undefined before the first load. */
   warehouse: Pick<Warehouse, 'query'> | undefined
   variables: Variables
@@ -66,23 +66,23 @@ export interface Surroundings {
  */
 export async function* runChecks(
   checks: readonly CheckToRun[],
-  surroundings: Surroundings,
+  surroundings: CheckRunContext,
 ): AsyncGenerator<CheckOutcome> {
   const { limits, seconds = Infinity } = surroundings
   const end = performance.now() + seconds * 1_000
   for (const check of checks) {
     surroundings.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1) yield unfit(check, `It was not run: the checks before it used all ${seconds} seconds.`)
+    if (left < 1) yield checkNotRun(check, `It was not run: the checks before it used all ${seconds} seconds.`)
     else
       yield await runCheck(check, { ...surroundings, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
 
 /** Runs one check; see `runChecks`. */
-export async function runCheck(check: CheckToRun, surroundings: Surroundings): Promise<CheckOutcome> {
+export async function runCheck(check: CheckToRun, surroundings: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, patience = 0, refusal, signal } = surroundings
-  if (!warehouse) return unfit(check, 'There is no data yet: no table was loaded.')
+  if (!warehouse) return checkNotRun(check, 'There is no data yet: no table was loaded.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
   let hide = hider([])
@@ -92,7 +92,7 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
     const { text, values, texts } = bound
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
-    if (refused) return unfit(check, hide.text(refused))
+    if (refused) return checkNotRun(check, hide.text(refused))
     const { columns, rows, whole, none } = await firstRows(warehouse, query, patience, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
@@ -110,7 +110,7 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!known) throw error
     const message = hide.text(error.message)
-    return unfit(
+    return checkNotRun(
       check,
       message,
       error instanceof VariableProblem || safeCodes.has(error.code) ? message : couldNotBeRun,
@@ -125,7 +125,7 @@ export const couldNotBeRun = 'The check could not be run. Users with read access
 const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
 /** A check that could not be run. */
-export function unfit(check: CheckToRun, message: string, toAll = message): CheckOutcome {
+export function checkNotRun(check: CheckToRun, message: string, toAll = message): CheckOutcome {
   return {
     check,
     status: 'ERROR',
@@ -135,7 +135,7 @@ export function unfit(check: CheckToRun, message: string, toAll = message): Chec
   }
 }
 
-function violationsOf({ rows, violations }: Pick<Found, 'rows' | 'violations'>): string {
+function violationsOf({ rows, violations }: Pick<CheckFindings, 'rows' | 'violations'>): string {
   if (violations === undefined && rows.length === 0)
     return 'Rows violate the check; the first is too large to be shown.'
   if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
@@ -152,7 +152,7 @@ async function countRows(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   // A comment in the last line must not swallow the bracket.
-  const text = `select count(*) from (\n${withoutEnd(query.text)}\n) as violations`
+  const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
   const counted = await warehouse
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
     .catch(() => undefined)
@@ -161,7 +161,7 @@ async function countRows(
   return Number.isSafeInteger(count) ? count : undefined
 }
 
-interface FirstRows extends Pick<Rows, 'columns' | 'rows'> {
+interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
   /** Whether these are all rows. */
   whole: boolean
   /** Whether the query has no rows. False if the first row is too large to be returned. */

@@ -10,7 +10,7 @@ import { buildPendingViews, tablesOfRun } from '../views/pending-views.ts'
 import { advanceWaitingWorkflows } from '../workflows/advance.ts'
 
 /** A table after a run; `size` in bytes. */
-export interface TableThere {
+export interface PublishedTableSize {
   schema: string
   name: string
   rows: number
@@ -25,7 +25,7 @@ export type RunOutcome =
       bytesWritten: number
       rowsRejected: number
       /** Only for data pipelines. */
-      tables?: TableThere[]
+      tables?: PublishedTableSize[]
     }
   | { state: 'FAILED'; code: string; message: string }
 

@@ -1,7 +1,7 @@
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { type Created, type RunOptions, type Runnable, insertRun, queueRun } from '../runs/queue-run.ts'
+import { type CreatedRun, type RunOptions, type Runnable, insertRun, queueRun } from '../runs/queue-run.ts'
 import { onRunFinished } from './finish-run.ts'
 import { advanceWorkflow } from '../workflows/advance.ts'
 import { writeWorkflowLog } from '../workflows/workflow-run.ts'
@@ -14,7 +14,7 @@ export function startRun(
   queue: JobQueue,
   runnable: Runnable,
   options: RunOptions,
-): Promise<Created> {
+): Promise<CreatedRun> {
   return runnable.kind === 'WORKFLOW'
     ? startWorkflow(trx, queue, runnable, options)
     : queueRun(trx, queue, runnable, options)
@@ -29,7 +29,7 @@ async function startWorkflow(
   queue: JobQueue,
   { id, client }: Pick<Runnable, 'id' | 'client'>,
   options: RunOptions,
-): Promise<Created> {
+): Promise<CreatedRun> {
   const { strategy, jobs } = await readWorkflowJobs(trx, id)
   const request = { ...options, runnableId: id, client, input: { errorStrategy: strategy } }
   const { run, existing } = await insertRun(trx, request, { isRunning: true })

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { LostRun } from '../lost-run.ts'
+import { LeaseLost } from '../lost-run.ts'
 import type { Claim } from './claim.ts'
 
 /** Totals since the attempt started to read the source, the last time that it did. Null: unknown. */
@@ -27,7 +27,7 @@ export interface Heartbeat extends Disposable {
 interface HeartbeatOptions {
   /** Undefined before anything is read: the counts of an earlier attempt stay. */
   totals(): Totals | undefined
-  lost(reason: LostRun): void
+  lost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. */
   every?: number
 }
@@ -93,9 +93,9 @@ async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: To
   return numUpdatedRows > 0n
 }
 
-async function lossReason(db: Kysely<DB>, { id, attempt }: Claim): Promise<LostRun> {
+async function lossReason(db: Kysely<DB>, { id, attempt }: Claim): Promise<LeaseLost> {
   const run = await db.selectFrom('runs').select(['state', 'attempt']).where('id', '=', id).executeTakeFirst()
-  if (!run) return new LostRun('The object of the run was deleted.')
-  if (run.state === 'CANCELLED') return new LostRun('The run was cancelled.')
-  return new LostRun(`Attempt ${attempt} lost its lease; another attempt continues the run.`)
+  if (!run) return new LeaseLost('The object of the run was deleted.')
+  if (run.state === 'CANCELLED') return new LeaseLost('The run was cancelled.')
+  return new LeaseLost(`Attempt ${attempt} lost its lease; another attempt continues the run.`)
 }

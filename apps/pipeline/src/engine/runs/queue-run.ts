@@ -22,7 +22,7 @@ export async function queueRun(
   queue: JobQueue,
   { id, client, kind }: Runnable,
   { rebuild, ...options }: RunOptions,
-): Promise<Created> {
+): Promise<CreatedRun> {
   const reads = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
   const input = reads ? { ...(await readUploadedFile(trx, id)), ...(rebuild && { rebuild }) } : {}
   return createRun(trx, queue, { ...options, runnableId: id, client, input })
@@ -95,7 +95,7 @@ interface RunRequest {
   input: Json
 }
 
-export interface Created {
+export interface CreatedRun {
   run: Selectable<Runs>
   /** Whether the run existed already, queued or running. */
   existing: boolean
@@ -105,7 +105,7 @@ export interface Created {
  * Queues a run, or returns the object's queued or running run, so that two clicks make one run. Any other run replaces a queued
  * or running dry run. Row and job are in the caller's transaction.
  */
-export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<Created> {
+export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<CreatedRun> {
   const created = await insertRun(trx, request)
   if (!created.existing) await queue.send(trx, created.run)
   return created
@@ -116,7 +116,7 @@ export async function insertRun(
   trx: Transaction<DB>,
   { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
   { isRunning = false } = {},
-): Promise<Created> {
+): Promise<CreatedRun> {
   for (let tries = 0; tries < 3; tries += 1) {
     const created = await trx
       .insertInto('runs')

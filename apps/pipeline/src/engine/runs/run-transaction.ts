@@ -30,7 +30,7 @@ const maxAttempts = 5
 const idleTransactionTimeout = '8s'
 
 /** Whether PostgreSQL aborted a transaction for a deadlock or a serialization failure, so that it can be repeated. */
-export const wasLetGo = (error: unknown): boolean =>
+export const isSerializationFailure = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
 
 /**
@@ -47,7 +47,7 @@ export async function runTransaction<T>(db: Kysely<DB>, work: (trx: Transaction<
         return await work(trx)
       })
     } catch (error) {
-      if (!wasLetGo(error) || tries === maxAttempts) throw error
+      if (!isSerializationFailure(error) || tries === maxAttempts) throw error
     }
   }
 }

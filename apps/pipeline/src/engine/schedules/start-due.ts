@@ -2,7 +2,7 @@ import type { ClientSummary } from '@sluice/contracts'
 import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runnables } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
-import { runTransaction, wasLetGo } from '../runs/run-transaction.ts'
+import { runTransaction, isSerializationFailure } from '../runs/run-transaction.ts'
 import type { JobQueue, QueuedRun } from '../queue/job-queue.ts'
 import { writePlans } from './plan-runs.ts'
 import type { SchedulerContext } from './scheduler-context.ts'
@@ -133,7 +133,7 @@ async function withSavepoint(
     return await start()
   } catch (error) {
     // The whole transaction must be repeated.
-    if (wasLetGo(error)) throw error
+    if (isSerializationFailure(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
     queue.truncate(length)
     logger.warn({ ...logFields(row), err: error }, 'a schedule could not start its run; the start is retried')

@@ -3,8 +3,8 @@ import { defaultPorts } from '@sluice/contracts/systems'
 import type { ConnectableAddress, DatabaseConfig, DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
 import { previewFeed } from './preview/preview-feed.ts'
-import type { SourceChoice, Reading, SourceKind } from './reading.ts'
-import type { Feed } from './source.ts'
+import type { SourceChoice, SourceReading, SourceKind } from './reading.ts'
+import type { SourceFeed } from './source.ts'
 
 /** Looked through. What is answered is one page of them. */
 const mostTables = 50_000
@@ -31,7 +31,7 @@ export function databaseQueries(connectable: ConnectableAddress): Record<Databas
     lookup: async (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
     test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
   }
-  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<SourceChoice[]> {
+  async function tablesOf(reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[]> {
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
@@ -44,7 +44,7 @@ export function databaseQueries(connectable: ConnectableAddress): Record<Databas
   return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind, WAREHOUSE_A: kind }
 }
 
-function configOf({ type, settings, secrets }: Reading): DatabaseConfig {
+function configOf({ type, settings, secrets }: SourceReading): DatabaseConfig {
   const { jdbcSource, sqlQuery, tables } = settings as Extract<SourceBody, { type: DatabaseType }>
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   return {
@@ -62,7 +62,7 @@ function configOf({ type, settings, secrets }: Reading): DatabaseConfig {
 }
 
 /** The one table of a pipeline becomes the pipeline's own table, whatever the source calls it. */
-async function* intoTarget(feeds: AsyncIterable<Feed>): AsyncGenerator<Feed, void, void> {
+async function* intoTarget(feeds: AsyncIterable<SourceFeed>): AsyncGenerator<SourceFeed, void, void> {
   for await (const feed of feeds) yield { ...feed, table: '' }
 }
 

@@ -1,5 +1,5 @@
 import type { RememberedFeed } from './reading.ts'
-import type { Feed, FeedColumn } from './source.ts'
+import type { SourceFeed, FeedColumn } from './source.ts'
 
 /** The columns of the last load that have no values now. */
 export const columnsBefore = (remembered: RememberedFeed | undefined): FeedColumn[] =>
@@ -8,7 +8,7 @@ export const columnsBefore = (remembered: RememberedFeed | undefined): FeedColum
     .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
 
 /** A table that becomes empty. */
-export const emptyFeed = (table: string, columns: FeedColumn[]): Feed => ({
+export const emptyFeed = (table: string, columns: FeedColumn[]): SourceFeed => ({
   table,
   columns,
   sparse: true,

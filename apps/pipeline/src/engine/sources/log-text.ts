@@ -12,5 +12,5 @@ function describeColumn({ name, dataType, precision, scale }: FeedColumn): strin
 }
 
 /** Formats a count with a singular noun: `1 object`, `2,000 objects`. */
-export const countOf = (amount: number, what: string): string =>
+export const formatCount = (amount: number, what: string): string =>
   `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

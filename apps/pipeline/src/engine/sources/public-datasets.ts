@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import type { DatabaseConfig } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
-import type { Reading, SourceKind } from './reading.ts'
-import { type Feed, SourceProblem } from './source.ts'
+import type { SourceReading, SourceKind } from './reading.ts'
+import { type SourceFeed, SourceProblem } from './source.ts'
 
 /** A public dataset as it lies in the dataset catalogue. */
 export interface DatasetTable {
@@ -20,18 +20,18 @@ export interface DatasetTable {
   labels: ReadonlyMap<string, string>
 }
 
-export interface Datasets {
+export interface DatasetDatabase {
   /** Undefined if there is no dataset with this key; without a table until the dataset was loaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>
 }
 
 /** A table of the dataset catalogue, copied as its role `read`: its types and its labels come along. */
-export function publicDatasets(datasets: Datasets): SourceKind {
+export function publicDatasets(datasets: DatasetDatabase): SourceKind {
   // The warehouse is the operator's own: its host may be anywhere.
   const connectable = (host: string) => lookup(host, { all: true })
   const source = databaseSource(connectable)
 
-  async function tableOf({ settings }: Reading): Promise<DatasetTable> {
+  async function tableOf({ settings }: SourceReading): Promise<DatasetTable> {
     const { key } = settings as { key: string }
     const found = await datasets.find(key)
     if (!found) throw new SourceProblem('DATASET_MISSING', `There is no public dataset "${key}". Choose another one.`)
@@ -52,7 +52,7 @@ export function publicDatasets(datasets: Datasets): SourceKind {
 }
 
 /** The pipeline's own table, with the labels that the file had. */
-const asUploaded = (feed: Feed, labels: ReadonlyMap<string, string>): Feed => ({
+const asUploaded = (feed: SourceFeed, labels: ReadonlyMap<string, string>): SourceFeed => ({
   ...feed,
   table: '',
   columns: feed.columns.map((column) => ({ ...column, label: labels.get(column.name) ?? column.label })),

@@ -4,7 +4,7 @@ import { csvSource } from './files/csv/csv-source.ts'
 import { type OpenedUpload, type UploadToOpen, openUpload } from './files/open-upload.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
 import { emptyFeed } from './empty-feed.ts'
-import { type Feed, type FeedColumn, type Report, SourceProblem } from './source.ts'
+import { type SourceFeed, type FeedColumn, type LoadReport, SourceProblem } from './source.ts'
 import { splitProgress } from './split-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { parquetSource } from './files/parquet/parquet-source.ts'
@@ -20,9 +20,9 @@ export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtA
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
   { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: FeedColumn[] },
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { first: onProgress, second } = splitProgress(report)
   const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
     (error: unknown) => {
@@ -39,9 +39,9 @@ export async function* readUpload(
 export async function* readOpened(
   opened: OpenedUpload,
   { lookAtAll, ...options }: FileOptions,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { fd, name } = opened.file
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
 
@@ -56,7 +56,7 @@ export async function* readOpened(
     }
     if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
   }
-  const told: Report = {
+  const told: LoadReport = {
     ...report,
     async startOver() {
       await report.startOver()
@@ -88,9 +88,9 @@ export async function* readOpened(
 /** An uploaded Parquet file, read where it lies; one in gzip or ZIP is unpacked into a spool first. */
 export async function* readParquetUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { path, name: fileName } = upload
   if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
   const { first, second } = splitProgress(report)

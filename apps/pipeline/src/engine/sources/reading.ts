@@ -1,10 +1,10 @@
 import type { DataType } from '@sluice/contracts'
 import type { SourceSecrets } from '../../sealed-secrets.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
-import type { Feed, Report } from './source.ts'
+import type { SourceFeed, LoadReport } from './source.ts'
 
 /** What is to be read: a pipeline's type and settings, its secrets opened, and the run's input as it was when the run was asked for. */
-export interface Reading {
+export interface SourceReading {
   type: string
   settings: unknown
   secrets: SourceSecrets
@@ -42,18 +42,18 @@ export interface SourceChoice {
 /** One type of pipeline as a source. Each throws `SourceProblem` for what a person can mend. */
 export interface SourceKind {
   /** Nothing is read before the first feed is asked for. */
-  read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+  read(reading: SourceReading, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
   /**
    * Whether it can go on from the reading's cursor: then what it gives in mode INCREMENTAL is merged by primary key. One that never can is
    * without this, and reads everything at each run.
    */
-  increments?(reading: Reading): Promise<boolean>
+  increments?(reading: SourceReading): Promise<boolean>
   /** The kind of cursors: timestamps, or opaque values. NONE, and absent, if there are none. */
   cursor?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Tests the connection. Absent if there is none. */
-  test?(reading: Reading, signal: AbortSignal): Promise<void>
+  test?(reading: SourceReading, signal: AbortSignal): Promise<void>
   /** Lists the choices of a kind in display order. Absent, or undefined, for an unknown kind. */
-  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
+  lookup?(kind: string, reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows; where it is absent, they are read as a load reads them. */
-  preview?(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
+  preview?(reading: SourceReading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

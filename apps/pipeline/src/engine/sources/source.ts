@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type Advice, withAdvice } from '../../advice.ts'
+import { type ReaderAdvice, withAdvice } from '../../advice.ts'
 
 /** PostgreSQL's own limit of columns in a table; every kind of file is held to it before it is read. */
 export const maxColumns = 1600
@@ -71,7 +71,7 @@ export interface BinaryContent {
 }
 
 /** One table of a source: its shape, then its rows as bytes that a warehouse can take. */
-export interface Feed {
+export interface SourceFeed {
   /** Empty for a source that has a single table; then the pipeline's own target table is meant. */
   table: string
   columns: FeedColumn[]
@@ -117,7 +117,7 @@ export interface RejectedRow {
 }
 
 /** Receives the progress of a source. Counts are totals since the start, so a lost call does no harm. */
-export interface Report {
+export interface LoadReport {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
   /** So many rows more were set aside, behind as many that were given as are kept (`mostKeptRejects`). */
@@ -125,7 +125,7 @@ export interface Report {
   /** An increment was requested, but everything is read; `why` is the reason as a sentence for users. */
   readsEverything?(why: string): void
   /** Adds a sentence, with advice, to the log and to the final message of the run. It does not change the status of the run. */
-  hint?(sentence: string, advice: Advice): void
+  hint?(sentence: string, advice: ReaderAdvice): void
   /** Resets counts and rejected rows: the source is read again from the start. */
   startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
@@ -136,7 +136,7 @@ export interface Report {
  * Throws `SourceProblem` for what a person can mend; anything else is a bug.
  */
 export interface DataSource<Config> {
-  read(config: Config, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+  read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
 }
 
 /** The source cannot be read. The message tells the person who configured it what happened, where, and what to do. */
@@ -145,9 +145,9 @@ export class SourceProblem extends Error {
   readonly code: string
   /** The message without the advice. */
   readonly sentence: string
-  readonly advice: Advice | undefined
+  readonly advice: ReaderAdvice | undefined
 
-  constructor(code: string, sentence: string, { advice, ...options }: ErrorOptions & { advice?: Advice } = {}) {
+  constructor(code: string, sentence: string, { advice, ...options }: ErrorOptions & { advice?: ReaderAdvice } = {}) {
     super(withAdvice(sentence, advice), options)
     this.code = code
     this.sentence = sentence

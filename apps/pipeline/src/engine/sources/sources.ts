@@ -1,32 +1,32 @@
 import type { PipelineType } from '@sluice/contracts'
 import { systems as systemNames } from '@sluice/contracts/systems'
-import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
+import { outgoingAddresses, type OutgoingAllowList } from '@sluice/http/outgoing'
 import { causeOf } from '../redact-secrets.ts'
 import { databaseQueries } from './database-queries.ts'
 import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
-import { type Datasets, publicDatasets } from './public-datasets.ts'
-import type { SourceChoice, Reading, SourceKind } from './reading.ts'
-import { type Feed, type Report, SourceProblem } from './source.ts'
+import { type DatasetDatabase, publicDatasets } from './public-datasets.ts'
+import type { SourceChoice, SourceReading, SourceKind } from './reading.ts'
+import { type SourceFeed, type LoadReport, SourceProblem } from './source.ts'
 import type { RetryPolicy } from './systems/http/retry-policy.ts'
 import { httpSystems, type SystemsByType } from './systems/systems.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
 /** The sources of all pipeline types that this version can load. */
-export interface Sources {
+export interface SourceRegistry {
   reads(type: string): boolean
   /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
-  increments(reading: Reading): Promise<boolean>
+  increments(reading: SourceReading): Promise<boolean>
   cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
-  read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+  read(reading: SourceReading, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
   /** Tests the connection to the source. Returns the problem, or undefined. */
-  test(reading: Reading, signal: AbortSignal): Promise<SourceTrouble | undefined>
+  test(reading: SourceReading, signal: AbortSignal): Promise<SourceTrouble | undefined>
   /** Lists choices; undefined for an unknown kind. Throws `SourceProblem`. */
-  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
+  lookup(kind: string, reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
   /** The first rows, so many at most. Throws `SourceProblem`. */
-  preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
+  preview(reading: SourceReading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
 export interface SourceTrouble {
@@ -39,15 +39,21 @@ export interface SourceTrouble {
 export interface SourceOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to read from. */
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   /** Absent: public datasets are not read here. */
-  datasets?: Datasets
+  datasets?: DatasetDatabase
   retryPolicy?: RetryPolicy
   systems?: SystemsByType
 }
 
 /** Creates the sources of all pipeline types. Nothing connects before the first use. */
-export function openSources({ filesDirectory, allowed, datasets, retryPolicy, systems }: SourceOptions): Sources {
+export function createSourceRegistry({
+  filesDirectory,
+  allowed,
+  datasets,
+  retryPolicy,
+  systems,
+}: SourceOptions): SourceRegistry {
   const look = outgoingAddresses({ allowed })
   const options = { filesDirectory, allowed, ...(retryPolicy && { retryPolicy }) }
   const kinds: Readonly<Record<string, SourceKind>> = {

@@ -1,7 +1,7 @@
-import type { Report } from './source.ts'
+import type { LoadReport } from './source.ts'
 
 /** Writing an upload anew is the first half of the way, and reading that the second, both told in bytes of the upload. */
-export function splitProgress(report: Report) {
+export function splitProgress(report: LoadReport) {
   let uploadSize: number | undefined
   return {
     /** Of the first half; what is read in place has none. */
@@ -11,7 +11,7 @@ export function splitProgress(report: Report) {
     },
 
     /** Of the second half, whose own size is `size`. */
-    second(size: number): Report['progress'] {
+    second(size: number): LoadReport['progress'] {
       return (counts) => {
         if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)
         const share = size === 0 ? 1 : Math.min(1, counts.bytesRead / size)

@@ -4,12 +4,12 @@ import { columnsBefore } from './empty-feed.ts'
 import { previewUpload } from './preview/preview-upload.ts'
 import { type FileOptions, readParquetUpload, readUpload } from './read-upload.ts'
 import { rememberedFile } from './files/csv/remembered.ts'
-import type { Reading, SourceKind } from './reading.ts'
+import type { SourceReading, SourceKind } from './reading.ts'
 import { SourceProblem } from './source.ts'
 
 /** Files that people upload, by what they hold. */
 export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
-  const uploadOf = (reading: Reading) => {
+  const uploadOf = (reading: SourceReading) => {
     const { path, fileName: name } = fileOf(reading, filesDirectory)
     return { path, name, filesDirectory }
   }
@@ -27,15 +27,16 @@ export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PA
   }
 }
 
-function fileOf({ input }: Reading, filesDirectory: string): { path: string; fileName: string } {
+function fileOf({ input }: SourceReading, filesDirectory: string): { path: string; fileName: string } {
   const { file } = input as { file?: { uid: string; name: string } }
   if (!file) throw new SourceProblem('FILE_MISSING', 'No file was uploaded. Upload one, then run again.')
   return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
 }
 
-const fileOptions = (reading: Reading): FileOptions => {
+const fileOptions = (reading: SourceReading): FileOptions => {
   const remembered = rememberedFile(reading.remembered)
   return { ...csvOptions(reading), ...(remembered && { remembered }) }
 }
 
-const csvOptions = ({ settings }: Reading): CsvOptions => (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}
+const csvOptions = ({ settings }: SourceReading): CsvOptions =>
+  (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

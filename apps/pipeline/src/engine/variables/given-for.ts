@@ -5,7 +5,7 @@ import { VariableProblem } from './variable-problem.ts'
  * The address that secrets were entered for, if it contains variables: as written, and with the values at that time. `was` is null
  * if a variable did not exist. It is stored with the secrets, so that a changed variable cannot send them to another address.
  */
-export interface GivenFor {
+export interface SecretAddress {
   address: unknown
   was: unknown
 }
@@ -14,17 +14,17 @@ export interface GivenFor {
 export async function givenForNow(
   address: unknown,
   variables: () => Promise<ReadonlyMap<string, string>>,
-): Promise<GivenFor | undefined> {
+): Promise<SecretAddress | undefined> {
   if (!namesVariables(address)) return undefined
   return { address, was: addressNow(address, await variables()) }
 }
 
 /** Whether the secrets may be sent to the address. False if a missing variable was created later. */
-export const isSameAddress = ({ was }: GivenFor, now: GivenFor | undefined): boolean =>
+export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undefined): boolean =>
   JSON.stringify(was) === JSON.stringify(now?.was)
 
 /** Throws `VariableProblem` if a variable changed the address, or does not exist. */
-export function demandSameAddress({ address, was }: GivenFor, variables: ReadonlyMap<string, string>): void {
+export function assertSameAddress({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
   const now = replaceVariables(address, variables)
   if (isSameAddress({ address, was }, { address, was: now })) return
   const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')

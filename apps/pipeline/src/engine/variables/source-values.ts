@@ -1,4 +1,4 @@
-import { demandSameAddress, type GivenFor } from './given-for.ts'
+import { assertSameAddress, type SecretAddress } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
 import { namesVariables, replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
@@ -21,7 +21,7 @@ interface SourceValues {
   type: string
   settings: unknown
   secrets: Readonly<Record<string, string>>
-  givenFor?: GivenFor | undefined
+  givenFor?: SecretAddress | undefined
 }
 
 /** Whether a source may contain variables. */
@@ -35,7 +35,7 @@ export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {
-  if (givenFor) demandSameAddress(givenFor, variables)
+  if (givenFor) assertSameAddress(givenFor, variables)
   const language = languageOf(type)
   const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
   const ready = {

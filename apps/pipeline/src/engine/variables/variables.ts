@@ -3,7 +3,7 @@ import { literalsOf } from './sql-language.ts'
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { openVariableValue } from '../../sealed-secrets.ts'
+import { unsealVariableValue } from '../../sealed-secrets.ts'
 
 /** A variable with its unsealed value. */
 export interface OpenVariable {
@@ -74,7 +74,7 @@ export async function variablesOf(
   const stored = rows.filter(({ name }) => !given.has(name))
   return new Variables([
     ...stored.map(
-      (row): OpenVariable => ({ name: row.name, secured: row.secured, value: openVariableValue(row, keyRing) }),
+      (row): OpenVariable => ({ name: row.name, secured: row.secured, value: unsealVariableValue(row, keyRing) }),
     ),
     ...overrides.map(({ name, value, secured = wasSecured.has(name) }): OpenVariable => ({ name, value, secured })),
   ])

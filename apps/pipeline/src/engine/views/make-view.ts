@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { Place, ViewDefinition } from '../warehouses/views.ts'
+import type { TablePlace, ViewDefinition } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { pendingReason } from './pending-views.ts'
 import { sqlPieces } from '../variables/sql-pieces.ts'
@@ -9,9 +9,9 @@ import { sqlPieces } from '../variables/sql-pieces.ts'
 const savingLimits = { seconds: 8, whole: 20_000 }
 
 /** The result of creating or changing a view. */
-export interface Made {
+export interface MadeView {
   /** Undefined if the old view stays. */
-  reads: Place[] | undefined
+  reads: TablePlace[] | undefined
   /** Whether filling the view takes so long that a run must do it. */
   unfinished: boolean
   /** Why the view does not exist yet: a table that it reads is missing. */
@@ -27,7 +27,7 @@ export async function makeView(
   warehouse: Warehouse,
   view: ViewDefinition,
   left?: AbortSignal,
-): Promise<Made> {
+): Promise<MadeView> {
   const late = AbortSignal.timeout(savingLimits.whole)
   const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.ensureSchema(view.schema)
@@ -54,7 +54,7 @@ async function emptyView(
   view: ViewDefinition,
   signal: AbortSignal,
   late: WarehouseProblem,
-): Promise<{ reads: Place[] | undefined }> {
+): Promise<{ reads: TablePlace[] | undefined }> {
   if (await warehouse.isManaged(view.id)) return { reads: undefined }
   if (signal.aborted) throw late
   return warehouse.defineView(view, { seconds: savingLimits.seconds, empty: true }, signal)

@@ -1,8 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
-import { LostRun } from '../lost-run.ts'
-import { definitionHash, type Place } from '../warehouses/views.ts'
+import { LeaseLost } from '../lost-run.ts'
+import { definitionHash, type TablePlace } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver } from './make-view.ts'
@@ -41,7 +41,7 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
     // Waits for a concurrent change. The query cannot be changed during a run.
     .forShare('v')
     .executeTakeFirst()
-  if (!row) throw new LostRun('The view was deleted.')
+  if (!row) throw new LeaseLost('The view was deleted.')
   return row
 }
 
@@ -112,7 +112,7 @@ async function makeAsSaved(
   return true
 }
 
-async function keepReads(db: Kysely<DB>, { id }: StoredView, reads: readonly Place[]): Promise<void> {
+async function keepReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
   if (await knowsSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
     // A deleted view reads nothing.

@@ -1,9 +1,9 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { Place } from '../warehouses/views.ts'
+import type { TablePlace } from '../warehouses/views.ts'
 
 /** Stores the relations that a view reads, as determined by the warehouse. */
-export async function keepSources(db: Kysely<DB>, view: number, reads: readonly Place[]): Promise<void> {
+export async function keepSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
   await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
   if (reads.length === 0) return
   await db
@@ -13,7 +13,7 @@ export async function keepSources(db: Kysely<DB>, view: number, reads: readonly 
 }
 
 /** Whether the stored relations are the same. */
-export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly Place[]): Promise<boolean> {
+export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
   const kept = await db
     .selectFrom('view_sources')
     .select(['schema_name', 'relation_name'])
@@ -24,7 +24,7 @@ export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly
 }
 
 /** Updates the stored relations after a view was renamed. The warehouse updates the queries itself. */
-export async function renameSource(db: Kysely<DB>, client: string, from: Place, to: Place): Promise<void> {
+export async function renameSource(db: Kysely<DB>, client: string, from: TablePlace, to: TablePlace): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return
   await sql`
     update view_sources s set schema_name = ${to.schema}, relation_name = ${to.name}
@@ -40,7 +40,7 @@ export async function renameSource(db: Kysely<DB>, client: string, from: Place, 
 export async function viewsReading(
   db: Kysely<any>,
   client: string,
-  { schema, name }: Place,
+  { schema, name }: TablePlace,
   { besides = false } = {},
 ): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`

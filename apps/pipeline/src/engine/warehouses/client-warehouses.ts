@@ -5,7 +5,7 @@ import { sql, type Kysely, type Selectable } from 'kysely'
 import { catalogueClient, catalogueKey } from '../../catalogue-client.ts'
 import type { DB, Warehouses } from '../../database.ts'
 import { ledgerKey } from './postgres/postgres-connections.ts'
-import { type Kind, postgresKind } from './kinds.ts'
+import { type WarehouseKind, postgresKind } from './kinds.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from './postgres/provision.ts'
 import { type Warehouse, WarehouseProblem } from './warehouse.ts'
@@ -13,7 +13,7 @@ import { type Warehouse, WarehouseProblem } from './warehouse.ts'
 /** Every client's own warehouse. Those that it answers are shared: not to be disposed of. Disposing this closes them. */
 export interface ClientWarehouses extends AsyncDisposable {
   /** Which warehouses schemas can be in here. */
-  readonly kinds: readonly Kind[]
+  readonly kinds: readonly WarehouseKind[]
   /** For loading: makes the warehouse where there is none yet, and mends one that is gone or of an older version. */
   open(client: string): Promise<Warehouse>
   /** For reading and dropping: undefined where none was made yet. Asks the warehouse's server nothing. */

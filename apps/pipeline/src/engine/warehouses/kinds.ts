@@ -3,18 +3,18 @@ import { undoUnsupportedIn, undoableWarehouses, warehouseNames, warehouseSetting
 import { WarehouseProblem } from './warehouse.ts'
 
 /** Which warehouse a schema is in, as the wire has it. */
-export type Kind = (typeof providerSchemas)[number]
+export type WarehouseKind = (typeof providerSchemas)[number]
 
-export const postgresKind = 'SQL_DATABASE_D' satisfies Kind
-export const clickhouseKind = 'WAREHOUSE_B' satisfies Kind
-export const sqlServerKind = 'SQL_DATABASE_A' satisfies Kind
-export const redshiftKind = 'WAREHOUSE_A' satisfies Kind
-export const synapseKind = 'WAREHOUSE_C' satisfies Kind
+export const postgresKind = 'SQL_DATABASE_D' satisfies WarehouseKind
+export const clickhouseKind = 'WAREHOUSE_B' satisfies WarehouseKind
+export const sqlServerKind = 'SQL_DATABASE_A' satisfies WarehouseKind
+export const redshiftKind = 'WAREHOUSE_A' satisfies WarehouseKind
+export const synapseKind = 'WAREHOUSE_C' satisfies WarehouseKind
 
-export const nameOf = (kind: Kind): string => warehouseNames[kind]
+export const nameOf = (kind: WarehouseKind): string => warehouseNames[kind]
 
 /** Said of a schema whose warehouse cannot be used here. */
-export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
+export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
   if (kind === 'NA')
     return new WarehouseProblem(
       'WAREHOUSE_NOT_SET_UP',
@@ -27,7 +27,7 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
 }
 
 /** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that has neither dry runs nor a previous publication. */
-export function assertUndo(kind: Kind): void {
+export function assertUndo(kind: WarehouseKind): void {
   if (!undoableWarehouses.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', undoUnsupportedIn(kind))
 }
 

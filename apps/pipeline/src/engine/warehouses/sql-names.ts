@@ -1,6 +1,6 @@
 import { assertPlainComments } from './sql-tokens.ts'
 import { type SqlToken, tokensOf } from './sql-tokens.ts'
-import type { Place } from './views.ts'
+import type { TablePlace } from './views.ts'
 import type { AmbiguousTable } from './warehouse.ts'
 
 /** What users call a table, and how the server has it. */
@@ -10,11 +10,11 @@ export interface QueryScope {
   /** Every table gets its whole name: for a text that is kept, and run from somewhere else. */
   whole?: boolean
   /** Tables and views of the client's schemas. */
-  relations: readonly Place[]
+  relations: readonly TablePlace[]
   /** How the server's own SQL is read; usually as ClickHouse and PostgreSQL write it. */
   language?: SqlLanguage
   /** The whole name of a table. */
-  address(place: Place): string
+  address(place: TablePlace): string
   /** What stands for `$1` …, counted from 1; undefined leaves it as it is. */
   parameter?(number: number): string | undefined
 }
@@ -23,7 +23,7 @@ export interface QueryScope {
 export interface ResolvedQuery {
   text: string
   /** Which tables and views it names behind FROM and JOIN. */
-  reads: Place[]
+  reads: TablePlace[]
   /** Those of them that it names without a schema. */
   bare: string[]
 }
@@ -126,7 +126,7 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
  */
 export function findAmbiguousTable(
   names: Iterable<string>,
-  there: readonly Place[],
+  there: readonly TablePlace[],
   schemas: readonly string[],
   preferred: number,
 ): AmbiguousTable | undefined {

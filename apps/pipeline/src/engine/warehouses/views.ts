@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import type { WarehouseTable } from './warehouse.ts'
 
 /** Where a relation is, by names as they are in the warehouse. */
-export interface Place {
+export interface TablePlace {
   schema: string
   name: string
 }
 
 /** A view that is to be. */
-export interface ViewDefinition extends Place {
+export interface ViewDefinition extends TablePlace {
   /** Whose it is, for good: kept in the warehouse beside it, so that nobody else's view of that name is taken for it. */
   id: string
   /** One SELECT, VALUES, TABLE or WITH … SELECT. Names without a schema are looked for in the view's own schema. */
@@ -22,7 +22,7 @@ export interface ViewDefinition extends Place {
 
 /** What a view has come to read: tables and views, through views that nobody manages. */
 export interface DefinedView {
-  reads: Place[]
+  reads: TablePlace[]
 }
 
 /** A view as it is. */
@@ -58,15 +58,15 @@ export interface WarehouseViews {
   refreshView(schema: string, name: string, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   findView(schema: string, name: string): Promise<WarehouseView | undefined>
   /** What the view reads, as `defineView` answered it; nothing where there is no such view. */
-  viewReads(schema: string, name: string): Promise<Place[]>
+  viewReads(schema: string, name: string): Promise<TablePlace[]>
   /** Whether there is a view with this id, wherever it is. */
   isManaged(id: string): Promise<boolean>
   /** Views that read it and have no manager, `schema.name` each. */
   viewsByHand(schema: string, name: string): Promise<string[]>
   /** Which tables and views there are in these schemas, by name; hidden ones, partitions and foreign tables are not among them. */
-  relations(schemas: readonly string[]): Promise<Place[]>
+  relations(schemas: readonly string[]): Promise<TablePlace[]>
   /** Those of them that are there, with their columns. */
-  findTables(places: readonly Place[]): Promise<WarehouseTable[]>
+  findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
   /**
    * The newest rows that wait to become this table, or that a failed run left. `rowCount` may be an estimate unless the rows are
    * `counted`, which takes as long as reading them.

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { describe, expect, it } from '@jest/globals'
-import { otherKinds } from './warehouse-registry.ts'
+import { warehouseDrivers } from './warehouse-registry.ts'
 
 const settings = { role: 'default', staging: 's3://b', region: 'eu-west-1', accessKey: 'a', secretKey: 's' }
 
@@ -12,7 +12,7 @@ describe('the server of a warehouse, to whoever asks whether the service is read
     const address = server.address()
     const port = typeof address === 'object' ? address!.port : 0
     const of = (scheme: string) => `${scheme}://admin:secret@127.0.0.1:${port}/pool`
-    const kinds = otherKinds({
+    const kinds = warehouseDrivers({
       SQLSERVER_URL: of('mssql'),
       SYNAPSE_URL: of('mssql'),
       redshift: { ...settings, url: of('postgres'), endpoint: undefined },

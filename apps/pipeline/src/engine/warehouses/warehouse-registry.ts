@@ -1,5 +1,5 @@
 import type { Redaction } from '@sluice/process'
-import { type Kind, clickhouseKind, redshiftKind, sqlServerKind, synapseKind } from './kinds.ts'
+import { type WarehouseKind, clickhouseKind, redshiftKind, sqlServerKind, synapseKind } from './kinds.ts'
 import type { RedshiftSettings } from './redshift/redshift-settings.ts'
 import type { Warehouse } from './warehouse.ts'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ export interface WarehouseCredentials {
 
 /** A kind of warehouse beside PostgreSQL that an operator has set up. */
 export interface WarehouseDriver {
-  kind: Kind
+  kind: WarehouseKind
   /** A client's part of it. `redaction` is told its passwords. */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
   /** Its server, for readiness. */
@@ -33,7 +33,7 @@ export interface ServerSettings {
  * Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. `keepDays`: days that
  * what a load replaces is kept, where a kind can.
  */
-export function otherKinds(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
+export function warehouseDrivers(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
   const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift: settings } = servers
   const kinds: WarehouseDriver[] = []
   if (CLICKHOUSE_URL !== undefined)

@@ -3,18 +3,18 @@ import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
-import { type Kind, nameOf, notSetUp, postgresKind } from './kinds.ts'
+import { type WarehouseKind, nameOf, notSetUp, postgresKind } from './kinds.ts'
 import type { WarehouseDriver } from './warehouse-registry.ts'
 import {
-  type Load,
+  type TableLoad,
   type UserQuery,
   type Warehouse,
   WarehouseProblem,
   type WarehouseTable,
-  holdsNothing,
+  isWarehouseGone,
 } from './warehouse.ts'
 import { resolveNames } from './sql-names.ts'
-import type { Place } from './views.ts'
+import type { TablePlace } from './views.ts'
 
 interface RouterOptions {
   db: Kysely<DB>
@@ -28,19 +28,19 @@ interface RouterOptions {
  * The warehouses of clients in PostgreSQL and, for schemas of their kinds, on other servers. Whoever has schemas in PostgreSQL alone gets
  * that warehouse as it is.
  */
-export function everyKind(
+export function routeWarehouses(
   postgres: ClientWarehouses,
   { db, keyRing, redaction, others }: RouterOptions,
 ): ClientWarehouses {
   const known = new Map<string, Promise<Warehouse | undefined>>()
 
-  async function kindsOf(client: string): Promise<ReadonlyMap<string, Kind>> {
+  async function kindsOf(client: string): Promise<ReadonlyMap<string, WarehouseKind>> {
     const rows = await db
       .selectFrom('schemas')
       .select(['schema_name', 'provider_schema'])
       .where('client', '=', client)
       .execute()
-    return new Map(rows.map(({ schema_name, provider_schema }) => [schema_name, provider_schema as Kind]))
+    return new Map(rows.map(({ schema_name, provider_schema }) => [schema_name, provider_schema as WarehouseKind]))
   }
 
   /** What waits to be dropped may be all that is left there. */
@@ -55,7 +55,7 @@ export function everyKind(
   }
 
   /** The one of this process: a second beside it would have turns and connections of its own. */
-  async function opened(client: string, other: WarehouseDriver): Promise<(readonly [Kind, Warehouse])[]> {
+  async function opened(client: string, other: WarehouseDriver): Promise<(readonly [WarehouseKind, Warehouse])[]> {
     const key = JSON.stringify([client, other.kind])
     const opening = known.get(key) ?? made(client, other)
     known.set(key, opening)
@@ -112,7 +112,7 @@ export function everyKind(
  */
 async function emptyWarehouse(warehouse: Warehouse): Promise<void> {
   const schemas = await warehouse.schemas().catch((error: unknown) => {
-    if (holdsNothing(error)) return []
+    if (isWarehouseGone(error)) return []
     throw error
   })
   if (schemas.length === 0) return
@@ -137,16 +137,19 @@ async function emptyWarehouse(warehouse: Warehouse): Promise<void> {
 }
 
 /** A client's warehouses, by kind. The first is asked about schemas that nobody knows. */
-type OpenedWarehouses = readonly [readonly [Kind, Warehouse], ...(readonly [Kind, Warehouse])[]]
+type OpenedWarehouses = readonly [readonly [WarehouseKind, Warehouse], ...(readonly [WarehouseKind, Warehouse])[]]
 
 /**
  * Several warehouses as one: each schema is in one of them, and whatever names a schema goes there. A query goes where the tables are
  * that it reads. `kindsOf` answers which kind each schema of the client is now.
  */
-export function routeBySchema(opened: OpenedWarehouses, kindsOf: () => Promise<ReadonlyMap<string, Kind>>): Warehouse {
+export function routeBySchema(
+  opened: OpenedWarehouses,
+  kindsOf: () => Promise<ReadonlyMap<string, WarehouseKind>>,
+): Warehouse {
   const all = opened.map(([, warehouse]) => warehouse)
   const [[, usual]] = opened
-  const homes = new WeakMap<Load, Warehouse>()
+  const homes = new WeakMap<TableLoad, Warehouse>()
   const shown = new Map<string, Warehouse>()
 
   /** One that was deleted is where it still is. */
@@ -161,7 +164,7 @@ export function routeBySchema(opened: OpenedWarehouses, kindsOf: () => Promise<R
     return usual
   }
 
-  const home = (loads: readonly Load[]): Warehouse => {
+  const home = (loads: readonly TableLoad[]): Warehouse => {
     const found = new Set(loads.map((load) => homes.get(load)))
     const [one] = found
     if (found.size !== 1 || !one) throw new Error('Loads of several warehouses are not published together.')
@@ -214,7 +217,7 @@ export function routeBySchema(opened: OpenedWarehouses, kindsOf: () => Promise<R
       const found = await ask(warehouse).catch((error: unknown) => void troubles.push(error))
       if (found !== undefined) return found
     }
-    if (troubles.length > 0) throw troubles.find((one) => !holdsNothing(one)) ?? troubles[0]
+    if (troubles.length > 0) throw troubles.find((one) => !isWarehouseGone(one)) ?? troubles[0]
     return undefined
   }
 
@@ -319,9 +322,9 @@ export function routeBySchema(opened: OpenedWarehouses, kindsOf: () => Promise<R
   }
 }
 
-const keyOf = ({ schema, name }: Place): string => `${schema}\0${name}`
+const keyOf = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
-function severalWarehouses(named: ReadonlyMap<Kind | undefined, Place>): WarehouseProblem {
+function severalWarehouses(named: ReadonlyMap<WarehouseKind | undefined, TablePlace>): WarehouseProblem {
   const where = [...named].map(([kind, { schema, name }]) => `${schema}.${name} (${kind ? nameOf(kind) : 'elsewhere'})`)
   return new WarehouseProblem(
     'QUERY_FAILED',

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type Advice, withAdvice } from '../../advice.ts'
+import { type ReaderAdvice, withAdvice } from '../../advice.ts'
 import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
 import type { StagedRecords } from './whole-records.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
@@ -39,7 +39,7 @@ export interface LoadContent {
 }
 
 /** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
-export interface Load extends AsyncDisposable {
+export interface TableLoad extends AsyncDisposable {
   readonly stagingTable: string
   /**
    * Streams the content into the staging table with back-pressure, once. Resolves to the rows the warehouse counted.
@@ -98,7 +98,7 @@ export interface AmbiguousTable {
 }
 
 /** The rows that are about to be published, as role `read` finds them. Disposing it leaves nothing behind. */
-export interface Rehearsal extends AsyncDisposable {
+export interface StagedRowsPreview extends AsyncDisposable {
   /** Hidden: where the rows stand under the names of their tables. For the first of a query's `schemas`. */
   schema: string
   /**
@@ -147,11 +147,11 @@ export interface WarehouseTable {
 }
 
 /** Rows as they go to a client: strings for what JavaScript cannot hold exactly (BIGINT, DECIMAL, dates). */
-export type Cell = string | number | boolean | null | object
+export type RowCell = string | number | boolean | null | object
 
-export interface Rows {
+export interface QueryRows {
   columns: WarehouseColumn[]
-  rows: Cell[][]
+  rows: RowCell[][]
   /** True when the byte cap cut the page short; the next page starts at `offset + rows.length`. */
   truncated: boolean
   /** Of queries: whether there are rows behind these, whatever cut them off. */
@@ -189,14 +189,14 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
   ensureSchema(schema: string): Promise<void>
   /** Refuses while tables are in it. */
   dropSchema(schema: string): Promise<void>
-  beginLoad(target: LoadTarget, signal: AbortSignal): Promise<Load>
+  beginLoad(target: LoadTarget, signal: AbortSignal): Promise<TableLoad>
   /**
    * Makes the written loads of one run the tables, all in one transaction with its ledger row: readers see the old
    * rows or the new. `stillOurs` is asked inside that transaction, just before the swap; false rolls everything back
    * with `LostRun`. A run that finds its ledger row already there does nothing and answers that row.
    */
   publish(
-    loads: readonly Load[],
+    loads: readonly TableLoad[],
     stillOurs: () => Promise<boolean>,
     signal: AbortSignal,
     options?: PublishOptions,
@@ -205,18 +205,18 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * Returns as JSON what `adoptStaged` needs to publish the written and transformed loads of one run; undefined if the warehouse of
    * the loads cannot do that. Absent if no warehouse can.
    */
-  describeStaged?(loads: readonly Load[], signal: AbortSignal): Promise<unknown>
+  describeStaged?(loads: readonly TableLoad[], signal: AbortSignal): Promise<unknown>
   /**
    * Takes loads of a schema over from an earlier attempt of their run. From then on the earlier attempt can neither publish nor drop
    * them. Undefined if this is not possible for all of them: a staging table is gone, published, in use or a later attempt's.
    */
-  adoptStaged?(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<Load[] | undefined>
+  adoptStaged?(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<TableLoad[] | undefined>
   /**
    * Does with the written loads of one run what comes before a publication, the gate included, and answers what publishing them would
    * change. Publishes nothing. Throws where `publish` would refuse the rows, and `WarehouseProblem` NOT_SUPPORTED_HERE in warehouses
    * that cannot tell.
    */
-  plan(loads: readonly Load[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
+  plan(loads: readonly TableLoad[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
   /** When the rows were published that `restore` would publish again; undefined where nothing is kept. Throws as `restore` does. */
   findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
   /**
@@ -239,7 +239,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * their rows as they were then. With `dry`, it fails if the statements write elsewhere, and commits nothing but the loads.
    */
   transform(
-    loads: readonly Load[],
+    loads: readonly TableLoad[],
     statements: readonly TransformationStatement[],
     signal: AbortSignal,
     options?: { retain?: boolean; dry?: boolean },
@@ -248,7 +248,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * Shows the rows of loads that are ready to role `read`, for whoever has to pass them: for the time of a `gate`. Readers
    * of the tables notice nothing.
    */
-  rehearse(tables: readonly ReadyTable[], of: { run: string; attempt: number }): Promise<Rehearsal>
+  rehearse(tables: readonly ReadyTable[], of: { run: string; attempt: number }): Promise<StagedRowsPreview>
   findPublication(run: string): Promise<Publication | undefined>
   /**
    * The same, for good: an attempt that has passed `stillOurs` is waited for, or kept from publishing any more. For whoever
@@ -264,18 +264,23 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
   typeRules(schema: string): Promise<TypeRules>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
-  readTable(schema: string, table: string, page: { limit: number; offset: number }, limits?: ReadLimits): Promise<Rows>
+  readTable(
+    schema: string,
+    table: string,
+    page: { limit: number; offset: number },
+    limits?: ReadLimits,
+  ): Promise<QueryRows>
   /**
    * As role `read`, read-only, through a cursor on a connection that is thrown away; three at once, others wait 15 seconds
    * for WAREHOUSE_BUSY. Names of columns are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the
    * server's sentence and where in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
    */
-  query(query: UserQuery, signal?: AbortSignal): Promise<Rows>
+  query(query: UserQuery, signal?: AbortSignal): Promise<QueryRows>
   /**
    * The same, page by page, for what is pushed out: never more than one page in memory, and an empty result has none. The
    * result is as of its beginning, however long the pages take, and holds up no load.
    */
-  queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<Rows>
+  queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<QueryRows>
   /**
    * A table that the query names without a schema, where several of its `schemas` have one of that name; the first `preferred`
    * schemas come before the others and are no reason. Undefined where there is none. The query is planned, not run. Throws what
@@ -301,14 +306,14 @@ export class WarehouseProblem extends Error {
   readonly retryable: boolean
   /** The message without the advice. */
   readonly sentence: string
-  readonly advice: Advice | undefined
+  readonly advice: ReaderAdvice | undefined
   /** A query names a table or view that is not there. */
   readonly relationMissing: boolean
 
   constructor(
     code: string,
     sentence: string,
-    options: ErrorOptions & { retryable?: boolean; relationMissing?: boolean; advice?: Advice } = {},
+    options: ErrorOptions & { retryable?: boolean; relationMissing?: boolean; advice?: ReaderAdvice } = {},
   ) {
     super(withAdvice(sentence, options.advice), options)
     this.code = code
@@ -331,4 +336,4 @@ const gone = new Set([
 ])
 
 /** Whether a warehouse that answers so holds nothing that a run of ours published. */
-export const holdsNothing = (error: unknown): boolean => error instanceof WarehouseProblem && gone.has(error.code)
+export const isWarehouseGone = (error: unknown): boolean => error instanceof WarehouseProblem && gone.has(error.code)

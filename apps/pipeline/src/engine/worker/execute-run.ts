@@ -13,7 +13,7 @@ import { openRunLog, type RunLog } from '../runs/run-log.ts'
 import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { storable } from '../runs/run-log.ts'
-import { LostRun } from '../lost-run.ts'
+import { LeaseLost } from '../lost-run.ts'
 import { mustWaitForInputs } from '../views/inputs.ts'
 import { backoff, failureOf, firstError } from './failure.ts'
 import { recoverCancelledRun, recoverPublishedRun } from './run-handlers.ts'
@@ -79,7 +79,7 @@ export async function executeRun(
   await using log = await openRunLog(db, claim, redaction)
   const ended = new AbortController()
   const signal = AbortSignal.any([ended.signal, stopping])
-  const onDeliveryLost = () => ended.abort(new LostRun('The queue took the run away from this worker.'))
+  const onDeliveryLost = () => ended.abort(new LeaseLost('The queue took the run away from this worker.'))
   delivery.signal.addEventListener('abort', onDeliveryLost, { once: true })
   const timeout = setTimeout(() => ended.abort(runTooLong()), attemptTimeoutMs)
 
@@ -137,7 +137,7 @@ async function succeed({ services, claim, log }: AttemptContext, result: RunSucc
 /** After rows were read, an unavailable warehouse counts as a failed attempt, because the load itself may be the cause. */
 async function endWithError(context: AttemptContext, error: unknown, hasRead: boolean): Promise<EndedAttempt> {
   const { services, claim, log, heartbeat } = context
-  if (error instanceof LostRun) {
+  if (error instanceof LeaseLost) {
     log.write('INFO', 'MEDIUM', error.message)
     await failpoint('lost')
     await recoverCancelledRun(services, claim.uid)
@@ -191,9 +191,9 @@ async function requeue(
     if (!(await requeueRun(trx, claim, reason))) return false
     await failpoint('giving-back')
     if (await delivery.requeue(trx, seconds)) return true
-    throw new LostRun('The queue took the run away from this worker.')
+    throw new LeaseLost('The queue took the run away from this worker.')
   }).catch((error: unknown) => {
-    if (error instanceof LostRun) return false
+    if (error instanceof LeaseLost) return false
     throw error
   })
   if (!isRequeued) return 'LOST'

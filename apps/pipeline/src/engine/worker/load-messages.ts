@@ -1,11 +1,11 @@
 import type { RunFile } from '@sluice/contracts'
-import { type Advice, withAdvice, rebuildAdvice } from '../../advice.ts'
+import { type ReaderAdvice, withAdvice, rebuildAdvice } from '../../advice.ts'
 import type { Claim } from '../runs/claim.ts'
-import { countOf } from '../sources/log-text.ts'
+import { formatCount } from '../sources/log-text.ts'
 import type { LoadedTable } from '../loads/load-feeds.ts'
 import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 
-const count = (rows: number) => countOf(rows, 'row')
+const count = (rows: number) => formatCount(rows, 'row')
 
 interface LoadCounts {
   rejected: number
@@ -18,12 +18,12 @@ interface LoadCounts {
 }
 
 /** The advice for each hint of the source, by its sentence. */
-export type Hints = ReadonlyMap<string, Advice>
+export type Hints = ReadonlyMap<string, ReaderAdvice>
 
 /** Returns the first three hints, and each piece of advice once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shown = [...hints].slice(0, 3)
-  const more = hints.size > 3 ? ` The log has ${countOf(hints.size - 3, 'more hint')}.` : ''
+  const more = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
   const given = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
   return [...shown.map(([sentence]) => sentence), ...given].filter(Boolean).join(' ') + more
 }
@@ -61,7 +61,7 @@ export function describeLoad(
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => describeChange(table, change))
   const left = changed.length - 3
-  const more = left > 0 ? ` The log names ${countOf(left, 'more change')} of columns.` : ''
+  const more = left > 0 ? ` The log names ${formatCount(left, 'more change')} of columns.` : ''
   const named = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
@@ -79,11 +79,11 @@ export function describeDryRun(tables: readonly PlannedTable[], rejected: number
     const before = rowsBefore === undefined ? 'it is not there yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
   })
-  const more = tables.length > mostNamed ? ` And ${countOf(tables.length - mostNamed, 'more table')}.` : ''
+  const more = tables.length > mostNamed ? ` And ${formatCount(tables.length - mostNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
-  const changed = changes === 0 ? '' : ` ${countOf(changes, 'change')} of columns or rows: see plannedTables.`
+  const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
   const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit; the run’s rejected rows say why.`
   return `Dry run: nothing was published. ${would}${changed}${left}`
 }

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { settingOf } from '../../settings.ts'
-import { definitionOf, memoryFor } from '../../source-definition.ts'
+import { readSetting } from '../../settings.ts'
+import { sourceDefinitionDigest, memoryFor } from '../../source-definition.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -11,9 +11,9 @@ import { openRejectedRows } from '../runs/rejected-rows.ts'
 import { keepPlan } from '../run-lifecycle/finish-run.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import { forgetStagedLoads } from '../runs/staged-loads.ts'
-import type { Report } from '../sources/source.ts'
-import { holdsNothing } from '../warehouses/warehouse.ts'
-import { assertUndo, type Kind } from '../warehouses/kinds.ts'
+import type { LoadReport } from '../sources/source.ts'
+import { isWarehouseGone } from '../warehouses/warehouse.ts'
+import { assertUndo, type WarehouseKind } from '../warehouses/kinds.ts'
 import { type PlannedTable, type PlanOptions, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
@@ -126,7 +126,7 @@ const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
-  assertUndo(pipeline.provider as Kind)
+  assertUndo(pipeline.provider as WarehouseKind)
   log.write(
     'INFO',
     'LOW',
@@ -204,7 +204,7 @@ async function publicationOf(
 ): Promise<PublicationOfFeeds> {
   const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
-  const atFailure = await settingOf(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
+  const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
     stillOurs: isCurrentAttempt,
@@ -236,7 +236,7 @@ async function load(
   let firstRejected: string | undefined
   let whole: string | undefined
   const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
-  const report: Report = {
+  const report: LoadReport = {
     progress(counts) {
       idleTimeout.recordActivity()
       meter.progress(counts)
@@ -263,7 +263,7 @@ async function load(
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
-  const definition = definitionOf(pipeline)
+  const definition = sourceDefinitionDigest(pipeline)
   const remembered = memoryFor(definition, last)
   const source = await readSource(parts, claim.client, pipeline)
   const transformation = await transformationOf(parts, claim.client, pipeline)
@@ -350,7 +350,7 @@ async function recover(
 ): Promise<RunSuccess | undefined> {
   const warehouse = await warehouses.find(client)
   const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
-    if (holdsNothing(error)) return undefined
+    if (isWarehouseGone(error)) return undefined
     throw error
   })
   if (!publication) return undefined

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals'
 import { columns, given, never, numbered } from '../../../test/rows.ts'
 import { scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { loadFeeds } from '../loads/load-feeds.ts'
-import type { Feed } from '../sources/source.ts'
+import type { SourceFeed } from '../sources/source.ts'
 import { publishedTables } from './load-result.ts'
 
 const scratch = scratchWarehouseForAll()
@@ -10,13 +10,13 @@ const scratch = scratchWarehouseForAll()
 it('the tables of a pipeline are there also after a run that had nothing for them', async () => {
   const own = { schema: 'health', table: word('cases_') }
   const group = `${own.table}__child`
-  const feed = (table: string, rows: number, tables: string[]): Feed => ({
+  const feed = (table: string, rows: number, tables: string[]): SourceFeed => ({
     table,
     columns: columns({ n: 'INTEGER', word: 'TEXT' }),
-    content: given(numbered(rows)) as Feed['content'],
+    content: given(numbered(rows)) as SourceFeed['content'],
     cursor: () => ({ tables }),
   })
-  async function* feeds(): AsyncGenerator<Feed> {
+  async function* feeds(): AsyncGenerator<SourceFeed> {
     yield feed('', 3, [own.table, group])
     yield feed(group, 5, [])
   }

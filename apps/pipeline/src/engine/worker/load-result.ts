@@ -1,6 +1,6 @@
 import { filledTables } from '../drops/pipeline-tables.ts'
 import type { LoadedTable } from '../loads/load-feeds.ts'
-import type { TableThere } from '../run-lifecycle/finish-run.ts'
+import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { catalogueClient } from '../../catalogue-client.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -18,7 +18,7 @@ export async function publishedTables(
   warehouse: Warehouse,
   loaded: readonly LoadedTable[],
   own = shortest(loaded),
-): Promise<TableThere[]> {
+): Promise<PublishedTableSize[]> {
   if (!own) return []
   const { schema } = own
   try {

@@ -1,11 +1,11 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { LostRun } from '../lost-run.ts'
+import { LeaseLost } from '../lost-run.ts'
 import { isFilledByAnother, isTableTaken } from '../drops/pipeline-tables.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
-import type { Feed } from '../sources/source.ts'
-import { type SourceSecrets, openSource } from '../../sealed-secrets.ts'
+import type { SourceFeed } from '../sources/source.ts'
+import { type SourceSecrets, unsealSource } from '../../sealed-secrets.ts'
 import { namesVariables } from '../variables/replace.ts'
 import { withValuesOf } from '../variables/source-values.ts'
 import { variablesOf } from '../variables/variables.ts'
@@ -54,7 +54,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     ])
     .where('p.id', '=', id)
     .executeTakeFirst()
-  if (!row) throw new LostRun('The pipeline was deleted.')
+  if (!row) throw new LeaseLost('The pipeline was deleted.')
   const { transformation, reset, schemaChanges, ...pipeline } = row
   return {
     ...pipeline,
@@ -69,8 +69,8 @@ export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
   { id, schema, table }: PipelineToLoad,
-  feeds: AsyncIterable<Feed>,
-): AsyncGenerator<Feed, void, void> {
+  feeds: AsyncIterable<SourceFeed>,
+): AsyncGenerator<SourceFeed, void, void> {
   for await (const feed of feeds) {
     const other = feed.table !== '' && feed.table !== table
     const name = { client, schema, table: feed.table }
@@ -93,7 +93,7 @@ export async function readSource(
   pipeline: PipelineToLoad,
 ): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
   const { type, settings } = pipeline
-  const { secrets, givenFor } = openSource(pipeline, keyRing)
+  const { secrets, givenFor } = unsealSource(pipeline, keyRing)
   if (!namesVariables(settings, secrets)) {
     redaction.add(...Object.values(secrets))
     return { type, settings, secrets }

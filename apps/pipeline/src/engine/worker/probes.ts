@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import { alive, type Part, readiness } from '@sluice/http/health'
-import { listen, type Listening } from '@sluice/http/listen'
+import { alive, type HealthCheck, readiness } from '@sluice/http/health'
+import { listen, type ListeningServer } from '@sluice/http/listen'
 import type { Registry } from '@sluice/process'
 
 interface ProbeOptions {
   port: number
   host: string
   registry: Registry
-  parts: readonly Part[]
+  parts: readonly HealthCheck[]
   isStopping(): boolean
 }
 
@@ -19,7 +19,13 @@ interface ProbeResponse {
 }
 
 /** Serves /health/live, /health/ready and /metrics for an orchestrator and Prometheus. */
-export async function listenForProbes({ port, host, registry, parts, isStopping }: ProbeOptions): Promise<Listening> {
+export async function listenForProbes({
+  port,
+  host,
+  registry,
+  parts,
+  isStopping,
+}: ProbeOptions): Promise<ListeningServer> {
   const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => json(alive),
     async '/health/ready'() {

@@ -1,5 +1,5 @@
 import { isToBeDropped } from '../drops/drops.ts'
-import { type Kind, assertUndo } from '../warehouses/kinds.ts'
+import { type WarehouseKind, assertUndo } from '../warehouses/kinds.ts'
 import { type Publication, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { readPipeline } from './pipeline-to-load.ts'
 import { describeChange, describeRestore } from './load-messages.ts'
@@ -13,7 +13,7 @@ import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
-  assertUndo(provider as Kind)
+  assertUndo(provider as WarehouseKind)
   const warehouse = await parts.warehouses.open(claim.client)
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) return restored(warehouse, earlier)

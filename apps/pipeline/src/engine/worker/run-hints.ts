@@ -1,12 +1,12 @@
-import type { Advice } from '../../advice.ts'
-import { countOf } from '../sources/log-text.ts'
+import type { ReaderAdvice } from '../../advice.ts'
+import { formatCount } from '../sources/log-text.ts'
 
 const mostKept = 20
 
 /** Logs and keeps the first 20 hints of a run, and counts the others. A run can read 100,000 objects with a hint for each column. */
 export class RunHints {
   /** Sentences with their advice. */
-  readonly kept = new Map<string, Advice>()
+  readonly kept = new Map<string, ReaderAdvice>()
   readonly #log: (sentence: string) => void
   readonly #logged = new Set<string>()
   #omitted = 0
@@ -15,7 +15,7 @@ export class RunHints {
     this.#log = log
   }
 
-  add(sentence: string, advice: Advice): void {
+  add(sentence: string, advice: ReaderAdvice): void {
     if (this.kept.has(sentence)) return
     if (this.kept.size === mostKept) {
       this.#omitted++
@@ -36,6 +36,6 @@ export class RunHints {
   /** Logs the number of hints that were not kept, if any. Call it after the last row. */
   logOmitted(): void {
     if (this.#omitted > 0)
-      this.#log(`${countOf(this.#omitted, 'more hint')} ${this.#omitted === 1 ? 'is' : 'are'} not listed.`)
+      this.#log(`${formatCount(this.#omitted, 'more hint')} ${this.#omitted === 1 ? 'is' : 'are'} not listed.`)
   }
 }

@@ -1,10 +1,10 @@
 import { failpoint } from '../failpoints.ts'
-import { type Feed, SourceProblem } from '../sources/source.ts'
+import { type SourceFeed, SourceProblem } from '../sources/source.ts'
 
 /** Detects a source that returns no data. */
 export interface SourceIdleTimeout {
   /** Returns the same feeds, with the timeout for each read. */
-  watch(feeds: AsyncIterable<Feed>): AsyncIterable<Feed>
+  watch(feeds: AsyncIterable<SourceFeed>): AsyncIterable<SourceFeed>
   /** Restarts the timeout: the source is active, even if it has returned no rows yet. */
   recordActivity(): void
 }
@@ -53,7 +53,7 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
     }
   }
 
-  const withContent = (feed: Feed): Feed => ({
+  const withContent = (feed: SourceFeed): SourceFeed => ({
     ...feed,
     content: { ...feed.content, rows: (types) => watched(feed.content.rows(types)) },
   })

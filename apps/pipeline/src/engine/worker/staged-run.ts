@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
-import type { Advice } from '../../advice.ts'
+import type { ReaderAdvice } from '../../advice.ts'
 import type { DB } from '../../database.ts'
 import type { StagedFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -20,7 +20,7 @@ export interface RunCounts {
   /** Whether the rows are merged into the table. */
   merged: boolean
   /** Entries of `Hints`. */
-  hints: [sentence: string, advice: Advice][]
+  hints: [sentence: string, advice: ReaderAdvice][]
   /** Why the source was read completely although an incremental load was requested. */
   whole?: string
 }

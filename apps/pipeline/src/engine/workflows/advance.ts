@@ -6,7 +6,7 @@ import { type StoredJob, type WorkflowRun, jobsOf, lockRun, strategyOf, writeWor
 import { queueRun } from '../runs/queue-run.ts'
 import type { RunMode, RunnableKind } from '../runs/runnable.ts'
 import { failpoint } from '../failpoints.ts'
-import { wasLetGo } from '../runs/run-transaction.ts'
+import { isSerializationFailure } from '../runs/run-transaction.ts'
 
 /**
  * Advances a workflow's run: takes over the results of ended jobs, and queues the next ones. The state is in the rows, so
@@ -255,7 +255,7 @@ async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): P
     await sql`release savepoint workflow`.execute(trx)
     return result
   } catch (error) {
-    if (wasLetGo(error)) throw error
+    if (isSerializationFailure(error)) throw error
     await sql`rollback to savepoint workflow`.execute(trx)
     return undefined
   }

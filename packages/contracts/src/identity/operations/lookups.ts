@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { signature } from '../../operation.ts'
-import { ClientSummary, Credential, DeletedClientSummary, LookupBody, Standing, UserSummary } from '../lookups.ts'
+import { ClientSummary, Credential, DeletedClientSummary, LookupBody, PrincipalState, UserSummary } from '../lookups.ts'
 import { UserGroupSummary } from '../user.ts'
 
 /** Asked by the pipeline service. Not for people: the guard is the services' own secret. */
@@ -13,7 +13,7 @@ export const lookups = {
     guard: 'service',
     effect: 'read',
     body: Credential,
-    response: Standing,
+    response: PrincipalState,
   }),
   users: signature({
     id: 'lookups.users',

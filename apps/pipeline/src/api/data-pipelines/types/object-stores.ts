@@ -3,13 +3,13 @@ import { problems } from '@sluice/http'
 import { parseAddress } from './addresses.ts'
 import { assertCredentialPair, assertOneCredential, connected } from './connected.ts'
 import { checkCsvOptions } from './uploads.ts'
-import { keyProblem } from '../../../key-problem.ts'
+import { findKeyPatternProblem } from '../../../key-problem.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
 type ObjectStoreBody = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>
 
 function checkWhat({ key, csvOptions = {} }: Pick<ObjectStoreBody, 'key' | 'csvOptions'>): void {
-  const wrong = keyProblem(key)
+  const wrong = findKeyPatternProblem(key)
   if (wrong) throw problems.refused('/key', wrong)
   if (csvOptions.delimiter !== undefined)
     throw problems.refused('/csvOptions/delimiter', 'Use the field delimiter of the source instead.')

@@ -1,4 +1,4 @@
-import type { Cell, Rows } from '../../warehouses/warehouse.ts'
+import type { RowCell, QueryRows } from '../../warehouses/warehouse.ts'
 import type { Field, FieldPlaces } from './columns.ts'
 
 /** One value as it is sent. All but the two flags are text, as DHIS2 reads them. */
@@ -11,7 +11,10 @@ export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, s
 export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
 /** How rows of such columns become data values. */
-export function dataValues({ places }: FieldPlaces, columns: Rows['columns']): (row: readonly Cell[]) => Converted {
+export function dataValues(
+  { places }: FieldPlaces,
+  columns: QueryRows['columns'],
+): (row: readonly RowCell[]) => Converted {
   const fields = [...places].map(([field, index]) => ({
     field,
     index,
@@ -34,14 +37,14 @@ export function dataValues({ places }: FieldPlaces, columns: Rows['columns']): (
 }
 
 /** How the texts of a column become those of DHIS2: a day as a period, moments as ISO 8601. */
-function written(field: Field, dataType: Rows['columns'][number]['dataType']): (text: string) => string {
+function written(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
   if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
   if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
     return (text) => text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z')
   return (text) => text
 }
 
-function textOf(cell: Exclude<Cell, null>): string {
+function textOf(cell: Exclude<RowCell, null>): string {
   if (typeof cell === 'number') return plainNumber(cell)
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }

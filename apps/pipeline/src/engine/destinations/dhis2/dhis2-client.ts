@@ -1,6 +1,6 @@
 import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { headersOf, nothingToSignInWith } from '../../dhis2/requests.ts'
-import { wordsWithout } from '../../redact-secrets.ts'
+import { secretRedactor } from '../../redact-secrets.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import { type Target, baseUrl } from '../target.ts'
 import { messageOf } from './import-summary.ts'
@@ -30,7 +30,7 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 
   const host = hostOf(target.url)
   const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target
-  const words = wordsWithout([password, authToken, `${username}:${password}`])
+  const words = secretRedactor([password, authToken, `${username}:${password}`])
 
   async function request(
     method: 'GET' | 'POST',

@@ -1,4 +1,4 @@
-import type { Rows } from '../../warehouses/warehouse.ts'
+import type { QueryRows } from '../../warehouses/warehouse.ts'
 import { defaultRetryPolicy, retry, type RetryPolicy } from '../retry.ts'
 import { type ChunkLimits, chunksOf, type ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
@@ -20,8 +20,8 @@ interface Pushing {
   dhis2: Dhis2
   options: ImportOptions
   /** The columns of the view, and its rows in pages. */
-  columns: Rows['columns']
-  pages: AsyncIterable<Rows>
+  columns: QueryRows['columns']
+  pages: AsyncIterable<QueryRows>
   report: PushReport
   signal: AbortSignal
   limits?: ChunkLimits
@@ -115,7 +115,7 @@ interface ValueReader {
 }
 
 async function* valuesOf(
-  pages: AsyncIterable<Rows>,
+  pages: AsyncIterable<QueryRows>,
   { valueOf, pushed, reject, reportTotals }: ValueReader,
 ): AsyncGenerator<Value> {
   for await (const { rows } of pages) {
@@ -137,7 +137,7 @@ type Refusal = Parameters<PushReport['reject']>[0]
 
 const reader =
   (convert: ReturnType<typeof dataValues>, dataSetOf: DataSetOf | undefined) =>
-  (row: Rows['rows'][number], line: number): Value | 'EMPTY' | Refusal => {
+  (row: QueryRows['rows'][number], line: number): Value | 'EMPTY' | Refusal => {
     const converted = convert(row)
     if (converted === 'EMPTY') return converted
     const { dataSet: named, ...value } = converted.value

@@ -1,5 +1,12 @@
-import { countOf, describeColumns } from '../log-text.ts'
-import { type Feed, type Report, type DataSource, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
+import { formatCount, describeColumns } from '../log-text.ts'
+import {
+  type SourceFeed,
+  type LoadReport,
+  type DataSource,
+  SourceProblem,
+  type StoredType,
+  type TupleChunk,
+} from '../source.ts'
 import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
 import { codes, databaseProblem, messageOf } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage, ReadingNote, SourceStatement } from './protocol.ts'
@@ -42,9 +49,9 @@ async function* readDatabase(
   config: DatabaseConfig,
   connectable: ConnectableAddress,
   limits: DatabaseLimits,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   signal.throwIfAborted()
   const statements = statementsOf(config)
   const addresses = await resolved(config, connectable)
@@ -54,7 +61,7 @@ async function* readDatabase(
     report.log(
       'INFO',
       'LOW',
-      `Read ${table || 'the query'}, ${countOf(columns.length, 'column')}: ${describeColumns(columns)}`,
+      `Read ${table || 'the query'}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
     )
     const size = bytes === undefined ? {} : { size: bytes }
     yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size } }
@@ -80,16 +87,16 @@ async function resolved(config: DatabaseConfig, connectable: ConnectableAddress)
 
 /** The statements of one thread, one after another. */
 class DatabaseReading implements AsyncDisposable {
-  readonly #report: Report
+  readonly #report: LoadReport
   readonly #thread: ReturnType<typeof startDatabaseThread>
   #asked = false
 
-  constructor(job: DatabaseJob, report: Report, signal: AbortSignal) {
+  constructor(job: DatabaseJob, report: LoadReport, signal: AbortSignal) {
     this.#report = report
     this.#thread = startDatabaseThread(job, signal)
   }
 
-  async describe(): Promise<{ columns: Feed['columns']; bytes?: number | undefined }> {
+  async describe(): Promise<{ columns: SourceFeed['columns']; bytes?: number | undefined }> {
     for (;;) {
       const message = await this.#thread.receive()
       if (message.kind !== 'connected' && message.kind !== 'described') continue

@@ -1,5 +1,5 @@
 import { SourceProblem } from '../source.ts'
-import { keyProblem } from '../../../key-problem.ts'
+import { findKeyPatternProblem } from '../../../key-problem.ts'
 
 /** A key, or the keys with a prefix that match a pattern. */
 export interface KeyPattern {
@@ -23,7 +23,7 @@ type PatternToken =
  */
 export function keyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
-  const wrong = keyProblem(pattern)
+  const wrong = findKeyPatternProblem(pattern)
   if (wrong !== undefined)
     throw new SourceProblem('PATTERN_INVALID', `The key "${shown(pattern)}" is no pattern. ${wrong}`)
   const all = alternatives(pattern).map((one) => tokens(one.endsWith('/') || one === '' ? `${one}**` : one))

@@ -1,4 +1,4 @@
-import type { Report } from '../source.ts'
+import type { LoadReport } from '../source.ts'
 import type { StoredObject } from './object-store.ts'
 import { type LocalObject, type ObjectReading, fetchObject } from './read-object.ts'
 
@@ -11,11 +11,11 @@ const prefetchLimits = { things: 4, weight: 64 * 1024 * 1024 }
 export class ObjectCache implements Disposable {
   readonly #reading: ObjectReading
   readonly #objects: readonly StoredObject[]
-  readonly #report: Pick<Report, 'log'>
+  readonly #report: Pick<LoadReport, 'log'>
   readonly #kept = new Map<number, LocalObject>()
   #bytes = 0
 
-  constructor(reading: ObjectReading, objects: readonly StoredObject[], report: Pick<Report, 'log'>) {
+  constructor(reading: ObjectReading, objects: readonly StoredObject[], report: Pick<LoadReport, 'log'>) {
     this.#reading = reading
     this.#objects = objects
     this.#report = report

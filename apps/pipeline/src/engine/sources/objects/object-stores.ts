@@ -1,4 +1,4 @@
-import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import type { OutgoingAllowList } from '@sluice/http/outgoing'
 import { lazySource } from '../lazy-source.ts'
 import type { SourceKind } from '../reading.ts'
 import type { RetryPolicy } from '../systems/http/retry-policy.ts'
@@ -9,7 +9,7 @@ export type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
 export interface StoreOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to reach. */
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   retryPolicy?: RetryPolicy
   limits?: DownloadLimits
 }

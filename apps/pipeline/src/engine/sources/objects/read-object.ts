@@ -3,7 +3,7 @@ import { openUpload } from '../files/open-upload.ts'
 import { parquetSource } from '../files/parquet/parquet-source.ts'
 import { openSpool, spoolDirectory } from '../files/spool/spool-file.ts'
 import { type FileOptions, readOpened } from '../read-upload.ts'
-import { type Feed, type FeedColumn, type Report, SourceProblem } from '../source.ts'
+import { type SourceFeed, type FeedColumn, type LoadReport, SourceProblem } from '../source.ts'
 import { splitProgress } from '../split-progress.ts'
 import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -30,7 +30,7 @@ export interface LocalObject extends Disposable {
 export async function fetchObject(
   reading: ObjectReading,
   object: StoredObject,
-  report: Pick<Report, 'log'> & { onProgress?(bytes: number): void },
+  report: Pick<LoadReport, 'log'> & { onProgress?(bytes: number): void },
   signal: AbortSignal,
   firstBytes?: number,
 ): Promise<LocalObject> {
@@ -76,9 +76,9 @@ const maxLoggedResumes = 10
 export async function* readLocalObject(
   { filesDirectory, options }: Pick<ObjectReading, 'filesDirectory' | 'options'>,
   { object, fd }: LocalObject,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { first: onProgress, second } = splitProgress(report)
   using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
   const { file, format } = opened

@@ -1,9 +1,9 @@
-import { countOf } from '../log-text.ts'
+import { formatCount } from '../log-text.ts'
 import {
   type ColumnFacts,
-  type Feed,
+  type SourceFeed,
   type FeedColumn,
-  type Report,
+  type LoadReport,
   type SourceProblem,
   type StoredType,
   type TupleChunk,
@@ -41,12 +41,12 @@ export interface CombinedReading {
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
   { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
   const { first, second } = splitProgress(report)
-  const log: Report['log'] = (...line) => report.log(...line)
+  const log: LoadReport['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
   const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
   const kept = keptOf(objects)
@@ -58,7 +58,7 @@ export async function* readObjectsAsOneTable(
     const found = await shapeOf(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
       if (!isEmptyListProblem(error)) throw error
       emptyListProblem ??= error
-      return { columns: [] } as Pick<Feed, 'columns' | 'unread'>
+      return { columns: [] } as Pick<SourceFeed, 'columns' | 'unread'>
     })
     shapes.set(local.object.key, found.columns)
     if (found.unread !== undefined) unread.push(found.unread)
@@ -132,7 +132,7 @@ const mostUnread = 3
 function allUnread(unread: readonly string[]): string {
   const more = unread.length - mostUnread
   const others =
-    more > 0 ? [`${countOf(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
+    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 
@@ -149,7 +149,7 @@ function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
  * The columns as all rows need them. A thread that has read a file to its end reads the next one; to one that is left, a new one
  * has to be started, which takes longer than to read a small file.
  */
-async function provenShape({ columns, content }: Feed): Promise<FeedColumn[]> {
+async function provenShape({ columns, content }: SourceFeed): Promise<FeedColumn[]> {
   for (let known = columns; ; ) {
     try {
       for await (const { release } of content.rows(known)) release?.()
@@ -167,8 +167,8 @@ async function shapeOf(
   local: LocalObject,
   sign: () => void,
   signal: AbortSignal,
-): Promise<Pick<Feed, 'columns' | 'unread'>> {
-  const quiet: Report = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+): Promise<Pick<SourceFeed, 'columns' | 'unread'>> {
+  const quiet: LoadReport = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
   for await (const feed of readLocalObject(reading, local, quiet, signal))
     return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await provenShape(feed) }
   throw new Error(`nothing was found in ${local.object.key}`)
@@ -179,9 +179,9 @@ function toldOf(
   { key, size }: StoredObject,
   index: number,
   before: { bytes: number; rows: number },
-  report: Report,
-  progress: Report['progress'],
-): Report & { rowsSoFar(): number } {
+  report: LoadReport,
+  progress: LoadReport['progress'],
+): LoadReport & { rowsSoFar(): number } {
   let rows = before.rows
   return {
     progress({ bytesRead, rowsRead }) {

@@ -1,6 +1,6 @@
-import { countOf } from '../log-text.ts'
+import { formatCount } from '../log-text.ts'
 import { emptyFeed } from '../empty-feed.ts'
-import type { Feed, FeedColumn, Report } from '../source.ts'
+import type { SourceFeed, FeedColumn, LoadReport } from '../source.ts'
 import { splitProgress } from '../split-progress.ts'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
@@ -46,9 +46,9 @@ export async function findIncrement(
 export async function* readObjects(
   reading: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { store, retrying } = reading
   const chosen = await selectObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
   const { single, objects } = chosen
@@ -74,9 +74,9 @@ export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
   { before, fresh, changed, same }: ObjectIncrement,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { length: known } = same
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
   report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
@@ -106,12 +106,12 @@ export async function* readIncrement(
 async function* readOne(
   reading: ObjectReading,
   object: StoredObject,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   const { first, second } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
-  const log: Report['log'] = (...line) => report.log(...line)
+  const log: LoadReport['log'] = (...line) => report.log(...line)
   using local = await fetchObject(reading, object, { log, onProgress }, signal)
   try {
     yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
@@ -122,18 +122,18 @@ async function* readOne(
 }
 
 const are = (amount: number): string => (amount === 1 ? 'is' : 'are')
-const objectsAre = (amount: number): string => `${countOf(amount, 'object')} ${are(amount)}`
+const objectsAre = (amount: number): string => `${formatCount(amount, 'object')} ${are(amount)}`
 
 function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
   const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${countOf(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
+  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
 }
 
-function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: Report): void {
+function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: LoadReport): void {
   const { fresh, changed, gone } = diffObjects(before, objects)
   if (changed.length + gone === 0) return
-  const message = `Since the last load ${countOf(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
+  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 

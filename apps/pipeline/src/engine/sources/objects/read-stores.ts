@@ -4,7 +4,7 @@ import type { CompleteSourceKind } from '../lazy-source.ts'
 import { columnsBefore } from '../empty-feed.ts'
 import { rememberedFile } from '../files/csv/remembered.ts'
 import type { FileOptions } from '../read-upload.ts'
-import type { Reading } from '../reading.ts'
+import type { SourceReading } from '../reading.ts'
 import { type StoreClient, createStoreClient } from './store-client.ts'
 import { azureStore } from './azure/azure-store.ts'
 import { selectObjects } from './select-objects.ts'
@@ -30,15 +30,15 @@ const incrementTimeoutMs = 60_000
 export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourceKind> {
   const { filesDirectory, allowed, retryPolicy, limits = downloadLimits } = parts
   const retrying = retryPolicy ? toStoreRetryPolicy(retryPolicy) : backgroundRetry
-  const kind = (storeOf: (reading: Reading, ask: StoreClient) => ObjectStore): CompleteSourceKind => {
-    const open = (reading: Reading, milliseconds: number) =>
+  const kind = (storeOf: (reading: SourceReading, ask: StoreClient) => ObjectStore): CompleteSourceKind => {
+    const open = (reading: SourceReading, milliseconds: number) =>
       storeOf(reading, createStoreClient(allowed, { silence: milliseconds }))
-    const how = (reading: Reading, store: ObjectStore, again: StoreRetryPolicy): ObjectReading => {
+    const how = (reading: SourceReading, store: ObjectStore, again: StoreRetryPolicy): ObjectReading => {
       const known = omitOwnColumns(columnsBefore(reading.remembered))
       return { store, filesDirectory, options: optionsOf(reading), columnsBefore: known, retrying: again, limits }
     }
     // An increment belongs to the reading that it was found for, because it decides whether rows are merged.
-    const found = new WeakMap<Reading, ObjectIncrement>()
+    const found = new WeakMap<SourceReading, ObjectIncrement>()
     return {
       async increments(reading) {
         await using store = open(reading, silence.asked)
@@ -78,7 +78,7 @@ export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourc
   return { OBJECT_STORAGE_BUCKET: kind(bucketOf), CLOUD_BLOB_STORAGE: kind(containerOf) }
 }
 
-function bucketOf({ settings, secrets }: Reading, ask: StoreClient): ObjectStore {
+function bucketOf({ settings, secrets }: SourceReading, ask: StoreClient): ObjectStore {
   const {
     bucket = '',
     endpoint,
@@ -95,7 +95,7 @@ function bucketOf({ settings, secrets }: Reading, ask: StoreClient): ObjectStore
   return s3Store({ ...open, ...(accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }) }, ask)
 }
 
-function containerOf({ settings, secrets }: Reading, ask: StoreClient): ObjectStore {
+function containerOf({ settings, secrets }: SourceReading, ask: StoreClient): ObjectStore {
   const { account, container, endpoint } = (settings as StoreSettings<'CLOUD_BLOB_STORAGE'>).blobStoreSource
   const open = { account, container, ...(endpoint !== undefined && { endpoint }) }
   return azureStore({ ...open, ...credentialsOf(secrets) }, ask)
@@ -106,13 +106,13 @@ function credentialsOf({ accountKey, sasToken }: SourceSecrets) {
   return sasToken === undefined ? {} : { sasToken }
 }
 
-const toObjectsRequest = ({ settings, cursor, mode, reset }: Reading): ObjectsRequest => {
+const toObjectsRequest = ({ settings, cursor, mode, reset }: SourceReading): ObjectsRequest => {
   const { key } = settings as StoreSettings
   return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
 /** The delimiter is a separate setting of object stores; other formats ignore it. */
-function optionsOf({ settings, remembered }: Reading): FileOptions {
+function optionsOf({ settings, remembered }: SourceReading): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const known = rememberedFile(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }

@@ -1,5 +1,5 @@
 import { type GuardedFetch, guardedFetch, type OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
-import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import type { OutgoingAllowList } from '@sluice/http/outgoing'
 import { SourceProblem } from '../source.ts'
 import { TransientError } from './transient-error.ts'
 
@@ -30,7 +30,7 @@ const maxBodyBytes = 2 ** 46
 const exchangeTimeoutMs = 6 * 3_600_000
 
 /** Sends requests with the guarded client; each is limited by its idle time, not by its duration. */
-export function createStoreClient(allowed: OutgoingAllowed, { silence }: IdleTimeout): StoreClient {
+export function createStoreClient(allowed: OutgoingAllowList, { silence }: IdleTimeout): StoreClient {
   const http = guardedFetch({
     allowed,
     timeLimit: exchangeTimeoutMs,

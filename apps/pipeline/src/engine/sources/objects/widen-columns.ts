@@ -1,5 +1,5 @@
 import type { FeedColumn, StoredType } from '../source.ts'
-import { countOf, describeColumns } from '../log-text.ts'
+import { formatCount, describeColumns } from '../log-text.ts'
 
 const integers = ['SMALLINT', 'INTEGER', 'BIGINT']
 const integerDigits: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
@@ -89,6 +89,7 @@ export function describeDifferences(
     return said.length > 0 ? [`"${column.label}": ${said.join('; ')}`] : []
   })
   if (notes.length === 0) return undefined
-  const more = notes.length > maxNamedColumns ? `, and ${countOf(notes.length - maxNamedColumns, 'column')} more` : ''
+  const more =
+    notes.length > maxNamedColumns ? `, and ${formatCount(notes.length - maxNamedColumns, 'column')} more` : ''
   return `The objects differ in their columns. The table has all of them, empty where an object lacks one, and wide enough for all. ${notes.slice(0, maxNamedColumns).join('. ')}${more}.`
 }

@@ -1,4 +1,4 @@
-import { type Feed, type FeedColumn, type RejectedRow, type Report, TypesWidened } from '../source.ts'
+import { type SourceFeed, type FeedColumn, type RejectedRow, type LoadReport, TypesWidened } from '../source.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
@@ -10,13 +10,13 @@ const mostNotes = 100
  * load has in flight. Throws what the source throws.
  */
 export async function previewFeed(
-  read: (report: Report, signal: AbortSignal) => AsyncIterable<Feed>,
+  read: (report: LoadReport, signal: AbortSignal) => AsyncIterable<SourceFeed>,
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const notes: string[] = []
   let rejected: RejectedRow[] = []
-  const report: Report = {
+  const report: LoadReport = {
     progress: () => {},
     reject: (row) => void (rejected.length < mostRejected && rejected.push(row)),
     rejectMore: () => {},
@@ -33,7 +33,7 @@ export async function previewFeed(
 }
 
 async function firstRows(
-  { columns, content }: Feed,
+  { columns, content }: SourceFeed,
   most: number,
 ): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
   if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')

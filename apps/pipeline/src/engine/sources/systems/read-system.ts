@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { Reading } from '../reading.ts'
-import { countOf } from '../log-text.ts'
-import type { Feed } from '../source.ts'
+import type { SourceReading } from '../reading.ts'
+import { formatCount } from '../log-text.ts'
+import type { SourceFeed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { detectEndlessPaging } from './http/paging.ts'
 import type { SystemContext, RecordStream, HttpSystem } from './system.ts'
@@ -27,7 +27,7 @@ const maxBlockingMs = 25
 export interface SystemReading {
   system: HttpSystem
   asking: SystemContext
-  reading: Reading
+  reading: SourceReading
   directory: string
   told: ReadingLog
   /** So many records of the first stream are enough. */
@@ -35,7 +35,7 @@ export interface SystemReading {
 }
 
 /** Whether an increment can be read: the settings support it and have not changed since the cursor. */
-export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: Reading): boolean =>
+export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: SourceReading): boolean =>
   system.increments?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
@@ -44,7 +44,7 @@ export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }
  * Reads all streams to disk, page by page, then yields their tables one after another. The cursor is stored with the first table, which is
  * the pipeline's own.
  */
-export async function* readSystem(given: SystemReading): AsyncGenerator<Feed, void, void> {
+export async function* readSystem(given: SystemReading): AsyncGenerator<SourceFeed, void, void> {
   const { system, asking, reading, directory, told, most } = given
   const target = reading.table ?? 'preview'
   const found = await system.streams(asking)
@@ -127,7 +127,7 @@ function findParentTable(
   table: string,
   read: readonly { stream: RecordStream; tables: RecordTables }[],
   target: string,
-): Feed['partOf'] {
+): SourceFeed['partOf'] {
   const above = read.filter(({ tables: { root } }) => table.startsWith(`${root.name}__`))
   const own = above.toSorted((one, other) => other.tables.root.name.length - one.tables.root.name.length)[0]
   if (!own || read.some(({ tables: { root } }) => root.name === table)) return undefined
@@ -139,7 +139,7 @@ function findParentTable(
   return { table: root.name === target ? '' : root.name, keys, column: '_root_row_id' }
 }
 
-function explainFullRead(system: HttpSystem, { settings, cursor, reset }: Reading): string {
+function explainFullRead(system: HttpSystem, { settings, cursor, reset }: SourceReading): string {
   if (!system.increments?.(settings))
     return 'The source cannot tell what is new of this: all of it is read, and takes the place of the old rows.'
   if (reset)
@@ -161,7 +161,10 @@ const describeSkippedGroups = (target: string, groups: readonly { table: TableSp
 const isGroupTable = (name: string, tables: readonly string[]): boolean =>
   tables.some((table) => name.startsWith(`${table}__`))
 
-async function* withCursor(feeds: AsyncIterable<Feed>, kept: IncrementState): AsyncGenerator<Feed, void, void> {
+async function* withCursor(
+  feeds: AsyncIterable<SourceFeed>,
+  kept: IncrementState,
+): AsyncGenerator<SourceFeed, void, void> {
   for await (const feed of feeds) yield { ...feed, cursor: () => kept }
 }
 
@@ -205,7 +208,7 @@ async function readStream(
   tables.flush()
   // A list that shifts while it is read gives the same record twice.
   if (repeated > 0)
-    told.log('INFO', 'LOW', `${countOf(repeated, 'record')} of ${tables.shape.table} came more than once.`)
+    told.log('INFO', 'LOW', `${formatCount(repeated, 'record')} of ${tables.shape.table} came more than once.`)
   return cursor
 }
 

@@ -1,4 +1,4 @@
-import type { RejectedRow, Report } from '../source.ts'
+import type { RejectedRow, LoadReport } from '../source.ts'
 import { BadRecord } from './tables/flatten.ts'
 
 /** Rejected rows that are kept to be reported again when a table is read again. */
@@ -23,11 +23,11 @@ export interface ReadingLog {
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports that everything is read although an increment was requested. */
   reportFullRead(why: string): void
-  forTable(): Report
-  log: Report['log']
+  forTable(): LoadReport
+  log: LoadReport['log']
 }
 
-export function createReadingLog(report: Report): ReadingLog {
+export function createReadingLog(report: LoadReport): ReadingLog {
   let bytesRead = 0
   let rowsBefore = 0
   let rowsNow = 0

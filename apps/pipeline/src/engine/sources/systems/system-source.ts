@@ -1,10 +1,10 @@
 import { guardedFetch } from '@sluice/http/guarded-fetch'
-import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import type { OutgoingAllowList } from '@sluice/http/outgoing'
 import { spoolDirectory } from '../files/spool/spool-file.ts'
 import { previewFeed } from '../preview/preview-feed.ts'
 import type { CompleteSourceKind } from '../lazy-source.ts'
-import type { Reading } from '../reading.ts'
-import type { Report } from '../source.ts'
+import type { SourceReading } from '../reading.ts'
+import type { LoadReport } from '../source.ts'
 import { openHttpSession } from './http/open-http.ts'
 import { interactiveRetry, type RetryPolicy, backgroundRetry } from './http/retry-policy.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
@@ -15,7 +15,7 @@ import { type ReadingLog, createReadingLog } from './reading-log.ts'
 export interface SystemOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to reach. */
-  allowed: OutgoingAllowed
+  allowed: OutgoingAllowList
   retryPolicy?: RetryPolicy
 }
 
@@ -31,7 +31,7 @@ const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxIntera
 interface SessionOptions {
   signal: AbortSignal
   retryPolicy: RetryPolicy
-  report?: Report
+  report?: LoadReport
   maxValues?: number
 }
 
@@ -42,7 +42,7 @@ export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptio
 
   /** Opens a session for `work` and closes all connections afterwards. */
   async function* withSession<T>(
-    reading: Reading,
+    reading: SourceReading,
     { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
     work: (system: HttpSystem, asking: SystemContext, told: ReadingLog) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
@@ -126,7 +126,7 @@ export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptio
   }
 }
 
-const silentReport: Report = {
+const silentReport: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

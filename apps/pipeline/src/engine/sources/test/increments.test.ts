@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import type { Report } from '../source.ts'
-import { openSources } from '../sources.ts'
+import type { LoadReport } from '../source.ts'
+import { createSourceRegistry } from '../sources.ts'
 
 it.each([
   ['INCREMENTAL', [['INFO', 'LOW', expect.stringMatching(/^The source cannot tell what is new: all of it is read/)]]],
@@ -11,9 +11,9 @@ it.each([
   [undefined, []],
 ] as const)('a source that cannot tell what is new says so when it is asked for that: %s', (mode, expected) => {
   const said: unknown[] = []
-  const report = { log: (...line: unknown[]) => void said.push(line) } as unknown as Report
+  const report = { log: (...line: unknown[]) => void said.push(line) } as unknown as LoadReport
   const allowed = outgoingAllowed().fallback!
-  const sources = openSources({ filesDirectory: tmpdir(), allowed })
+  const sources = createSourceRegistry({ filesDirectory: tmpdir(), allowed })
   const file = { uid: randomUUID(), name: 'a.csv' }
   const reading = { type: 'CSV_UPLOAD', settings: {}, secrets: {}, input: { file }, ...(mode && { mode }) }
   sources.read(reading, report, new AbortController().signal)

@@ -8,7 +8,7 @@ import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { makeWorkbook } from '../files/test/make-workbook.ts'
 import { makeZip } from '../files/test/make-zip.ts'
 import { readParquetUpload, readUpload } from '../read-upload.ts'
-import type { Feed, Report } from '../source.ts'
+import type { SourceFeed, LoadReport } from '../source.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-parquet-upload-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,10 +23,10 @@ function upload(name: string, bytes: Uint8Array | string) {
   return { path, name, filesDirectory: folder }
 }
 
-async function read(feeds: (report: Report) => AsyncIterable<Feed>) {
+async function read(feeds: (report: LoadReport) => AsyncIterable<SourceFeed>) {
   const logs: string[] = []
   const progress: { bytesRead?: number; bytesTotal?: number }[] = []
-  const report: Report = {
+  const report: LoadReport = {
     progress: (totals) => void progress.push(totals),
     reject: () => {},
     rejectMore: () => {},

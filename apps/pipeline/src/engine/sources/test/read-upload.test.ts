@@ -6,7 +6,7 @@ import { makeWorkbook } from '../files/test/make-workbook.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { previewUpload } from '../preview/preview-upload.ts'
 import { readUpload } from '../read-upload.ts'
-import type { Report } from '../source.ts'
+import type { LoadReport } from '../source.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-read-upload-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,7 +23,7 @@ function upload(name: string, bytes: Uint8Array | string) {
 /** Reads an upload to its end, as a load does; answers what was reported until then, or until it failed. */
 async function read(file: ReturnType<typeof upload>) {
   const heard = { rejected: [] as number[], more: 0, chunks: 0, said: [] as string[], failure: undefined as unknown }
-  const report: Report = {
+  const report: LoadReport = {
     progress: () => {},
     reject: ({ line }) => void heard.rejected.push(line),
     rejectMore: (count) => void (heard.more += count),

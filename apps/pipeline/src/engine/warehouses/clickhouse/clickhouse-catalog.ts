@@ -1,6 +1,6 @@
 import { measuredColumn } from '../measured.ts'
 import { type FeedMemory, historyOf } from '../shape/feed-memory.ts'
-import type { Place, StagingTable } from '../views.ts'
+import type { TablePlace, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
@@ -53,7 +53,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
 }
 
 /** By schema, then by name, as bytes. */
-export async function relations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<Place[]> {
+export async function relations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
   const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
   const rows = await rowsOf<{ database: string; name: string }>(
@@ -68,7 +68,7 @@ export async function relations({ key, service }: ClientAccess, schemas: readonl
   })
 }
 
-export async function findTables(access: ClientAccess, places: readonly Place[]): Promise<WarehouseTable[]> {
+export async function findTables(access: ClientAccess, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
   const found: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(access, schema, name)

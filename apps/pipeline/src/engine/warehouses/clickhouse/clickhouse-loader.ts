@@ -1,10 +1,10 @@
 import { checkColumns } from '../identifiers.ts'
 import { randomUUID } from 'node:crypto'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import {
   type ColumnFacts,
   type ColumnProfile,
-  type Load,
+  type TableLoad,
   type LoadContent,
   type LoadTarget,
   WarehouseProblem,
@@ -34,7 +34,7 @@ import { createTable, stagingColumn, type StagingColumn, textsOf } from './stagi
 /** Most columns of a table, those that vanished from the source included; what other warehouses have. */
 const mostColumns = 1600
 
-export class ClickHouseLoad implements Load {
+export class ClickHouseLoad implements TableLoad {
   readonly target: LoadTarget
   /** `database.table`, quoted; the table has its target's name. */
   readonly stagingTable: string
@@ -214,7 +214,7 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
     return load
   } catch (error) {
     if (isCode(error, codes.tableExists))
-      throw new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
     throw warehouseProblem(error, place)
   }
 }

@@ -1,18 +1,18 @@
 import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
 import { rowTooLarge, clampLimit } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
-import { withoutEnd } from '../../../sql-text.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
 import {
   type AmbiguousTable,
   type ReadLimits,
-  type Rows,
+  type QueryRows,
   type UserQuery,
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { listSchemas, relations } from './clickhouse-catalog.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import { type ServerAccess, sendStatement, execute } from './http.ts'
 import {
   checkSchemaName,
@@ -53,7 +53,7 @@ export async function prepareQuery(
     schemas,
     relations: there,
     whole,
-    address: ({ schema, name }: Place) => qualified(databaseOf({ key: access.key, schema }), name),
+    address: ({ schema, name }: TablePlace) => qualified(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
       const value = values[number - 1]
       if (value === undefined) return undefined
@@ -63,11 +63,11 @@ export async function prepareQuery(
   }
   const [first] = schemas
   const database = first === undefined ? 'system' : databaseOf({ key: access.key, schema: first })
-  return { ...resolveNames(withoutEnd(text), around), parameters, database }
+  return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
 }
 
 /** See `Warehouse.query`. */
-export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<Rows> {
+export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { limits = {} } = asked
   const rows = clampLimit(limits.rows, mostRows, mostRows)
   const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
@@ -102,7 +102,7 @@ export async function reading(
   access: ClientAccess,
   { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
   signal?: AbortSignal,
-): Promise<Rows & { more: boolean }> {
+): Promise<QueryRows & { more: boolean }> {
   signal?.throwIfAborted()
   const late = AbortSignal.timeout((seconds + grace) * 1_000)
   const queryId = randomUUID()
@@ -174,7 +174,7 @@ export async function readTable(
   { schema, table }: { schema: string; table: string },
   page: { limit: number; offset: number },
   { seconds = pageSeconds, signal }: ReadLimits = {},
-): Promise<Rows> {
+): Promise<QueryRows> {
   checkSchemaName(schema)
   checkTableName(table)
   const place = quotePlace(schema, table)
@@ -204,7 +204,7 @@ export async function* queryPages(
   asked: UserQuery,
   pageRows: number,
   signal: AbortSignal,
-): AsyncGenerator<Rows> {
+): AsyncGenerator<QueryRows> {
   const { limits = {} } = asked
   const allowed = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
   const size = Math.max(1, Math.min(maximumRows, pageRows))

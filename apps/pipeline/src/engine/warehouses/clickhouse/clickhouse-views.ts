@@ -1,4 +1,4 @@
-import { type DefinedView, definitionHash, type Place, type ViewDefinition, type WarehouseView } from '../views.ts'
+import { type DefinedView, definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { tableOf } from './clickhouse-catalog.ts'
@@ -54,10 +54,10 @@ export async function defineView(
   }
 }
 
-async function assertNoCycle(access: ClientAccess, view: Place, reads: readonly Place[]): Promise<void> {
+async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
   const known = await listViewReads(access)
   const seen = new Set<string>()
-  const reaches = ({ schema, name }: Place): boolean => {
+  const reaches = ({ schema, name }: TablePlace): boolean => {
     if (schema === view.schema && name === view.name) return true
     const key = JSON.stringify([schema, name])
     if (seen.has(key)) return false
@@ -72,7 +72,7 @@ async function assertNoCycle(access: ClientAccess, view: Place, reads: readonly 
 }
 
 /** Where the view with this id is; twice for a moment while it moves. */
-export async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<Place[]> {
+export async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,
@@ -133,7 +133,7 @@ export async function dropView(access: ClientAccess, schema: string, name: strin
 }
 
 /** Refuses with VIEWS_DEPEND while a view reads it. */
-export async function assertUnread(access: ClientAccess, { schema, name }: Place, place: string): Promise<void> {
+export async function assertUnread(access: ClientAccess, { schema, name }: TablePlace, place: string): Promise<void> {
   const readers = [...(await listViewReads(access))]
     .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))
     .map(([reader]) => (JSON.parse(reader) as string[]).join('.'))
@@ -143,11 +143,14 @@ export async function assertUnread(access: ClientAccess, { schema, name }: Place
     throw viewProblem('VIEWS_DEPEND', `${place} is still in use: ${all.join(', ')} read it. Drop that first.`)
 }
 
-const dropAt = ({ key, service }: ClientAccess, { schema, name }: Place) =>
+const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
   execute(service, `drop table if exists ${qualified(databaseOf({ key, schema }), name)}`)
 
 /** Lists views that an operator made: they carry no mark. */
-export async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: Place): Promise<string[]> {
+export async function listUnmanagedViews(
+  { key, service }: ClientAccess,
+  { schema, name }: TablePlace,
+): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,

@@ -1,4 +1,4 @@
-import type { Load, Warehouse } from '../warehouse.ts'
+import type { TableLoad, Warehouse } from '../warehouse.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { acquireQuery } from '../query-limits.ts'
 import { type ClientAccess, provision } from './clickhouse-settings.ts'
@@ -188,7 +188,7 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
   }
 }
 
-function assertClickHouseLoads(loads: readonly Load[]): ClickHouseLoad[] {
+function assertClickHouseLoads(loads: readonly TableLoad[]): ClickHouseLoad[] {
   const ours = loads.filter((load) => load instanceof ClickHouseLoad)
   if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
   return ours

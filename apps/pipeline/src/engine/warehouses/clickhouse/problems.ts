@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { isUnavailable } from '@sluice/database'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { ClickHouseError } from './http.ts'
 import { missingTableAdvice, redactValues } from '../query-problems.ts'
@@ -73,7 +73,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function warehouseProblem(error: unknown, place: string): unknown {
-  if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
+  if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict

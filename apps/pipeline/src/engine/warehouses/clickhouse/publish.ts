@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import {
   type PlanOptions,
   type PlannedTable,
@@ -73,7 +73,7 @@ export async function publish(
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decided)
-    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     for (const load of loads) load.decided = true
@@ -225,7 +225,7 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseLoa
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(live, load.place)
   const staging = await readShape(access.service, load.database, table)
-  if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  if (!staging) throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} is gone.`)
   assertStagingKept(load, staging)
   const before = await entryOf(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, before))

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { ClickHouseError, execute, rowsOf } from './http.ts'
@@ -54,7 +54,7 @@ export const viewNameTaken = (schema: string, name: string) =>
   )
 
 /** The views without rows of their own that read it at once, each of which names it in full. */
-export async function listPlainReaders({ key, service }: ClientAccess, place: Place): Promise<ViewMark[]> {
+export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMark[]> {
   const rows = await rowsOf<{ comment: string }>(
     service,
     `select comment from system.tables where startsWith(database, {prefix:String}) and engine = 'View'`,
@@ -69,7 +69,7 @@ export async function listPlainReaders({ key, service }: ClientAccess, place: Pl
 export async function assertViewsCompile(
   access: ClientAccess,
   views: readonly ViewMark[],
-  place: Place,
+  place: TablePlace,
   instead: string,
 ): Promise<void> {
   const named = qualified(databaseOf({ key: access.key, schema: place.schema }), place.name)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { failpoint } from '../../failpoints.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import type { Publication, PublishOptions, RestoreTarget, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { affectsViews } from './dependent-views.ts'
@@ -50,7 +50,7 @@ export async function restore(
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decisions)
-    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     decided = true

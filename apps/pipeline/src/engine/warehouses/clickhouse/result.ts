@@ -1,5 +1,5 @@
 import { PassThrough, type Readable } from 'node:stream'
-import type { Cell, Rows, WarehouseColumn } from '../warehouse.ts'
+import type { RowCell, QueryRows, WarehouseColumn } from '../warehouse.ts'
 import { uniqueNames } from '../identifiers.ts'
 import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from './types.ts'
@@ -24,8 +24,8 @@ export async function takeRows(
   response: Readable,
   most: { rows: number; bytes: number },
   columns?: readonly WarehouseColumn[],
-): Promise<Rows & { more: boolean }> {
-  const taken: Rows & { more: boolean } = { columns: [], rows: [], truncated: false, more: false }
+): Promise<QueryRows & { more: boolean }> {
+  const taken: QueryRows & { more: boolean } = { columns: [], rows: [], truncated: false, more: false }
   let [types, names]: [string[] | undefined, string[] | undefined] = [undefined, undefined]
   let bytes = 0
   for await (const line of rowsOrWords(response)) {
@@ -125,12 +125,12 @@ export function resultColumns(labels: readonly string[], types: readonly string[
 const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
 
 /** As other warehouses show it: fractions of seconds without noughts behind, moments with their zone, NaN as a word. */
-export function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): Cell {
+export function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
   if (cell === null || typeof cell === 'boolean') return cell
   if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
   if (typeof cell === 'number') return cell
   const text = cell as string
-  if (dataType === 'JSONB') return JSON.parse(text) as Cell
+  if (dataType === 'JSONB') return JSON.parse(text) as RowCell
   if (dataType === 'FLOAT' || dataType === 'DOUBLE') return spelled[text] ?? text
   if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return withoutNoughts(text)
   if (dataType === 'TIMESTAMP') return withoutNoughts(text)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Place } from '../views.ts'
-import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
+import type { TablePlace } from '../views.ts'
+import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { mergedRows } from './merge.ts'
@@ -14,7 +14,7 @@ export async function exposeStagedRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
   of: { run: string; attempt: number },
-): Promise<Rehearsal> {
+): Promise<StagedRowsPreview> {
   const hash = createHash('sha256')
     .update(JSON.stringify([of, tables]))
     .digest('hex')
@@ -66,13 +66,14 @@ async function findOldRows(
   query: UserQuery,
 ): Promise<OldRows | undefined> {
   const { reads } = await prepareQuery(access, query)
-  const isOld = (place: Place) => tables.some(({ schema, table }) => place.schema === schema && place.name === table)
+  const isOld = (place: TablePlace) =>
+    tables.some(({ schema, table }) => place.schema === schema && place.name === table)
   const direct = reads.find(isOld)
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
   const known = await listViewReads(access)
   for (const view of reads) {
     const seen = new Set<string>()
-    const reaches = ({ schema, name }: Place): boolean => {
+    const reaches = ({ schema, name }: TablePlace): boolean => {
       const key = JSON.stringify([schema, name])
       if (seen.has(key)) return false
       seen.add(key)
@@ -84,7 +85,7 @@ async function findOldRows(
 }
 
 /** What each view of the client reads at once, by `[schema, name]` as JSON. */
-export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, Place[]>> {
+export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, TablePlace[]>> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,

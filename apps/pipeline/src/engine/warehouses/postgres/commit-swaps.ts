@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import type { Advice } from '../../../advice.ts'
+import type { ReaderAdvice } from '../../../advice.ts'
 import { asSentence } from '../../../as-sentence.ts'
 import type { TableChange } from '../load-target.ts'
 import { WarehouseProblem } from '../warehouse.ts'
@@ -71,12 +71,12 @@ function describeChanges(all: readonly TableChange[]): string {
   return `${changes.slice(0, mostNamed).join(', ')}${more}`
 }
 
-const loadAdvice: Advice = {
+const loadAdvice: ReaderAdvice = {
   pipeline:
     'Correct the file or source, or set dataType of the column in csvOptions.columns (files); otherwise change or drop the view. Then run again.',
   dataset: 'Correct the file and send it again, or change or drop the view.',
 }
-const restoreAdvice: Advice = { pipeline: 'Change or drop the view and restore again.' }
+const restoreAdvice: ReaderAdvice = { pipeline: 'Change or drop the view and restore again.' }
 
 const isCreatedBy =
   (statement: string | undefined) =>

@@ -1,7 +1,7 @@
-import { withoutEnd } from '../../../sql-text.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
 import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
-import { type DefinedView, type Place, type ViewDefinition } from '../views.ts'
+import { type DefinedView, type TablePlace, type ViewDefinition } from '../views.ts'
 import { borrow } from './postgres-connections.ts'
 import { dependentViews } from './dependent-views.ts'
 import type { PostgresPools } from './postgres-loader.ts'
@@ -66,7 +66,7 @@ const isSame = (current: PostgresRelation, view: ViewDefinition): boolean =>
 async function findCurrentView(
   client: ClientBase,
   view: ViewDefinition,
-): Promise<(PostgresRelation & Place) | undefined> {
+): Promise<(PostgresRelation & TablePlace) | undefined> {
   const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
   if (there && there.oid !== own?.oid) {
     if (!own && view.takesOver && isView(there) && there.ours) return there
@@ -75,7 +75,7 @@ async function findCurrentView(
   return own
 }
 
-async function moveView(client: ClientBase, from: PostgresRelation & Place, view: Place): Promise<void> {
+async function moveView(client: ClientBase, from: PostgresRelation & TablePlace, view: TablePlace): Promise<void> {
   if (from.schema === view.schema && from.name === view.name) return
   const kind = viewKeyword(from.kind === 'm')
   const passing = temporaryName()
@@ -94,7 +94,7 @@ const temporaryName = () => `sluice_${randomBytes(8).toString('hex')}`
 
 interface ViewReplacement {
   /** What is replaced, if anything is. */
-  current: (PostgresRelation & Place) | undefined
+  current: (PostgresRelation & TablePlace) | undefined
   empty: boolean
   mostBytes: number
   /** Runs the statement in which the user's query is. */
@@ -114,7 +114,7 @@ async function replace(
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
   const opening = `create ${viewKeyword(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
-  const query = withoutEnd(view.query)
+  const query = trimStatementEnd(view.query)
   await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
   })
@@ -145,13 +145,18 @@ async function replace(
   return undefined
 }
 
-const rename = (client: ClientBase, { name, materialized }: ViewDefinition, made: Place) =>
+const rename = (client: ClientBase, { name, materialized }: ViewDefinition, made: TablePlace) =>
   client.query(
     `alter ${viewKeyword(materialized)} ${qualified(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
   )
 
 /** The same view with another query, where its columns stay or only more come: whatever reads it is left alone. */
-async function tryReplaceInPlace(client: ClientBase, view: Place, made: Place, oid: number): Promise<boolean> {
+async function tryReplaceInPlace(
+  client: ClientBase,
+  view: TablePlace,
+  made: TablePlace,
+  oid: number,
+): Promise<boolean> {
   const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [oid])
   await client.query('savepoint in_place')
   try {

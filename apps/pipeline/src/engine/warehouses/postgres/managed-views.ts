@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { definitionHash, type Place, type ViewDefinition, type WarehouseView } from '../views.ts'
+import { definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
 
 /** What the comment of a managed view says. */
 type ViewMark = NonNullable<WarehouseView['managed']>
@@ -36,14 +36,17 @@ const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage'
 
 export async function findRelation(
   client: ClientBase,
-  { schema, name }: Place,
-): Promise<(PostgresRelation & Place) | undefined> {
+  { schema, name }: TablePlace,
+): Promise<(PostgresRelation & TablePlace) | undefined> {
   const { rows } = await client.query(`select ${columns} where n.nspname = $1 and c.relname = $2`, [schema, name])
   return rows[0] && describe(rows[0])
 }
 
 /** Finds a managed view by its id in any schema. */
-export async function findManagedView(client: ClientBase, id: string): Promise<(PostgresRelation & Place) | undefined> {
+export async function findManagedView(
+  client: ClientBase,
+  id: string,
+): Promise<(PostgresRelation & TablePlace) | undefined> {
   const { rows } = await client.query(
     `select ${columns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
      where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
@@ -52,12 +55,12 @@ export async function findManagedView(client: ClientBase, id: string): Promise<(
   return rows[0] && describe(rows[0])
 }
 
-interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, Place {
+interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, TablePlace {
   oid: string
   comment: string | null
 }
 
-function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation & Place {
+function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation & TablePlace {
   const managed = markIn(comment)
   return { ...relation, oid: Number(oid), ...(managed && { managed }) }
 }
@@ -71,8 +74,8 @@ const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.clas
   and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
 
 /** What a view reads: tables and managed views at first hand, and what stands behind views that nobody manages. */
-export async function listReads(client: ClientBase, oid: number): Promise<Place[]> {
-  const { rows } = await client.query<Place>(
+export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
+  const { rows } = await client.query<TablePlace>(
     `with recursive behind (oid) as (
        select d.refobjid ${readBy} and r.ev_class = $1::oid
        union
@@ -90,7 +93,7 @@ export async function listReads(client: ClientBase, oid: number): Promise<Place[
 }
 
 /** Lists what a view reads, by its name. Empty if the view does not exist. */
-export async function listViewReads(client: ClientBase, place: Place): Promise<Place[]> {
+export async function listViewReads(client: ClientBase, place: TablePlace): Promise<TablePlace[]> {
   const relation = await findRelation(client, place)
   return relation && isView(relation) ? listReads(client, relation.oid) : []
 }
@@ -109,7 +112,7 @@ export async function readsRelation(client: ClientBase, view: number, relation: 
 }
 
 /** Lists the unmanaged views that read a relation directly. */
-export async function listUnmanagedViews(client: ClientBase, { schema, name }: Place): Promise<string[]> {
+export async function listUnmanagedViews(client: ClientBase, { schema, name }: TablePlace): Promise<string[]> {
   const { rows } = await client.query<{ place: string }>(
     `select distinct vn.nspname || '.' || v.relname as place ${readBy}
      join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace

@@ -3,7 +3,7 @@ import { leftovers } from '../../../../test/leftovers.ts'
 import { keyed, mergedForEach } from '../../../../test/merged-table.ts'
 import { columns, never, numbered, stage } from '../../../../test/rows.ts'
 import { word } from '../../../../test/scratch-warehouse.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 
 describe('merging increments', () => {
   const cases = mergedForEach()
@@ -44,7 +44,7 @@ describe('merging increments', () => {
     await publish([[1, 'a']], { cursor: { updated: '2026-01-01' } })
     expect(await scratch.warehouse.findCursor('health', cases.table)).toEqual({ updated: '2026-01-01' })
     await expect(publish([[2, 'b']], { cursor: { updated: '2026-02-02' }, ours: false })).rejects.toBeInstanceOf(
-      LostRun,
+      LeaseLost,
     )
     expect([await scratch.warehouse.findCursor('health', cases.table), await rowsOf()]).toEqual([
       { updated: '2026-01-01' },

@@ -5,7 +5,7 @@ import { type FeedMemory, historyOf, memoryOfTable } from '../shape/feed-memory.
 import { type LastEntry, findLastEntry } from './ledger.ts'
 import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
-import type { Place, StagingTable } from '../views.ts'
+import type { TablePlace, StagingTable } from '../views.ts'
 import { qualified } from './names.ts'
 import { withClient } from './postgres-connections.ts'
 
@@ -94,8 +94,8 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
 }
 
 /** Foreign tables and partitions are not shown: the ones are elsewhere, the others are rows of a table that is. */
-export async function relations(client: ClientBase, schemas: readonly string[]): Promise<Place[]> {
-  const { rows } = await client.query<Place>(
+export async function relations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
+  const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = any($1) and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition
        and n.nspname not like 'pg\\_%' and n.nspname not like 'sluice%'
@@ -106,7 +106,7 @@ export async function relations(client: ClientBase, schemas: readonly string[]):
 }
 
 /** One after the other on one connection: a page of them, no more. */
-export async function findTables(client: ClientBase, places: readonly Place[]): Promise<WarehouseTable[]> {
+export async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
   const found: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(client, schema, name)

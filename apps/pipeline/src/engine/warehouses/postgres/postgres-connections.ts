@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { giveWay, isLoopback } from '@sluice/process'
+import { lowerCpuPriority, isLoopback } from '@sluice/process'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
 import { loadOptions, readOptions } from './role-settings.ts'
 
@@ -70,7 +70,7 @@ export function applyNiceness(
   client: object,
 ): void {
   const { processID } = client as { processID: number }
-  if (niceness > 0 && isLoopback(host) && isServerProcess(processID)) giveWay(niceness, processID)
+  if (niceness > 0 && isLoopback(host) && isServerProcess(processID)) lowerCpuPriority(niceness, processID)
 }
 
 /**

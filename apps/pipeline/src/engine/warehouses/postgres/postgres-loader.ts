@@ -1,10 +1,10 @@
 import { checkColumns } from '../identifiers.ts'
 import { escapeIdentifier, type Pool } from 'pg'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import {
   type ColumnFacts,
   type ColumnProfile,
-  type Load,
+  type TableLoad,
   type LoadContent,
   type LoadTarget,
   WarehouseProblem,
@@ -37,7 +37,7 @@ export interface PostgresPools {
   makeRoom(mostBytes?: number): Promise<number>
 }
 
-export class PostgresLoad implements Load {
+export class PostgresLoad implements TableLoad {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly problemContext: ProblemContext
@@ -155,7 +155,7 @@ export async function beginLoad(pools: PostgresPools, target: LoadTarget, signal
     })
   } catch (error) {
     if ((error as { code?: string }).code === '42P07')
-      throw new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
     if (signal.aborted) throw error
     throw warehouseProblem(error, scene)
   }
@@ -196,8 +196,8 @@ async function retryAfterMakingRoom(
   return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
 }
 
-export function stagingTableMissing(load: PostgresLoad): LostRun {
-  return new LostRun(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
+export function stagingTableMissing(load: PostgresLoad): LeaseLost {
+  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
 }
 
 export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '../../../../test/engine/worker-process.ts'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../../test/scratch-warehouse.ts'
-import type { Rows, UserQuery } from '../warehouse.ts'
+import type { QueryRows, UserQuery } from '../warehouse.ts'
 
 describe('queries that users wrote', () => {
   const scratch = scratchWarehouseForAll()
@@ -156,7 +156,7 @@ describe('queries that users wrote', () => {
     const { database, read } = scratch.access
     await scratch.superuser.query(`alter role ${read.user} in database ${database} set timezone = 'Asia/Tokyo'`)
     await scratch.superuser.query(`alter role ${read.user} in database ${database} set datestyle = 'SQL, DMY'`)
-    const pages: Rows[] = []
+    const pages: QueryRows[] = []
     const text = `select timestamptz '2026-01-31 12:00Z', date '2026-01-31' from generate_series(1, 3)`
     for await (const page of scratch.warehouse.queryPages({ text }, 2, never)) pages.push(page)
     const right = ['2026-01-31 12:00:00+00', '2026-01-31']
@@ -165,7 +165,7 @@ describe('queries that users wrote', () => {
   })
 
   it('reads a large result page by page while loads go on', async () => {
-    const pages: Rows[] = []
+    const pages: QueryRows[] = []
     const text = 'select id, name from numbers order by id'
     for await (const page of scratch.warehouse.queryPages({ text, schemas: ['health'] }, 1_000, never)) {
       pages.push(page)
@@ -199,7 +199,7 @@ describe('queries that users wrote', () => {
         enough.abort(new Error('enough'))
     }
     await expect(pages()).rejects.toThrow('enough')
-    const limited: Rows[] = []
+    const limited: QueryRows[] = []
     for await (const page of scratch.warehouse.queryPages({ text, limits: { rows: 250 } }, 100, never))
       limited.push(page)
     expect(limited.map(({ rows }) => rows.length)).toEqual([100, 100, 50])

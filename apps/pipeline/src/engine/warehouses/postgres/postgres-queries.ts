@@ -1,6 +1,12 @@
 import { rowTooLarge, clampLimit } from '../query-limits.ts'
 import { type FieldDef, escapeIdentifier } from 'pg'
-import { type ReadLimits, type Rows, type UserQuery, type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
+import {
+  type ReadLimits,
+  type QueryRows,
+  type UserQuery,
+  type WarehouseColumn,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
 import { queryProblem, tooSlow } from './query-problems.ts'
 import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './read-transaction.ts'
@@ -26,7 +32,7 @@ const grace = 3
 const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
 
 /** See `Warehouse.query`. */
-export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<Rows> {
+export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { limits = {} } = asked
   const rows = clampLimit(limits.rows, mostRows, mostRows)
   const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
@@ -55,7 +61,7 @@ export async function* queryPages(
   asked: UserQuery,
   pageRows: number,
   signal: AbortSignal,
-): AsyncGenerator<Rows, void, undefined> {
+): AsyncGenerator<QueryRows, void, undefined> {
   const { limits = {} } = asked
   const size = clampLimit(pageRows, mostRows, mostRows)
   const bytes = clampLimit(limits.bytes, mostBytes, mostBytes)
@@ -211,7 +217,7 @@ export async function readTable(
   table: string,
   page: { limit: number; offset: number },
   { seconds = pageSeconds, signal }: ReadLimits = {},
-): Promise<Rows> {
+): Promise<QueryRows> {
   signal?.throwIfAborted()
   checkSchemaName(schema)
   checkTableName(table)

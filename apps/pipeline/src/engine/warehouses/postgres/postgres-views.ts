@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import type { Place, WarehouseView } from '../views.ts'
+import type { TablePlace, WarehouseView } from '../views.ts'
 import { borrow } from './postgres-connections.ts'
 import { findTable } from './postgres-catalog.ts'
 import type { PostgresPools } from './postgres-loader.ts'
@@ -19,7 +19,7 @@ const canConcurrently = `select from pg_index where indrelid = $1::oid and indis
 /** See `WarehouseViews.refreshView`. Functions of users run in it, so the connection is thrown away. */
 export async function refreshView(
   pools: PostgresPools,
-  { schema, name }: Place,
+  { schema, name }: TablePlace,
   signal: AbortSignal,
   { mostBytes }: { mostBytes: number },
 ): Promise<{ rows: number; bytes: number }> {
@@ -84,7 +84,7 @@ export const mostViewBytes = 50 * 1024 ** 3
 /** Measured when it is built and before that is committed: what is too large is gone with the transaction. */
 export async function assertViewSize(
   client: ClientBase,
-  { schema, name }: Place,
+  { schema, name }: TablePlace,
   { oid, mostBytes }: { oid: number; mostBytes: number },
 ): Promise<void> {
   const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [

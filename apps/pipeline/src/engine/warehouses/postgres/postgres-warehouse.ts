@@ -1,5 +1,5 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import { type Load, type Publication, type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import { type TableLoad, type Publication, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './postgres-connections.ts'
 import { ambiguousTable } from './query-planning.ts'
 import { findCursor, findFeed, findPublication, findTable } from './postgres-catalog.ts'
@@ -249,7 +249,7 @@ async function findDurablePublication(client: ClientBase, run: string): Promise<
   return found
 }
 
-function assertPostgresLoads(loads: readonly Load[]): PostgresLoad[] {
+function assertPostgresLoads(loads: readonly TableLoad[]): PostgresLoad[] {
   const ours = loads.filter((load) => load instanceof PostgresLoad)
   if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
   return ours

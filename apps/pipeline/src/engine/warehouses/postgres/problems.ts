@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { DatabaseError } from 'pg'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
@@ -103,7 +103,7 @@ const networkErrors = new Set([
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function warehouseProblem(error: unknown, scene: ProblemContext): unknown {
-  if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
+  if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = findTemplate(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict

@@ -5,7 +5,7 @@ import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../../../test/tuples.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 describe('publishing', () => {
@@ -140,7 +140,7 @@ describe('publishing', () => {
       await using second = await stage(scratch.warehouse, { table: other, columns: two, run }, [[3, 'new']])
       return await scratch.warehouse.publish([second, first], async () => stillOurs, never)
     }
-    await expect(attempt(false)).rejects.toBeInstanceOf(LostRun)
+    await expect(attempt(false)).rejects.toBeInstanceOf(LeaseLost)
     expect(await rowsOf()).toEqual([[1, 'old']])
     expect(await scratch.warehouse.findTable('health', other)).toBeUndefined()
     expect(await scratch.warehouse.findPublication(run)).toBeUndefined()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { failpoint } from '../../failpoints.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { describeReadyTable } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import {
@@ -149,7 +149,7 @@ async function swapAll(
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, keeping, run, swaps.map(replacedTable))
-    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.ignoreAbort()

@@ -1,5 +1,5 @@
 import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
-import type { Cell, WarehouseColumn } from '../warehouse.ts'
+import type { RowCell, WarehouseColumn } from '../warehouse.ts'
 import { destroySocket } from './postgres-connections.ts'
 
 /** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
@@ -121,11 +121,11 @@ function fetchBatch(client: Client, wanted: number, into: FetchedRows): Promise<
 
 const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 
-export function toCells(rows: (string | null)[][], columns: readonly WarehouseColumn[]): Cell[][] {
+export function toCells(rows: (string | null)[][], columns: readonly WarehouseColumn[]): RowCell[][] {
   return rows.map((row) => row.map((text, index) => toCell(text, columns[index]!)))
 }
 
-function toCell(text: string | null, { dataType }: WarehouseColumn): Cell {
+function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
   if (dataType === 'JSONB') return JSON.parse(text)

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { failpoint } from '../../failpoints.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Publication, PublishedTable, RestoreTarget, TableChange } from '../warehouse.ts'
 import { withClient } from './postgres-connections.ts'
@@ -87,7 +87,7 @@ async function restoreAll(
       run,
       returned.map(({ replaced }) => replaced),
     )
-    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.ignoreAbort()

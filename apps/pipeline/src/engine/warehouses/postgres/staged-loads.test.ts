@@ -4,8 +4,8 @@ import { stagingTables } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../../../test/tuples.ts'
-import { LostRun } from '../../lost-run.ts'
-import type { Load } from '../warehouse.ts'
+import { LeaseLost } from '../../lost-run.ts'
+import type { TableLoad } from '../warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
@@ -22,10 +22,10 @@ describe('staged loads', () => {
 
   const rowsOf = async () => (await scratch.warehouse.findTable('health', table))?.rowCount
   /** The stored state of loads, as the database returns it. */
-  const describeLoads = async (...loads: Load[]) =>
+  const describeLoads = async (...loads: TableLoad[]) =>
     JSON.parse(JSON.stringify(await scratch.warehouse.describeStaged!(loads, never)))
   const adopt = (staged: unknown, attempt: number) => scratch.warehouse.adoptStaged!('health', staged, attempt, never)
-  const publish = (loads: readonly Load[]) => scratch.warehouse.publish(loads, async () => true, never)
+  const publish = (loads: readonly TableLoad[]) => scratch.warehouse.publish(loads, async () => true, never)
 
   it('can be published and dropped only by the attempt that adopted them last', async () => {
     await using first = await stage(scratch.warehouse, target, numbered(5))
@@ -33,7 +33,7 @@ describe('staged loads', () => {
     const [second] = (await adopt(staged, 2))!
     const [third] = (await adopt(staged, 3))!
     for (const older of [first, second!]) {
-      await expect(publish([older])).rejects.toBeInstanceOf(LostRun)
+      await expect(publish([older])).rejects.toBeInstanceOf(LeaseLost)
       await older[Symbol.asyncDispose]()
     }
     for (const attempt of [1, 2, 3]) expect(await adopt(staged, attempt)).toBeUndefined()
@@ -78,7 +78,7 @@ describe('staged loads', () => {
     await using first = await stage(scratch.warehouse, target, numbered(5))
     const staged = await describeLoads(first)
     const refused = scratch.warehouse.publish([first], async () => false, never)
-    await expect(refused).rejects.toBeInstanceOf(LostRun)
+    await expect(refused).rejects.toBeInstanceOf(LeaseLost)
     const { tables } = await publish((await adopt(staged, 2))!)
     expect(tables[0]!.changes).toMatchObject([{ kind: 'COLUMN_VANISHED', column: 'more' }])
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { columns, loadAll, never, stage } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../../test/scratch-warehouse.ts'
-import type { OldRows, PublishOptions, Rehearsal, UserQuery } from '../warehouse.ts'
+import type { OldRows, PublishOptions, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 
 const scratch = scratchWarehouseForAll()
 const cases = columns({ id: 'INTEGER', age: 'INTEGER' }).map((column, index) => ({
@@ -22,7 +22,7 @@ const came: [number, number][] = [
 /** Stages rows over those before, and does this at the gate; they are not published. */
 async function atGate<T>(
   table: string,
-  look: (rehearsal: Rehearsal, ask: (text: string) => Promise<unknown[][]>) => Promise<T>,
+  look: (rehearsal: StagedRowsPreview, ask: (text: string) => Promise<unknown[][]>) => Promise<T>,
   { mode = 'REPLACE', target = cases }: { mode?: PublishOptions['mode']; target?: typeof cases } = {},
 ): Promise<T> {
   const run = randomUUID()
@@ -80,7 +80,7 @@ describe('rows that are about to be published', () => {
       ...column,
       primaryKey: index === 0,
     }))
-    const all = (_rehearsal: Rehearsal, ask: (text: string) => Promise<unknown[][]>) =>
+    const all = (_rehearsal: StagedRowsPreview, ask: (text: string) => Promise<unknown[][]>) =>
       ask('select id, age, sex from kept order by id')
     const expected = [
       [1, 10, null],
@@ -109,7 +109,7 @@ describe('rows that are about to be published', () => {
       create or replace view health.over_by_age as select * from health.by_age;
       create materialized view if not exists health.kept_ages as select age from health.cases;
       grant select on health.by_age, health.over_by_age, health.kept_ages to public`)
-    const ask = (query: UserQuery) => (rehearsal: Rehearsal) =>
+    const ask = (query: UserQuery) => (rehearsal: StagedRowsPreview) =>
       rehearsal.oldRows({ ...query, schemas: [rehearsal.schema, 'health'] }, never)
     expect(await atGate('cases', ask({ text }))).toEqual(old)
     expect(
@@ -120,7 +120,7 @@ describe('rows that are about to be published', () => {
   })
 
   it('are planned for, never read, to say so', async () => {
-    const ask = (text: string) => (rehearsal: Rehearsal) =>
+    const ask = (text: string) => (rehearsal: StagedRowsPreview) =>
       rehearsal.oldRows({ text, schemas: [rehearsal.schema] }, never)
     const began = Date.now()
     expect(await atGate('cases', ask('select pg_sleep(20) from cases'))).toBeUndefined()

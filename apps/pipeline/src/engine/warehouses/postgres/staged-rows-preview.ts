@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
-import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
+import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 import { type WarehouseAccess, withClient } from './postgres-connections.ts'
 import type { PostgresPools } from './postgres-loader.ts'
 import { qualified } from './names.ts'
@@ -23,7 +23,7 @@ export async function exposeStagedRows(
   access: WarehouseAccess,
   tables: readonly ReadyTable[],
   { run, attempt }: { run: string; attempt: number },
-): Promise<Rehearsal> {
+): Promise<StagedRowsPreview> {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt, tables]))
     .digest('hex')

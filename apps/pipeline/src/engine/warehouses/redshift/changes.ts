@@ -1,7 +1,7 @@
-import { withoutEnd } from '../../../sql-text.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
 import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { names } from './names.ts'
 
@@ -31,12 +31,12 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
     // Read with its owner's rights, who is the client's user and no more. Names without a schema are looked for in its own.
     createView: (place, text) => [
       plainSql(`set search_path to ${quoted(place.schema)}`),
-      plainSql(`create view ${at(place)} as\n${withoutEnd(text)}`),
+      plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),
       plainSql(`alter table ${at(place)} owner to ${load}`),
       ...granted(place, 'select', both),
     ],
     insert: (place, columns, query) => [
-      plainSql(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${withoutEnd(query)}`),
+      plainSql(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
     ],
     grant: (place, to) =>
       to === 'FILL'
@@ -46,6 +46,6 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
   }
 }
 
-const granted = (place: Place, rights: string, to: string) => [
+const granted = (place: TablePlace, rights: string, to: string) => [
   plainSql(`grant ${rights} on table ${names.place(place)} to ${to}`),
 ]

@@ -3,7 +3,7 @@ import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from 
 import { type Sql, textOf } from '../sql-warehouse/sql.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { names } from './names.ts'
-import type { Cell } from '../warehouse.ts'
+import type { RowCell } from '../warehouse.ts'
 import type { PlacedError } from './problems.ts'
 import { anyDecimal, types } from './types.ts'
 
@@ -206,10 +206,10 @@ function typeOf(number: number, modifier: number): string {
 
 const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 
-function toCell(text: string | null, { dataType, type }: ReadColumn): Cell {
+function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
-  if (type === 'super') return JSON.parse(text) as Cell
+  if (type === 'super') return JSON.parse(text) as RowCell
   // Of a size that nobody gave, noughts at the end say nothing.
   if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
   if (!numbers.has(dataType)) return text

@@ -1,6 +1,6 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
-import { type Advice, rebuildAdvice } from '../../../advice.ts'
+import { type ReaderAdvice, rebuildAdvice } from '../../../advice.ts'
 import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
@@ -53,17 +53,17 @@ export interface ShapePlan {
 }
 
 /** Why a load is refused; the old rows stay. */
-export interface Refusal {
+export interface ShapeRefusal {
   code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
   /** The clause after "because" in a sentence that announces the refusal before the load. */
   reason: string
   /** A sentence that says how to correct the source, if the reason does not show it. */
   correction?: string
   sentence: string
-  advice: Advice
+  advice: ReaderAdvice
 }
 
-export const isRefusal = (plan: ShapePlan | Refusal): plan is Refusal => 'code' in plan
+export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
  * What a table becomes by a load: last feed, new feed, policy → plan. Every warehouse asks it when a staging table is made and again
@@ -75,7 +75,7 @@ export function planShape(
   feed: NewFeed,
   policy: ShapePolicy,
   { final = false } = {},
-): ShapePlan | Refusal {
+): ShapePlan | ShapeRefusal {
   const fresh = feed.merging ? undefined : whyFresh(last, feed, policy)
   const before = last?.columns ?? []
   const known = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
@@ -201,7 +201,7 @@ function planColumn(
  * become column names after those of the last load. Even if the file had only one row, at least half of the names are new.
  * A new name without letters and with digits is probably a value, too.
  */
-function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): Refusal | undefined {
+function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): ShapeRefusal | undefined {
   const { columns, rows, sparse, merging } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
@@ -233,7 +233,7 @@ function refusedChange(
   planned: readonly PlannedColumn[],
   { merging = false, columns }: NewFeed,
   { schemaChanges }: ShapePolicy,
-): Refusal | undefined {
+): ShapeRefusal | undefined {
   if (schemaChanges !== 'FAIL') return undefined
   const fedBefore = new Map(before.filter(({ vanished }) => !vanished).map((column) => [column.name, column]))
   if (fedBefore.size === 0) return undefined
@@ -260,7 +260,7 @@ const firstOf = (changes: readonly string[]): string =>
   `${changes.slice(0, mostNamed).join(', ')}${changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''}`
 
 const newTypes = rebuildAdvice('To take the new columns and types')
-const retypedAdvice: Advice = {
+const retypedAdvice: ReaderAdvice = {
   ...newTypes,
   pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
 }
@@ -270,7 +270,7 @@ function mismatch(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
   { columns, sparse = false, merging = false }: NewFeed,
-): Refusal | undefined {
+): ShapeRefusal | undefined {
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || merging) return undefined
   const now = new Set(planned.map(({ name }) => name))
@@ -296,7 +296,7 @@ function mismatch(
 }
 
 /** Texts keep ambiguous days as they are written; a column of another type has no place for them. */
-function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): Refusal | undefined {
+function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
     const before = known.get(name)
     return evidence === 'AMBIGUOUS' && before !== undefined && !isText(before)

@@ -1,4 +1,4 @@
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { type Mark, type ViewMark, dropMark, readMarks, setMark } from './ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from './table-shape.ts'
@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { prepareQuery } from './sql-queries.ts'
 
 /** A view that is kept, where it is. */
-export interface ManagedView extends Place {
+export interface ManagedView extends TablePlace {
   id: string
   mark: Mark & { view: ViewMark }
 }
@@ -21,14 +21,15 @@ export async function listManagedViews(dialect: Dialect, session: Session): Prom
   })
 }
 
-const isPlace = (one: Place) => (other: Place) => one.schema === other.schema && one.name === other.name
+const isPlace = (one: TablePlace) => (other: TablePlace) => one.schema === other.schema && one.name === other.name
 
-export const listReads = ({ mark }: ManagedView): Place[] => mark.view.reads.map(([schema, name]) => ({ schema, name }))
+export const listReads = ({ mark }: ManagedView): TablePlace[] =>
+  mark.view.reads.map(([schema, name]) => ({ schema, name }))
 
 /** The views without rows of their own that read one of the places, also through others: those below before those above. */
-export function viewsAbove(views: readonly ManagedView[], places: readonly Place[]): ManagedView[] {
+export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const found: ManagedView[] = []
-  const visit = (below: Place) => {
+  const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
       // One that is seen again stands behind what it reads now.
@@ -70,7 +71,7 @@ export async function assertViewsCompile(
 ): Promise<ReadonlySet<string>> {
   if (views.length === 0) return new Set()
   const stands = new Map(given)
-  const made: Place[] = []
+  const made: TablePlace[] = []
   await withSession(dialect, { role: 'service' }, async (session) => {
     try {
       for (const view of views) {

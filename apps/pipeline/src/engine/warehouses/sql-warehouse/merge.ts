@@ -2,7 +2,7 @@ import type { StagedRecords } from '../whole-records.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { replacedColumns, stagedRecords } from '../whole-records.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { type SqlLoad } from './sql-loader.ts'
 import { feedOf } from './plan-table.ts'
@@ -55,7 +55,7 @@ function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRe
 }
 
 /** A table beside the one that is read, with the increment in it. */
-export interface MergedTable extends Place {
+export interface MergedTable extends TablePlace {
   id: string
   rows: number
 }
@@ -117,7 +117,7 @@ export async function writeMergedTable(
 export async function createFillableTable(
   dialect: Dialect,
   session: Session,
-  place: Place,
+  place: TablePlace,
   columns: readonly { name: string; type: string; nullable: boolean }[],
   mark: Mark,
 ): Promise<string> {
@@ -130,7 +130,7 @@ export async function createFillableTable(
   return id
 }
 
-export async function countRows({ names }: Dialect, session: Session, place: Place): Promise<number> {
+export async function countRows({ names }: Dialect, session: Session, place: TablePlace): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>({
     texts: [`select count(*) as n from ${names.place(place)}`],
     values: [],

@@ -1,4 +1,4 @@
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { type PublishedTable, type PublishOptions, type TableChange } from '../warehouse.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
@@ -75,7 +75,7 @@ export async function planPublishedState(
   const there = waitingTable(planned)
   const mark = (await readMarks(dialect, ledger, there.id)).get(there.id)
   if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
-    throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+    throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} is gone.`)
   const { changes, feed } = planCurrentTable(dialect, live, load)
   const falls = live && !merged ? fallOfRows(load.target, live.mark?.rows, rows) : []
   return {

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { redactValues } from '../query-problems.ts'
 import type { Dialect } from './sql-dialect.ts'
@@ -8,7 +8,7 @@ import { missingTableAdvice } from '../query-problems.ts'
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
-  if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
+  if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = explain(error)
   if (!verdict) return error
   const { code, sentence, retryable = false } = verdict

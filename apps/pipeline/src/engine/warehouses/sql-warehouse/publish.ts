@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { assertReadyToPublish } from '../ready-to-publish.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { Publication, PublishOptions, PublishedTable } from '../warehouse.ts'
 import { type ManagedView, dropViews, listManagedViews, recreateViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
@@ -27,7 +27,7 @@ import {
 } from './recovery.ts'
 import { retiredTableName, withSession, hiddenName, placeKey } from './table-shape.ts'
 import { recordsOf } from '../whole-records.ts'
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { assertViewsCompile, hasUncheckedViews } from './dependent-views.ts'
 import type { PublicationDecision, PublishSessions } from './recovery.ts'
 
@@ -109,7 +109,7 @@ async function publishInTransaction(
 ): Promise<Publication> {
   const { run, attempt } = planned[0]!.load.target
   const session = await dialect.open({ role: 'service' })
-  let old: Place[] = []
+  let old: TablePlace[] = []
   let ours = false
   try {
     const publication = await session.transaction(async () => {
@@ -147,7 +147,7 @@ async function swapTable(
   session: Session,
   planned: PlannedPublication,
   options: PublishOptions,
-  old: Place[],
+  old: TablePlace[],
 ): Promise<PublishedTable> {
   const { load } = planned
   const { schema, table, run } = load.target
@@ -172,7 +172,7 @@ async function swapTable(
 }
 
 /** Old rows that stay are swept; their readers may hold them for a while. */
-async function dropOldTables(dialect: Dialect, session: Session, old: readonly Place[]): Promise<void> {
+async function dropOldTables(dialect: Dialect, session: Session, old: readonly TablePlace[]): Promise<void> {
   try {
     for (const place of old) await session.execute(dialect.changes.dropTable(place))
   } catch {
@@ -200,7 +200,7 @@ export async function assertCurrentAttempt(
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+  if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
   await failpoint('in-publication')
   signal.throwIfAborted()
 }

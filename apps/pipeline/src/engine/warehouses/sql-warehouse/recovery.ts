@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import {
   type Mark,
@@ -82,7 +82,7 @@ export async function recordDecision(
 }
 
 /** Applies recorded decisions of this or of a crashed process. Returns the tables that it retired. */
-export async function recover(dialect: Dialect, seconds = lockWaitSeconds): Promise<Place[]> {
+export async function recover(dialect: Dialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(
     dialect,
     seconds,
@@ -120,7 +120,7 @@ export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => 
  * What we have put aside ourselves goes. What another had decided stays until it is swept: their last statement may still be on its way, and
  * finds the name taken then.
  */
-export async function dropRetiredTables(dialect: Dialect, aside: readonly Place[]): Promise<void> {
+export async function dropRetiredTables(dialect: Dialect, aside: readonly TablePlace[]): Promise<void> {
   if (aside.length === 0) return
   await withSession(dialect, { role: 'service' }, async (session) => {
     for (const place of aside) await session.execute(dialect.changes.dropTable(place))
@@ -134,7 +134,7 @@ export async function dropRetiredTables(dialect: Dialect, aside: readonly Place[
 export interface PublicationDecision {
   steps: DecisionStep[]
   /** What is known from then on of what stands at these places; under `id`, where it has that already, it is said with the decision. */
-  marks: { place: Place; id?: string; mark: Mark }[]
+  marks: { place: TablePlace; id?: string; mark: Mark }[]
   /** Ids of what is known no more. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
@@ -143,9 +143,9 @@ export interface PublicationDecision {
 export type DecisionStep =
   /** A table from a hidden name to another one of its schema; what stands there goes aside, if that is expected. */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
-  | { kind: 'DROP'; place: Place; id: string; view: boolean }
+  | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
   /** Made, or changed to this text. `kept`: one that has lost its sense stays as it is. */
-  | { kind: 'VIEW'; place: Place; query: string; kept?: true }
+  | { kind: 'VIEW'; place: TablePlace; query: string; kept?: true }
 
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
@@ -156,11 +156,11 @@ export interface PublishSessions {
 }
 
 /** Undefined where nothing was decided. */
-async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise<Place[] | undefined> {
+async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = hands
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
   if (decisions.size === 0) return undefined
-  const aside: Place[] = []
+  const aside: TablePlace[] = []
   for (const [id, { steps, marks, forgotten, run }] of decisions) {
     const taken = await applySteps(dialect, hands, steps)
     await deleteEntry(dialect, ledger, 'decisions', id)
@@ -184,8 +184,8 @@ async function applySteps(
   dialect: Dialect,
   hands: PublishSessions,
   steps: readonly DecisionStep[],
-): Promise<Place[] | undefined> {
-  const aside: Place[] = []
+): Promise<TablePlace[] | undefined> {
+  const aside: TablePlace[] = []
   for (const step of steps) {
     const taken = await applyStep(dialect, hands, step)
     if (!taken) return undefined
@@ -199,7 +199,7 @@ async function applyStep(
   dialect: Dialect,
   { ledger, tables }: PublishSessions,
   step: DecisionStep,
-): Promise<Place[] | undefined> {
+): Promise<TablePlace[] | undefined> {
   const { changes } = dialect
   const place = step.kind === 'SWAP' ? { schema: step.schema, name: step.to } : step.place
   const there = new Map(
@@ -253,7 +253,7 @@ async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise
   }
 }
 
-const placeTaken = (place: Place) =>
+const placeTaken = (place: TablePlace) =>
   new WarehouseProblem(
     'TABLE_NOT_OURS',
     `Somebody put another ${quotePlace(place)} there while it was being published. Move that away: until then nothing can be published.`,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { uniqueNames } from '../identifiers.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import { dropViews, listManagedViews, recreateViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect } from './sql-dialect.ts'
 import { type Mark, type ViewMark, dropMark, lockLedger, setMark } from './ledger.ts'
@@ -41,7 +41,7 @@ export interface ViewLimits {
  */
 export async function assertViewCompiles(
   dialect: Dialect,
-  { schema }: Place,
+  { schema }: TablePlace,
   query: string,
   { seconds }: ViewLimits,
   signal: AbortSignal,
@@ -57,7 +57,7 @@ export async function assertViewCompiles(
 }
 
 /** A table with the rows of a query, out of sight. */
-export interface FilledTable extends Place {
+export interface FilledTable extends TablePlace {
   id: string
   mark: Mark
 }
@@ -72,7 +72,7 @@ type TailOf<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest
 
 async function tryCreateFilledTable(
   dialect: Dialect,
-  { schema }: Place,
+  { schema }: TablePlace,
   view: ViewMark,
   { seconds, empty = false }: ViewLimits,
   signal: AbortSignal,
@@ -112,7 +112,7 @@ export async function dropRelation(
 }
 
 export interface ViewReplacement {
-  place: Place
+  place: TablePlace
   /** What stands there or elsewhere and gives way. */
   instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
   /** A table with its rows; or the view that is made. */
@@ -154,7 +154,7 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
 /** As `putInPlace`, where views and tables are no part of a transaction: it is decided, and carried out. */
 export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   const tried = await assertViewsAboveCompile(dialect, place, made)
-  const isHere = (other: Place) => placeKey(other) === placeKey(place)
+  const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
   const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
@@ -190,7 +190,7 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
 /** Those above are tried over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
 async function assertViewsAboveCompile(
   dialect: Dialect,
-  place: Place,
+  place: TablePlace,
   made: ViewReplacement['made'],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))

@@ -1,6 +1,6 @@
 import { measuredColumn } from '../measured.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
-import type { Place, StagingTable } from '../views.ts'
+import type { TablePlace, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import type { Dialect, CatalogRelation, Session } from './sql-dialect.ts'
 import { dropMark, type Mark, readMarks } from './ledger.ts'
@@ -37,7 +37,7 @@ export async function describeTable(dialect: Dialect, session: Session, shape: T
 export async function findTables(
   dialect: Dialect,
   session: Session,
-  places: readonly Place[],
+  places: readonly TablePlace[],
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
   const marks = await readMarks(dialect, session)
@@ -62,7 +62,7 @@ export async function listRelations(
   { catalogue }: Dialect,
   session: Session,
   schemas: readonly string[],
-): Promise<Place[]> {
+): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
   const there = await catalogue.relations(session, [...new Set(schemas)])
   return there
@@ -71,13 +71,13 @@ export async function listRelations(
     .toSorted((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))
 }
 
-const sortKey = ({ schema, name }: Place): string => `${schema}\0${name}`
+const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
 /** The newest rows that wait to become this table. */
 export async function findStaging(
   dialect: Dialect,
   session: Session,
-  { schema, name }: Place,
+  { schema, name }: TablePlace,
 ): Promise<StagingTable | undefined> {
   const marks = await readMarks(dialect, session)
   const waiting = (await dialect.catalogue.relations(session, [schema]))
@@ -176,10 +176,10 @@ async function dropStaleMarks(
   return staging
 }
 
-export async function findFeed(dialect: Dialect, session: Session, place: Place): Promise<FeedMemory | undefined> {
+export async function findFeed(dialect: Dialect, session: Session, place: TablePlace): Promise<FeedMemory | undefined> {
   return feedOf(await readShape(dialect, session, place))
 }
 
-export async function findCursor(dialect: Dialect, session: Session, place: Place): Promise<unknown> {
+export async function findCursor(dialect: Dialect, session: Session, place: TablePlace): Promise<unknown> {
   return (await readShape(dialect, session, place))?.mark?.cursor
 }

@@ -1,6 +1,6 @@
 import type { SqlLanguage } from '../sql-names.ts'
-import type { Place } from '../views.ts'
-import type { Cell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
+import type { TablePlace } from '../views.ts'
+import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -53,7 +53,7 @@ export interface BatchLimits {
 /** `columns` are of every batch the same; the first comes also where there are no rows. `bytes` is what the rows came to, about. */
 export interface ReadRows {
   columns: ReadColumn[]
-  rows: Cell[][]
+  rows: RowCell[][]
   bytes: number
 }
 
@@ -67,7 +67,7 @@ export interface DialectNames {
   /** A value inside a text: a number as it is, anything else as a string. */
   literal(value: string | null): string
   /** A table or view as SQL takes it from anywhere. */
-  place(place: Place): string
+  place(place: TablePlace): string
   /** Of ours, where no user of a client reads or writes: the ledger. */
   ledger(table: string): string
   /** Throws INVALID_NAME, beyond what `identifiers.ts` refuses for all. */
@@ -94,7 +94,7 @@ export interface NewColumn {
 }
 
 /** A table or view as the server's catalogue has it. */
-export interface CatalogRelation extends Place {
+export interface CatalogRelation extends TablePlace {
   /** Stays the same when it is renamed or moved, and is never given again. */
   id: string
   kind: 'TABLE' | 'VIEW'
@@ -123,20 +123,20 @@ export interface DialectCatalog {
 export interface DialectStatements {
   createSchema(schema: string): Sql[]
   dropSchema(schema: string): Sql[]
-  createTable(place: Place, columns: readonly NewColumn[]): Sql
-  dropTable(place: Place): Sql
-  dropColumn(place: Place, column: string): Sql
-  dropView(place: Place): Sql
+  createTable(place: TablePlace, columns: readonly NewColumn[]): Sql
+  dropTable(place: TablePlace): Sql
+  dropColumn(place: TablePlace, column: string): Sql
+  dropView(place: TablePlace): Sql
   /** A table or view under another name in its own schema. Fails where the name is taken. */
-  rename(from: Place, to: string): Sql
+  rename(from: TablePlace, to: string): Sql
   /** A view of a user's text, `role load`'s rights behind it: whoever reads it gets no more than that user. */
-  createView(place: Place, text: string): Sql[]
+  createView(place: TablePlace, text: string): Sql[]
   /** Gives a view that is there another text: readers see the one or the other. Where publication is NON_TRANSACTIONAL. */
-  changeView?(place: Place, text: string): Sql[]
+  changeView?(place: TablePlace, text: string): Sql[]
   /** Puts the rows of a query into a table, column by column. */
-  insert(place: Place, columns: readonly string[], query: string): Sql[]
+  insert(place: TablePlace, columns: readonly string[], query: string): Sql[]
   /** What users of the client may do with a table that is theirs to read; for one that `load` fills, to write as well. */
-  grant(place: Place, to: 'READ' | 'FILL'): Sql[]
+  grant(place: TablePlace, to: 'READ' | 'FILL'): Sql[]
   /** Lets no other publication of this client go on until the transaction ends. */
   lockLedger(): Sql[]
   /** Behind the columns of the ledger's tables, which are small and changed row by row; nothing by default. */
@@ -145,7 +145,7 @@ export interface DialectStatements {
 
 /** Where rows go in. */
 export interface TableFill {
-  place: Place
+  place: TablePlace
   /** Of the table, in the order of the tuples. */
   columns: readonly (NewColumn & { label: string; stored: StoredType })[]
   run: string
@@ -213,7 +213,7 @@ export interface Dialect {
   /** How users' SQL is read, where it is not as ClickHouse and PostgreSQL write it. */
   readonly language?: SqlLanguage
   /** Some rows of a table, and all of its columns: `limit` and `offset` as the server writes them. */
-  page(place: Place, columns: readonly string[], page: TablePage): string
+  page(place: TablePlace, columns: readonly string[], page: TablePage): string
   /**
    * Where a table does not keep the order in which rows come: the query with one column more, each row's place in the query's order.
    * Undefined for a query without one.

@@ -1,11 +1,11 @@
-import { LostRun } from '../../lost-run.ts'
+import { LeaseLost } from '../../lost-run.ts'
 import { checkColumns, checkIdentifier, refusedName } from '../identifiers.ts'
 import type { StoredType } from '../warehouse.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import {
   type ColumnFacts,
   type ColumnProfile,
-  type Load,
+  type TableLoad,
   type LoadContent,
   type LoadTarget,
   WarehouseProblem,
@@ -31,7 +31,7 @@ import { tableMark, stagingColumn, type StagingColumn } from './staging.ts'
 /** Most columns of a table, those that vanished from the source included. */
 const mostColumns = 1_000
 
-export class SqlLoad implements Load {
+export class SqlLoad implements TableLoad {
   readonly target: LoadTarget
   /** The table's columns after publication. Columns that only earlier loads brought are empty. */
   readonly columns: readonly StagingColumn[]
@@ -42,7 +42,7 @@ export class SqlLoad implements Load {
   /** JSON that the source receives at its next reading. */
   reading: unknown
   /** The waiting table. */
-  readonly staging: Place
+  readonly staging: TablePlace
   /** As sentences call the table. */
   readonly place: string
   /** Of the waiting table; another one under its name is none of ours. */
@@ -195,7 +195,7 @@ export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column
 }
 
 const attemptTaken = ({ run, attempt }: LoadTarget) =>
-  new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+  new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
 
 export function assertTableOwned(existing: TableShape | undefined, place: string): void {
   if (existing && existing.mark?.kind !== 'LOADED')

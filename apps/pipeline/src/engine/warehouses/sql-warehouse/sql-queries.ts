@@ -1,14 +1,14 @@
 import { findAmbiguousTable } from '../sql-names.ts'
 import { rowTooLarge, clampLimit } from '../query-limits.ts'
-import { withoutEnd } from '../../../sql-text.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
 import { type ResolvedQuery, resolveNames } from '../sql-names.ts'
 import { uniqueNames } from '../identifiers.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import {
   type AmbiguousTable,
-  type Cell,
+  type RowCell,
   type ReadLimits,
-  type Rows,
+  type QueryRows,
   type UserQuery,
   type WarehouseColumn,
   WarehouseProblem,
@@ -52,23 +52,23 @@ export async function prepareQuery(
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
   const { language, names } = dialect
-  const found = resolveNames(withoutEnd(text), {
+  const found = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
     whole: dialect.bareNames === 'REWRITTEN' || stands !== undefined,
     ...(language && { language }),
-    address: (place: Place) => names.place(stands?.get(placeKey(place)) ?? place),
+    address: (place: TablePlace) => names.place(stands?.get(placeKey(place)) ?? place),
     ...(literals && {
       parameter: (number: number) =>
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
     }),
   })
   if (dialect.bareNames === 'REWRITTEN' || literals || stands) return found
-  return { ...found, text: withoutEnd(text) }
+  return { ...found, text: trimStatementEnd(text) }
 }
 
 /** See `Warehouse.query`. */
-export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<Rows> {
+export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits = {}, values = [], schemas = [] } = given
   const seconds = Math.max(1, clampLimit(limits.seconds, mostSeconds, usualSeconds))
@@ -103,9 +103,9 @@ interface QueryWindow {
 export async function readRows(
   session: Session,
   { text, values, offset, most }: QueryWindow,
-): Promise<Rows & { more: boolean }> {
+): Promise<QueryRows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
-  const rows: Cell[][] = []
+  const rows: RowCell[][] = []
   let [skipped, bytes] = [0, 0]
   const batch = { rows: Math.min(batchRows, most.rows + 1), bytes: () => Math.max(1, most.bytes - bytes) }
   for await (const read of session.read(text, values, batch)) {
@@ -129,7 +129,7 @@ export async function readRows(
 }
 
 /** About as many bytes as the row is as JSON. */
-function sizeOf(row: readonly Cell[]): number {
+function sizeOf(row: readonly RowCell[]): number {
   let bytes = 2
   for (const cell of row)
     bytes +=
@@ -152,10 +152,10 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
 /** See `Warehouse.readTable`: in the order of the key; without one, as the server has them. */
 export async function readTable(
   dialect: Dialect,
-  place: Place,
+  place: TablePlace,
   page: { limit: number; offset: number },
   { seconds = usualSeconds, signal }: ReadLimits = {},
-): Promise<Rows> {
+): Promise<QueryRows> {
   signal?.throwIfAborted()
   const shape = await withSession(dialect, { role: 'service' }, async (session) => {
     await recoverPending(dialect, session)
@@ -183,9 +183,9 @@ export async function readTable(
 }
 
 /** JSON that is kept as text. */
-const asJson = (row: Cell[], columns: readonly WarehouseColumn[]): Cell[] =>
+const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
   row.map((cell, index) =>
-    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as Cell) : cell,
+    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
   )
 
 /** See `Warehouse.ambiguousTable`. */
@@ -216,13 +216,13 @@ export async function* queryPages(
   given: UserQuery,
   pageRows: number,
   signal: AbortSignal,
-): AsyncGenerator<Rows> {
+): AsyncGenerator<QueryRows> {
   const { limits = {}, schemas = [] } = given
   const seconds = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
   const size = Math.max(1, Math.min(mostPageRows, pageRows))
   const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
   const service = { role: 'service' } as const
-  let place: Place | undefined
+  let place: TablePlace | undefined
   let id: string | undefined
   try {
     const home = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
@@ -274,7 +274,7 @@ export async function readColumns(
   return columns
 }
 
-function dropPagesTable(dialect: Dialect, place: Place, id: string | undefined): Promise<void> {
+function dropPagesTable(dialect: Dialect, place: TablePlace, id: string | undefined): Promise<void> {
   return withSession(dialect, { role: 'service' }, async (session) => {
     await session.execute(dialect.changes.dropTable(place))
     if (id !== undefined) await dropMark(dialect, session, id)
@@ -293,13 +293,13 @@ async function* pagesOf(
   dialect: Dialect,
   { text, columns, size, bytes, limits }: PagedResult,
   signal: AbortSignal,
-): AsyncGenerator<Rows> {
+): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
   const shown = resultColumns(columns)
   let left = limits.rows ?? Number.MAX_SAFE_INTEGER
   let skip = limits.offset ?? 0
-  let page: Cell[][] = []
-  const whole = (more: boolean): Rows => ({ columns: shown, rows: page, truncated: false, more })
+  let page: RowCell[][] = []
+  const whole = (more: boolean): QueryRows => ({ columns: shown, rows: page, truncated: false, more })
   /** Bytes of the page, about. */
   let held = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {

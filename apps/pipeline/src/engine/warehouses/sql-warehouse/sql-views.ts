@@ -1,5 +1,5 @@
-import { withoutEnd } from '../../../sql-text.ts'
-import { type DefinedView, definitionHash, type Place, type ViewDefinition, type WarehouseView } from '../views.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
+import { type DefinedView, definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { describeTable } from './sql-catalog.ts'
 import { type ManagedView, listManagedViews, listReads } from './dependent-views.ts'
@@ -23,7 +23,7 @@ import { withSession, findRelation, readShape, type TableShape, quotePlace } fro
 /** Seconds that filling a view may take. */
 const refreshTimeoutSeconds = 7_200
 
-const isAt = (one: Place, other: Place): boolean => one.schema === other.schema && one.name === other.name
+const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
 const replaceView = (dialect: Dialect, placing: ViewReplacement): Promise<void> =>
   dialect.publication === 'NON_TRANSACTIONAL'
     ? replaceByDecision(dialect, placing)
@@ -72,7 +72,12 @@ export async function defineView(
   }
 }
 
-function markOf(view: ViewDefinition, query: string, reads: readonly Place[], { empty = false }: ViewLimits): ViewMark {
+function markOf(
+  view: ViewDefinition,
+  query: string,
+  reads: readonly TablePlace[],
+  { empty = false }: ViewLimits,
+): ViewMark {
   return {
     id: view.id,
     definition: definitionHash(view),
@@ -80,12 +85,12 @@ function markOf(view: ViewDefinition, query: string, reads: readonly Place[], { 
     populated: view.materialized && !empty,
     reads: reads.map(({ schema, name }) => [schema, name]),
     query,
-    asked: withoutEnd(view.query),
+    asked: trimStatementEnd(view.query),
   }
 }
 
 /** What is at these places, each once. */
-async function findViewsAt(dialect: Dialect, session: Session, places: readonly Place[]): Promise<TableShape[]> {
+async function findViewsAt(dialect: Dialect, session: Session, places: readonly TablePlace[]): Promise<TableShape[]> {
   const found = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
@@ -94,9 +99,9 @@ async function findViewsAt(dialect: Dialect, session: Session, places: readonly 
   return [...found.values()]
 }
 
-function assertNoCycle(kept: readonly ManagedView[], view: Place, reads: readonly Place[]): void {
+function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
   const seen = new Set<ManagedView>()
-  const reaches = (place: Place): boolean => {
+  const reaches = (place: TablePlace): boolean => {
     if (isAt(place, view)) return true
     const next = kept.find((one) => isAt(one, place))
     if (!next || seen.has(next)) return false
@@ -108,7 +113,11 @@ function assertNoCycle(kept: readonly ManagedView[], view: Place, reads: readonl
 }
 
 /** Finds a managed or unmanaged view. */
-export async function findView(dialect: Dialect, session: Session, place: Place): Promise<WarehouseView | undefined> {
+export async function findView(
+  dialect: Dialect,
+  session: Session,
+  place: TablePlace,
+): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view
   if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
@@ -123,7 +132,7 @@ export async function findView(dialect: Dialect, session: Session, place: Place)
 /** See `WarehouseViews.refreshView`: filled beside the old rows, which are read until it is done. */
 export async function refreshView(
   dialect: Dialect,
-  place: Place,
+  place: TablePlace,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   try {
@@ -154,7 +163,7 @@ export async function refreshView(
 }
 
 /** See `WarehouseViews.dropView`. */
-export async function dropView(dialect: Dialect, place: Place): Promise<void> {
+export async function dropView(dialect: Dialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
@@ -164,7 +173,7 @@ export async function dropView(dialect: Dialect, place: Place): Promise<void> {
 }
 
 /** Refuses with VIEWS_DEPEND while a view reads it. */
-export async function assertUnread(dialect: Dialect, session: Session, place: Place): Promise<void> {
+export async function assertUnread(dialect: Dialect, session: Session, place: TablePlace): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
@@ -177,7 +186,7 @@ export async function assertUnread(dialect: Dialect, session: Session, place: Pl
 }
 
 /** Those that an operator made: the ledger knows nothing of them. */
-export async function listUnmanagedViews(dialect: Dialect, session: Session, place: Place): Promise<string[]> {
+export async function listUnmanagedViews(dialect: Dialect, session: Session, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []

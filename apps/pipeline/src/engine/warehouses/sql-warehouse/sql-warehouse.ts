@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { cannotUndo } from '../kinds.ts'
 import { acquireQuery } from '../query-limits.ts'
-import type { Place } from '../views.ts'
-import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import type { TablePlace } from '../views.ts'
+import { type TableLoad, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import {
   findCursor,
   findFeed,
@@ -59,12 +59,12 @@ export function openSqlWarehouse(dialect: Dialect): Warehouse {
       }),
     )
   const whole = 'the warehouse'
-  const at = (schema: string, name: string): Place => {
+  const at = (schema: string, name: string): TablePlace => {
     checkName(dialect, 'schema', schema)
     checkName(dialect, 'table', name)
     return { schema, name }
   }
-  const placed = async <T>(schema: string, name: string, work: (session: Session, place: Place) => Promise<T>) => {
+  const placed = async <T>(schema: string, name: string, work: (session: Session, place: TablePlace) => Promise<T>) => {
     const place = at(schema, name)
     return service(quotePlace(place), (session) => work(session, place))
   }
@@ -194,7 +194,7 @@ async function provisionWarehouse(dialect: Dialect): Promise<void> {
   await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
 }
 
-function assertSqlLoads(loads: readonly Load[]): SqlLoad[] {
+function assertSqlLoads(loads: readonly TableLoad[]): SqlLoad[] {
   const ours = loads.filter((load) => load instanceof SqlLoad)
   if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
   return ours

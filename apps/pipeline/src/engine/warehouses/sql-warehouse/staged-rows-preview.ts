@@ -1,5 +1,5 @@
-import type { Place } from '../views.ts'
-import type { OldRows, ReadyTable, Rehearsal, UserQuery } from '../warehouse.ts'
+import type { TablePlace } from '../views.ts'
+import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 import { listManagedViews, listReads } from './dependent-views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
@@ -17,7 +17,7 @@ export async function exposeStagedRows(
   dialect: Dialect,
   tables: readonly ReadyTable[],
   of: { run: string; attempt: number },
-): Promise<Rehearsal> {
+): Promise<StagedRowsPreview> {
   const schema = hiddenSchemaName('shown', of, tables)
   const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
   const service = <Result>(work: (session: Session) => Promise<Result>) =>
@@ -41,7 +41,12 @@ export async function exposeStagedRows(
   }
 }
 
-async function createPreviewView(dialect: Dialect, session: Session, view: Place, table: ReadyTable): Promise<void> {
+async function createPreviewView(
+  dialect: Dialect,
+  session: Session,
+  view: TablePlace,
+  table: ReadyTable,
+): Promise<void> {
   for (const statement of dialect.changes.createView(view, await rowsAfterPublication(dialect, session, table)))
     await session.execute(statement)
   const { id } = (await findRelation(dialect, session, view))!
@@ -81,14 +86,15 @@ async function findOldRows(
   const { reads } = await prepareQuery(dialect, query).catch((error: unknown) => {
     throw queryProblemOf(dialect, error, query, usualSeconds)
   })
-  const isOld = (place: Place) => tables.some(({ schema, table }) => place.schema === schema && place.name === table)
+  const isOld = (place: TablePlace) =>
+    tables.some(({ schema, table }) => place.schema === schema && place.name === table)
   const direct = reads.find(isOld)
   if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const known = new Map(views.map((view) => [placeKey(view), listReads(view)]))
   for (const view of reads) {
     const seen = new Set<string>()
-    const reaches = (place: Place): boolean => {
+    const reaches = (place: TablePlace): boolean => {
       if (seen.has(placeKey(place))) return false
       seen.add(placeKey(place))
       return (known.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))

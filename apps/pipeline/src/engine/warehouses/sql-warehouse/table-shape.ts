@@ -1,7 +1,7 @@
 import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { WarehouseColumn } from '../warehouse.ts'
 import type { CatalogColumn, Dialect, SessionOptions, CatalogRelation, Session } from './sql-dialect.ts'
 import { type Mark, readMarks } from './ledger.ts'
@@ -42,10 +42,10 @@ export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): st
   hiddenName(kind, ...parts).replace(hiddenTable, hiddenSchema)
 
 /** As keys of maps call it. */
-export const placeKey = ({ schema, name }: Place): string => JSON.stringify([schema, name])
+export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])
 
 /** As sentences call it. */
-export const quotePlace = ({ schema, name }: Place): string => `"${schema}"."${name}"`
+export const quotePlace = ({ schema, name }: TablePlace): string => `"${schema}"."${name}"`
 
 /** One connection for one piece of work. */
 export async function withSession<Result>(
@@ -60,13 +60,17 @@ export async function withSession<Result>(
 export async function findRelation(
   { catalogue }: Dialect,
   session: Session,
-  place: Place,
+  place: TablePlace,
 ): Promise<CatalogRelation | undefined> {
   const there = await catalogue.relations(session, [place.schema])
   return there.find(({ schema, name }) => schema === place.schema && name === place.name)
 }
 
-export async function readShape(dialect: Dialect, session: Session, place: Place): Promise<TableShape | undefined> {
+export async function readShape(
+  dialect: Dialect,
+  session: Session,
+  place: TablePlace,
+): Promise<TableShape | undefined> {
   const relation = await findRelation(dialect, session, place)
   return relation && shapeOf(dialect, session, relation)
 }
@@ -104,4 +108,4 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
 })
 
 /** The tables that stand in for others, by `placeKey`. */
-export type TableSubstitutes = ReadonlyMap<string, Place>
+export type TableSubstitutes = ReadonlyMap<string, TablePlace>

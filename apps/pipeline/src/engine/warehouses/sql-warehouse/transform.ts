@@ -1,5 +1,5 @@
 import { type SqlLanguage, resolveNames, defaultLanguage } from '../sql-names.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import { listRelations, listSchemas } from './sql-catalog.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
@@ -53,7 +53,7 @@ export async function transform(
 
 interface StatementRun {
   loads: readonly SqlLoad[]
-  relations: readonly Place[]
+  relations: readonly TablePlace[]
   statement: TransformationStatement
   number: number
 }

@@ -1,7 +1,7 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import { withoutEnd } from '../../../sql-text.ts'
-import type { Place } from '../views.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
+import type { TablePlace } from '../views.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'
@@ -18,7 +18,7 @@ const passing = '[#sluice]'
 /** The statements of a dedicated SQL pool, where they are not those of SQL Server. */
 export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
-  const dropped = (kind: 'U' | 'V', place: Place) =>
+  const dropped = (kind: 'U' | 'V', place: TablePlace) =>
     plainSql(
       `if object_id(${literal(names.place(place))}, N'${kind}') is not null drop ${kind === 'U' ? 'table' : 'view'} ${names.place(place)}`,
     )
@@ -37,7 +37,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     const isOthers = `select 1 from sys.schemas where name = ${literal(name)} and principal_id <> isnull(user_id(${literal(owner)}), 0)`
     return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
   }
-  const viewOf = (verb: 'create' | 'alter', place: Place, text: string) => {
+  const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     assertOwnNames(text, access.prefix)
     // First, for schemas that an earlier version made.
     return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
@@ -61,7 +61,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     dropView: (place) => dropped('V', place),
     rename: (from, to) => plainSql(`rename object ${names.place(from)} to ${bracketed(to)}`),
     insert(place, columns, query) {
-      const [list, whole] = [columns.map(bracketed).join(', '), withoutOrder(withoutEnd(query))]
+      const [list, whole] = [columns.map(bracketed).join(', '), withoutOrder(trimStatementEnd(query))]
       const into = `insert into ${names.place(place)} (${list})`
       const { before, body, behind } = splitQuery(whole)
       if (before === '') return [plainSql(`${into}\n${whole}`)]

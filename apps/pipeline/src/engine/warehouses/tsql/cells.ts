@@ -1,5 +1,5 @@
 import type { StoredType } from '../warehouse.ts'
-import type { Cell } from '../warehouse.ts'
+import type { RowCell } from '../warehouse.ts'
 import { type SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { describe, typeText } from './types.ts'
 
@@ -47,11 +47,11 @@ export function losesDigits(type: SqlType): boolean {
 }
 
 /** How values of a column are shown: as text what JavaScript cannot hold exactly. */
-export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => Cell {
-  const shown = (value: unknown): Cell => {
+export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => RowCell {
+  const shown = (value: unknown): RowCell => {
     if (dataType === 'DECIMAL')
       return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
-    if (dataType === 'JSONB') return JSON.parse(String(value)) as Cell
+    if (dataType === 'JSONB') return JSON.parse(String(value)) as RowCell
     if (dataType === 'FLOAT') return typeof value === 'number' ? shortest(value) : String(value)
     if (value instanceof Date) return dateText(value as PreciseDate, type)
     if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`

@@ -1,10 +1,10 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { sqlList, sqlFragment, plainSql, type Sql, sql } from '../sql-warehouse/sql.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, literal, namesOf } from './names.ts'
 import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
-import { withoutEnd } from '../../../sql-text.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
 import { isText } from './types.ts'
 
 /** Texts are compared by their units, as the other warehouses do, whatever the server is set to. */
@@ -22,8 +22,8 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const { load, read } = access.logins
   const schemaName = (schema: string) => `${access.prefix}${schema}`
   const users = [load.user, read.user].map(bracketed).join(', ')
-  const made = (place: Place) => literal(names.place(place))
-  const viewOf = (verb: 'create' | 'alter', place: Place, text: string) => {
+  const made = (place: TablePlace) => literal(names.place(place))
+  const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
     // In one transaction with the line before: nobody reads it while it is ours.
@@ -50,7 +50,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
     createView: (place, text) => viewOf('create', place, text),
     changeView: (place, text) => viewOf('alter', place, text),
     insert: (place, columns, query) => [
-      sql`insert into ${sqlFragment(names.place(place))} (${sqlList(columns.map(bracketed))}) exec sp_executesql ${withoutEnd(query)}`,
+      sql`insert into ${sqlFragment(names.place(place))} (${sqlList(columns.map(bracketed))}) exec sp_executesql ${trimStatementEnd(query)}`,
     ],
     grant(place, to) {
       const writing = (verb: string) => `${verb} insert, update, delete on ${names.place(place)}`
@@ -68,7 +68,7 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; en
 
 /** A view of a user's query. Throws SQL_NOT_ALLOWED for what is more than one. */
 export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
-  const query = withoutEnd(text)
+  const query = trimStatementEnd(text)
   // Ours is the user who makes it, with every right.
   assertSingleQuery(query)
   return plainSql(`${verb} view ${place} as\n${withoutOrder(query)}`)

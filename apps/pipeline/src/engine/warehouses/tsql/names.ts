@@ -1,6 +1,6 @@
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 import { refusedName } from '../identifiers.ts'
-import type { Place } from '../views.ts'
+import type { TablePlace } from '../views.ts'
 
 /** Which part of a database is a client's. */
 export interface DatabaseHome {
@@ -25,7 +25,7 @@ export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
     quoted: bracketed,
     literal: (value) =>
       value === null ? 'null' : /^-?(0|[1-9]\d{0,37})(\.\d{1,30})?$/.test(value) ? value : literal(value),
-    place: ({ schema, name }: Place) => `${bracketed(schemaOf(schema))}.${bracketed(name)}`,
+    place: ({ schema, name }: TablePlace) => `${bracketed(schemaOf(schema))}.${bracketed(name)}`,
     ledger: (table) => `${bracketed(ledger)}.${bracketed(table)}`,
     check(kind, name) {
       // Names of temporary tables begin so, and comparing names passes over blanks behind them.

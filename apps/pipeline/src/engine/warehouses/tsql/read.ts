@@ -1,8 +1,8 @@
 import type { Connection } from 'tedious'
-import { withoutEnd } from '../../../sql-text.ts'
+import { trimStatementEnd } from '../../../sql-text.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../sql-warehouse/sql-dialect.ts'
 import { type Sql, sql } from '../sql-warehouse/sql.ts'
-import type { Cell } from '../warehouse.ts'
+import type { RowCell } from '../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
 import { assertSingleQuery } from './assert-single-query.ts'
 import { splitOrderedQuery, columnName } from './ordered.ts'
@@ -25,7 +25,7 @@ export async function* read(
   batch: BatchLimits,
   bounds: RowBounds,
 ): AsyncGenerator<ReadRows> {
-  const text = withoutEnd(asked.text)
+  const text = trimStatementEnd(asked.text)
   assertSingleQuery(text)
   let described: readonly ReadColumn[] = await describedBy(connection, { ...asked, text }, bounds)
   if (!described.some(({ type }) => losesDigits(type))) {
@@ -46,7 +46,7 @@ export async function columnsOf(
   text: string,
   bounds: RowBounds,
 ): Promise<readonly ReadColumn[]> {
-  const asked = { text: withoutEnd(text), values: [] }
+  const asked = { text: trimStatementEnd(text), values: [] }
   assertSingleQuery(asked.text)
   const told = await describedBy(connection, asked, bounds)
   if (told.length > 0) return told
@@ -154,8 +154,8 @@ async function* batches(
   known?: readonly ReadColumn[],
 ): AsyncGenerator<ReadRows> {
   let columns: ReadColumn[] | undefined
-  let readers: ((value: unknown) => Cell)[] = []
-  let taken: { rows: Cell[][]; bytes: number } = { rows: [], bytes: 0 }
+  let readers: ((value: unknown) => RowCell)[] = []
+  let taken: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
   let failure: { error: unknown } | undefined
   let ended = false
   let moved = Promise.withResolvers<void>()

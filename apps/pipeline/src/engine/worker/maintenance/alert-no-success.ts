@@ -1,5 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { alertSetting } from '../../../settings.ts'
+import { readAlertSetting } from '../../../settings.ts'
 import type { DB, Runnables } from '../../../database.ts'
 import type { IdentityLookups } from '../../../identity/lookups.ts'
 import type { AlertContent } from '../../alerts/alert.ts'
@@ -113,7 +113,7 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
       select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(
       trx,
     )
-    const recipients = [...new Set((await alertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
+    const recipients = [...new Set((await readAlertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
     if (rows.length === 0 || recipients.length === 0) return 0
     // The next round finds a suppressed alert again.
     const { reached, ...limit } = await mailLimit(trx, row.client)

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { successful } from '../../runs/states.ts'
 import type { MaintenanceJob } from './maintenance.ts'
-import { addAuditMonths, addMonths, dropMonths } from '@sluice/database'
+import { addAuditPartitions, addMonthPartitions, dropMonthPartitions } from '@sluice/database'
 
 /** Runs per statement. Nearly all of their log lines and rejected rows are deleted before. */
 const batch = 20
@@ -89,8 +89,8 @@ export function maintainPartitions({ db, days, now = () => new Date() }: Partiti
     name: 'months',
     async run() {
       const at = now()
-      const made = (await addAuditMonths(db, at)) + (await addMonths(db, logs, at))
-      return made + (await dropMonths(db, logs, new Date(at.getTime() - days * 86_400_000)))
+      const made = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, logs, at))
+      return made + (await dropMonthPartitions(db, logs, new Date(at.getTime() - days * 86_400_000)))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { countOf } from '../../log-text.ts'
+import { formatCount } from '../../log-text.ts'
 import { Misfit } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
 import type { ReadingNote } from '../protocol.ts'
@@ -57,7 +57,7 @@ export class RowReader {
         : [
             {
               level: 'WARN',
-              message: `${countOf(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero for the year, month or day became null.`,
+              message: `${formatCount(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero for the year, month or day became null.`,
             },
           ],
     )

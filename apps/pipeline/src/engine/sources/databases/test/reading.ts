@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { Feed, FeedColumn, RejectedRow, Report, StoredType } from '../../source.ts'
+import type { SourceFeed, FeedColumn, RejectedRow, LoadReport, StoredType } from '../../source.ts'
 import type { ConnectableAddress, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
@@ -23,7 +23,7 @@ export const here: ConnectableAddress = async () => [{ address: '127.0.0.1', fam
 /** A report that remembers. */
 export function listener() {
   const heard = { rejected: [] as RejectedRow[], logs: [] as string[], totals: { bytesRead: 0, rowsRead: 0 } }
-  const report: Report = {
+  const report: LoadReport = {
     progress: (totals) => void Object.assign(heard.totals, totals),
     reject: (row) => void heard.rejected.push(row),
     rejectMore: () => {},
@@ -50,7 +50,7 @@ const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffe
 export async function loadFeed(
   client: Client,
   table: string,
-  { columns, content }: Feed,
+  { columns, content }: SourceFeed,
   stored: readonly StoredType[] = columns,
 ): Promise<number> {
   if (content.format !== 'copy-binary') throw new Error('not binary')

@@ -7,14 +7,14 @@ import {
   type InferredColumn,
   type RememberedDialect,
 } from '@sluice/delimited'
-import type { Advice } from '../../../../advice.ts'
+import type { ReaderAdvice } from '../../../../advice.ts'
 import { identifiers } from '../../../../identifiers.ts'
-import { countOf, describeColumns } from '../../log-text.ts'
+import { formatCount, describeColumns } from '../../log-text.ts'
 import {
   type ColumnFacts,
-  type Feed,
+  type SourceFeed,
   type FeedColumn,
-  type Report,
+  type LoadReport,
   type DataSource,
   type StoredType,
   type TupleChunk,
@@ -56,10 +56,10 @@ export const csvSource: DataSource<CsvConfig> = {
 /** `csvSource.read` within other limits. */
 export async function* readCsv(
   { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
   limits: DelimitedLimits,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   signal.throwIfAborted()
   await using thread = startCsvThread({ file: path, fileName, options, limits, reportOddValues }, signal)
   const first = await thread.receive()
@@ -84,12 +84,12 @@ export async function* readCsv(
 class CsvRows {
   readonly #thread: ReturnType<typeof startCsvThread>
   readonly #opened: OpenedFile
-  readonly #report: Report
+  readonly #report: LoadReport
   #begun = false
   #profiles: ColumnProfile[] = []
   #columns: readonly InferredColumn[] = []
 
-  constructor(thread: ReturnType<typeof startCsvThread>, opened: OpenedFile, report: Report) {
+  constructor(thread: ReturnType<typeof startCsvThread>, opened: OpenedFile, report: LoadReport) {
     this.#thread = thread
     this.#opened = opened
     this.#report = report
@@ -148,7 +148,7 @@ class CsvRows {
   }
 }
 
-const oddValueAdvice: Advice = {
+const oddValueAdvice: ReaderAdvice = {
   pipeline:
     'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
   dataset: 'To load the column with its type, correct the file and send it again with ?rebuild=true.',
@@ -174,4 +174,4 @@ const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal 
 const describeGuesses = ({ encoding, guesses }: OpenedFile): string => ` as ${encoding}, ${guesses}`
 
 const describeContents = (columns: readonly FeedColumn[]): string =>
-  `${countOf(columns.length, 'column')}: ${describeColumns(columns)}`
+  `${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`

@@ -1,9 +1,9 @@
-import { countOf, describeColumns } from '../../log-text.ts'
+import { formatCount, describeColumns } from '../../log-text.ts'
 import {
   type ColumnProfile,
-  type Feed,
+  type SourceFeed,
   type FeedColumn,
-  type Report,
+  type LoadReport,
   type DataSource,
   SourceProblem,
   type StoredType,
@@ -35,10 +35,10 @@ export const parquetSource: DataSource<ParquetConfig> = {
 /** `parquetSource.read` within other limits. */
 export async function* readParquet(
   { path, fileName }: ParquetConfig,
-  report: Report,
+  report: LoadReport,
   signal: AbortSignal,
   limits: ParquetLimits,
-): AsyncGenerator<Feed, void, void> {
+): AsyncGenerator<SourceFeed, void, void> {
   signal.throwIfAborted()
   await using thread = startParquetThread({ path, fileName, limits }, signal)
   const inspected = await thread.receive()
@@ -59,7 +59,7 @@ async function* tuples(
   columns: FeedColumn[],
   types: readonly StoredType[],
   fileName: string,
-  report: Report,
+  report: LoadReport,
   keep: (measured: MeasuredColumn[]) => void,
 ): AsyncGenerator<TupleChunk, void, void> {
   thread.send({ kind: 'encode', types })
@@ -93,7 +93,7 @@ async function* tuples(
 function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFile, fileName: string): string {
   const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
   const compression = codecs.join(', ') || 'nothing'
-  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${countOf(columns.length, 'column')}: ${describeColumns(columns)}`
+  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`
 }
 
 /** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */

@@ -6,8 +6,8 @@ import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type ScratchWarehouse, scratchWarehouse } from '../../../../../test/scratch-warehouse.ts'
 import { loadFeeds, type LoadedTable } from '../../../loads/load-feeds.ts'
 import { keepReaderThreads } from '../../files/keep-reader-threads.ts'
-import type { Reading, SourceKind } from '../../reading.ts'
-import type { RejectedRow, Report } from '../../source.ts'
+import type { SourceReading, SourceKind } from '../../reading.ts'
+import type { RejectedRow, LoadReport } from '../../source.ts'
 import { objectStores } from '../object-stores.ts'
 
 export const never = new AbortController().signal
@@ -19,7 +19,7 @@ export const onlyHere = outgoingAllowed().parse('127.0.0.1')
 /** A report that remembers. */
 export function listener() {
   const heard = { rejected: [] as RejectedRow[], logs: [] as string[], begun: 0, totals: {} as Record<string, number> }
-  const report: Report = {
+  const report: LoadReport = {
     progress: (totals) => void Object.assign(heard.totals, totals),
     reject: (row) => void heard.rejected.push(row),
     rejectMore: () => {},
@@ -38,7 +38,7 @@ export interface Loading extends AsyncDisposable {
   kinds: Record<string, SourceKind>
   /** Loads a reading into the table, and answers what was published and heard. */
   load(
-    reading: Reading,
+    reading: SourceReading,
     table?: string,
     mode?: 'FULL' | 'INCREMENTAL',
   ): Promise<{ tables: LoadedTable[]; heard: ReturnType<typeof listener>['heard'] }>
@@ -65,7 +65,7 @@ export async function openLoading(): Promise<Loading> {
     async load(asked, table = 'target', mode = 'FULL') {
       const { heard, report } = listener()
       const cursor = await scratch.warehouse.findCursor('health', table)
-      const reading: Reading = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
+      const reading: SourceReading = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.increments!(reading))
       const tables = await loadFeeds({
         feeds: kinds[reading.type]!.read(reading, report, never),

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { expect } from '@jest/globals'
 import { itUnless } from '@sluice/testing/skip'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import type { Reading } from '../../reading.ts'
+import type { SourceReading } from '../../reading.ts'
 import { objectStores } from '../object-stores.ts'
 import { never } from './loading.ts'
 
@@ -23,7 +23,7 @@ const settings = (prefix: string, source: object) => ({
   delimiter: process.env[`SLUICE_${prefix}_DELIMITER`] ?? 'COMMA',
 })
 
-const readings: Reading[] = [
+const readings: SourceReading[] = [
   {
     type: 'OBJECT_STORAGE_BUCKET',
     settings: settings('S3', { objectStoreSource: bucket }),

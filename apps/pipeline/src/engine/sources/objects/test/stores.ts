@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Reading } from '../../reading.ts'
+import type { SourceReading } from '../../reading.ts'
 import { account, accountKey, type Azurite, azuriteMissing, sasToken, startAzurite } from './azurite.ts'
 import { sharedSwift } from '../../../../../test/shared-swift.ts'
 import { type Swift, swiftMissing } from './swift.ts'
@@ -13,7 +13,10 @@ export interface TestStore extends AsyncDisposable {
   /** Makes another bucket or container; answers what of a source has to change to read it. */
   another(name: string): Promise<Changes>
   /** Of delimited text with commas, with whatever is changed of it. */
-  reading(key: string, changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes }): Reading
+  reading(
+    key: string,
+    changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes },
+  ): SourceReading
   /** Where it answers. */
   endpoint: string
   /** The header by which an object is stored as packed for the way. */

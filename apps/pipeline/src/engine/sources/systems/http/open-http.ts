@@ -22,7 +22,7 @@ import {
   redirectLoopProblem,
   redirectedPostProblem,
 } from './http-problems.ts'
-import { wordsWithout } from '../../../redact-secrets.ts'
+import { secretRedactor } from '../../../redact-secrets.ts'
 import { closeSync, writeSync } from 'node:fs'
 import { FileBytes } from '../../files/spool/byte-source.ts'
 import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
@@ -76,7 +76,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
   const { host } = new URL(base)
   const given = listCredentials(connection.headers ?? {})
-  let words = wordsWithout([...secrets, ...given])
+  let words = secretRedactor([...secrets, ...given])
   let session: Promise<Readonly<Record<string, string>>> | undefined
   let began: number | undefined
 
@@ -92,7 +92,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
     const { signIn } = connection
     if (!signIn) return {}
     session ??= signIn(open(false)).then((headers) => {
-      words = wordsWithout([...secrets, ...given, ...listCredentials(headers)])
+      words = secretRedactor([...secrets, ...given, ...listCredentials(headers)])
       return headers
     })
     return await session

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { ColumnOptions, RememberedDialect } from '@sluice/delimited'
-import { countOf, describeColumns } from '../../log-text.ts'
+import { formatCount, describeColumns } from '../../log-text.ts'
 import { columnsBefore, emptyFeed } from '../../empty-feed.ts'
 import { csvSource } from '../../files/csv/csv-source.ts'
 import { rememberedFile } from '../../files/csv/remembered.ts'
@@ -10,7 +10,7 @@ import type { NormalisedFile } from '../../files/spool/protocol.ts'
 import { readRejects } from '../../files/spool/rejects.ts'
 import { openSpool } from '../../files/spool/spool-file.ts'
 import type { RememberedFeed } from '../../reading.ts'
-import { type Feed, type FeedColumn, SourceProblem, type StoredType, TypesWidened } from '../../source.ts'
+import { type SourceFeed, type FeedColumn, SourceProblem, type StoredType, TypesWidened } from '../../source.ts'
 import type { ReadingLog } from '../reading-log.ts'
 import { columnNames } from './names.ts'
 import type { TableSpool } from './table-spool.ts'
@@ -30,7 +30,7 @@ export interface TableFeedOptions {
  * The rows of a spool as a feed, by the way of every JSON file: written anew as delimited text, whose types are told by all values. What the
  * system says of a column goes before that.
  */
-export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<Feed, void, void> {
+export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<SourceFeed, void, void> {
   const { table, as, directory, told, signal, remembered } = given
   if (table.rows === 0) return yield createEmptyFeed(given)
   const name = `${table.name}.ndjson`
@@ -47,7 +47,7 @@ export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<Feed, 
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
       const named = createColumnRenamer(table)
       const fed = named(feed.columns)
-      told.log('INFO', 'LOW', `Read ${table.name}, ${countOf(fed.length, 'column')}: ${describeColumns(fed)}`)
+      told.log('INFO', 'LOW', `Read ${table.name}, ${formatCount(fed.length, 'column')}: ${describeColumns(fed)}`)
       yield { table: as, columns: fed, sparse: true, content: contentOf(feed, fed, named) }
     }
   } finally {
@@ -95,7 +95,11 @@ function createColumnRenamer(table: TableSpool): ColumnRenamer {
     }))
 }
 
-function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: ColumnRenamer): Feed['content'] {
+function contentOf(
+  { content }: SourceFeed,
+  columns: readonly FeedColumn[],
+  named: ColumnRenamer,
+): SourceFeed['content'] {
   const { profile, facts } = content
   return {
     ...content,
@@ -112,7 +116,7 @@ function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Col
 }
 
 /** A table is there, and can be merged into, before anything is in it. */
-function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): Feed {
+function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): SourceFeed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
   const before = columnsBefore(remembered)
   // If all records were rejected, the table must not be emptied: the source has records.

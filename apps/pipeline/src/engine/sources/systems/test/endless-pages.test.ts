@@ -10,7 +10,7 @@ import { searchResources } from '../fhir/search.ts'
 import { resourceView } from '../fhir/view-definition.ts'
 import { viewStream } from '../fhir/view-stream.ts'
 import { kobo } from '../kobo/kobo.ts'
-import type { Report } from '../../source.ts'
+import type { LoadReport } from '../../source.ts'
 import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../system.ts'
 import { systemSource } from '../system-source.ts'
 
@@ -43,7 +43,7 @@ function answering(answer: (asked: number) => unknown) {
   return { http: http as HttpSession, asked }
 }
 
-const silent: Report = {
+const silent: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

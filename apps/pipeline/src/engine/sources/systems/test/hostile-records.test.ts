@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import type { RejectedRow, Report } from '../../source.ts'
+import type { RejectedRow, LoadReport } from '../../source.ts'
 import { flatten } from '../tables/flatten.ts'
 import { RecordTables } from '../tables/record-tables.ts'
 import { createReadingLog } from '../reading-log.ts'
@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 /** What was set aside of records, and whether the others became rows. */
 function taken(records: readonly unknown[]) {
   const rejected: RejectedRow[] = []
-  const report: Report = {
+  const report: LoadReport = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},

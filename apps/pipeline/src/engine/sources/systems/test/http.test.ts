@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type Answer, type Request, type Server, startServer } from '../../../../../test/sources/stand-in.ts'
-import { wordsWithout } from '../../../redact-secrets.ts'
+import { secretRedactor } from '../../../redact-secrets.ts'
 import { createBulkExport } from '../fhir/export.ts'
 import { type SystemConnection, parseBaseUrl } from '../http/connection.ts'
 import { openHttpSession } from '../http/open-http.ts'
@@ -261,12 +261,12 @@ describe('what a system says', () => {
   })
 
   it('is one short line without secrets, however they are spelled', () => {
-    const words = wordsWithout([token, 'p"w'])
+    const words = secretRedactor([token, 'p"w'])
     const text = `${token}\n${encodeURIComponent(token)}\t${Buffer.from(token).toString('base64')} ${JSON.stringify('p"w')} ${'x'.repeat(600)}`
     expect(words(text)).toMatch(/^\[redacted\] \[redacted\] \[redacted\] "\[redacted\]" x+$/)
     expect(words(text)).toHaveLength(500)
     const form = new URLSearchParams({ password: 'pass word!x' })
-    expect(wordsWithout(['pass word!x'])(`not ${form.toString()}`)).toBe('not password=[redacted]')
+    expect(secretRedactor(['pass word!x'])(`not ${form.toString()}`)).toBe('not password=[redacted]')
   })
 })
 

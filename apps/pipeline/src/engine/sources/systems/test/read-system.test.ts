@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http/outgoing'
-import type { Reading } from '../../reading.ts'
-import { type Feed, type RejectedRow, type Report, TypesWidened } from '../../source.ts'
+import type { SourceReading } from '../../reading.ts'
+import { type SourceFeed, type RejectedRow, type LoadReport, TypesWidened } from '../../source.ts'
 import type { RecordPage, RecordStream, HttpSystem } from '../system.ts'
 import { systemSource } from '../system-source.ts'
 
@@ -19,7 +19,7 @@ const pagesOf = (...pages: RecordPage[]): RecordStream['pages'] =>
 
 const sourceOf = (system: HttpSystem) =>
   systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
-const target: Reading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
+const target: SourceReading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
 
 /** A system whose streams are these. */
 const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
@@ -32,13 +32,13 @@ const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
 })
 
 /** What it comes to. */
-async function read(streams: RecordStream | RecordStream[], asked: Partial<Reading> = {}) {
+async function read(streams: RecordStream | RecordStream[], asked: Partial<SourceReading> = {}) {
   const source = sourceOf(systemOf(streams))
-  const reading: Reading = { ...target, ...asked }
+  const reading: SourceReading = { ...target, ...asked }
   const rejected: RejectedRow[] = []
   const said: string[] = []
   const whole: string[] = []
-  const report: Report = {
+  const report: LoadReport = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},
@@ -46,7 +46,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<Readi
     log: (_level, _importance, message) => void said.push(message),
     readsEverything: (why) => void whole.push(why),
   }
-  const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: Feed['partOf'] }[] = []
+  const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: SourceFeed['partOf'] }[] = []
   let cursor: unknown
   for await (const feed of source.read(reading, report, never)) {
     feeds.push({ ...described(feed), rows: await rowsOf(feed) })
@@ -55,7 +55,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<Readi
   return { feeds, rejected, said, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
 }
 
-const described = ({ table, columns, partOf }: Feed) => ({
+const described = ({ table, columns, partOf }: SourceFeed) => ({
   table,
   partOf,
   columns: columns.map(({ name, dataType }) => `${name} ${dataType}`),
@@ -63,7 +63,7 @@ const described = ({ table, columns, partOf }: Feed) => ({
 })
 
 /** Tuples begin with the number of their columns; here they are counted by the profile instead. */
-async function rowsOf({ content, columns }: Feed): Promise<number> {
+async function rowsOf({ content, columns }: SourceFeed): Promise<number> {
   let known = columns
   for (;;) {
     try {
@@ -231,7 +231,7 @@ describe('a system', () => {
   })
 
   it('empties a table with known columns when the source has no records, but not when all records were rejected', async () => {
-    const remembered: Reading['remembered'] = {
+    const remembered: SourceReading['remembered'] = {
       columns: [
         { name: 'id', label: 'id', dataType: 'SMALLINT' },
         { name: 'day', label: 'Day', dataType: 'DATE' },
@@ -253,7 +253,7 @@ describe('a system', () => {
   })
 
   it('has its days in the order that the table has, and fails in another order', async () => {
-    const remembered: Reading['remembered'] = {
+    const remembered: SourceReading['remembered'] = {
       columns: [{ name: 'seen_on', label: 'Seen on', dataType: 'DATE', dayFirst: true }],
     }
     const columns = [{ path: 'seen/on', label: 'Seen on' }]

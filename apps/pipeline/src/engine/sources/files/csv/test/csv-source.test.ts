@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { defaultDelimitedLimits } from '@sluice/delimited'
-import { type Report, SourceProblem } from '../../../source.ts'
+import { type LoadReport, SourceProblem } from '../../../source.ts'
 import { csvSource } from '../csv-source.ts'
 import { startCsvThread } from '../csv-in-thread.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
@@ -13,7 +13,7 @@ import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const silent: Report = {
+const silent: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

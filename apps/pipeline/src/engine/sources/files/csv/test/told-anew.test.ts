@@ -1,7 +1,7 @@
 import { openSync, closeSync } from 'node:fs'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { type ColumnOptions, defaultDelimitedLimits } from '@sluice/delimited'
-import { type RejectedRow, type Report, TypesWidened } from '../../../source.ts'
+import { type RejectedRow, type LoadReport, TypesWidened } from '../../../source.ts'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
@@ -25,7 +25,7 @@ describe('a CSV file whose types were guessed too narrow', () => {
     const late = Array.from({ length: 500 }, (_, row) => `${row},2024-01-31,x\n`).join('')
     const path = folder.write(`n,day,t\n1,2024-01-31,y\n${late}70000.25,2024-01-31 10:00,\nodd\n`)
     const heard: string[] = []
-    const report: Report = {
+    const report: LoadReport = {
       progress: () => {},
       reject: (row: RejectedRow) => heard.push(`rejected ${row.line}`),
       rejectMore: () => {},
