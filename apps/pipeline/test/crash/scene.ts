@@ -49,7 +49,7 @@ export async function sprung(worker: WorkerProcess, point: Failpoint): Promise<v
 
 /** The uids of the runs that a worker took up. */
 export function takenBy(worker: WorkerProcess): string[] {
-  return [...worker.output().matchAll(/"run":"([^"]+)","attempt":\d+,"msg":"a run is taken up"/g)].map(
+  return [...worker.output().matchAll(/"run":"([^"]+)","attempt":\d+,"msg":"a run was claimed"/g)].map(
     ([, run]) => run!,
   )
 }

@@ -28,7 +28,7 @@ describeUnless(longRunOnly)('a worker that is stopped between the fence and its 
     await sprung(stopped, 'in-publication')
     await silentForLong(stack, run)
     await using other = await spawnWorker({ ...stack.environment, LOG_LEVEL: 'debug' })
-    await until(() => /"attempt":6,"msg":"a run is taken up"/.test(other.output()))
+    await until(() => /"attempt":6,"msg":"a run was claimed"/.test(other.output()))
     await sleep(1_000)
     stopped.signal('SIGCONT')
     await until(() => stopped.output().includes('"ending":"LOST"'))
@@ -54,7 +54,7 @@ describeUnless(longRunOnly)('a worker that is stopped between the fence and its 
     await stopped.ended
     await until(async () => (await jobs(stack, run)) === 0)
     expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', holds: [2], publications: 1 })
-    expect(other.output()).not.toContain('a run is taken up')
+    expect(other.output()).not.toContain('a run was claimed')
   })
 
   it('has published, when the run was cancelled meanwhile and it does not hear of its commit', async () => {

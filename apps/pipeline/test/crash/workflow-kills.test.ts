@@ -50,7 +50,7 @@ itUnless(longRunOnly)(
       while (killed < kills) {
         killed += 1
         const worker = await spawn(stack)
-        await worker.heard(/a run is taken up/, 10_000)
+        await worker.heard(/a run was claimed/, 10_000)
         await sleep(lives.between(0, 2_500))
         await worker.program.stop('SIGKILL')
         await age(stack, worker.runs())

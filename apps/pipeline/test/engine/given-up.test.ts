@@ -34,7 +34,7 @@ describe('a run that is given up says what happened, what became of the data, an
       state: 'FAILED',
       error_code: 'CLIENT_DISABLED',
       message:
-        'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin looks at “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
+        'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin can change “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
     })
   })
 
@@ -45,7 +45,7 @@ describe('a run that is given up says what happened, what became of the data, an
     const { state, error_code, message } = await ended(run)
     expect([state, error_code]).toEqual(['FAILED', 'TOO_MANY_ATTEMPTS'])
     expect(message).toMatch(
-      /^The run was given up: it was tried 5 times, .* Look at what ended the workers .* run it again\.$/,
+      /^The run was given up: the worker crashed in each of 5 attempts\. .* Find the cause in the workers' logs, .* run it again\.$/,
     )
   })
 })

@@ -72,7 +72,7 @@ export async function liveAndDie(stack: Stack, plan: Plan, interference: Interfe
   const worker = await spawn(stack, trapsOf(plan))
   let asPlanned = false
   try {
-    if (await worker.heard(/a run is taken up/, idleTimeoutMs)) asPlanned = await die(worker, plan, interference)
+    if (await worker.heard(/a run was claimed/, idleTimeoutMs)) asPlanned = await die(worker, plan, interference)
   } finally {
     // Also after an error: no database of the server can be dropped while a stopped worker has a COPY open.
     await worker.program.stop('SIGKILL')
@@ -132,7 +132,7 @@ export async function spawn(stack: Stack, traps?: string): Promise<Living> {
   return {
     program,
     runs: () =>
-      [...program.output().matchAll(/"run":"([0-9a-f-]{36})","attempt":\d+,"msg":"a run is taken up"/g)].map(
+      [...program.output().matchAll(/"run":"([0-9a-f-]{36})","attempt":\d+,"msg":"a run was claimed"/g)].map(
         ([, run]) => run!,
       ),
     async heard(words, timeoutMs) {

@@ -68,7 +68,7 @@ describe('reading an upload with rows that do not fit', () => {
       name: 'SourceProblem',
       code: 'TOO_MANY_REJECTED_ROWS',
       message: expect.stringMatching(
-        /^2 of 102 rows do not fit, and at most 1 % may be set aside\. .*The first is in line 101: is not a JSON object\./,
+        /^2 of 102 rows do not fit, and at most 1 % may be rejected\. .*The first is in line 101: is not a JSON object\./,
       ),
     })
     expect(await read(upload('worse.ndjson', [...good(1), ...bad(500)].join('\n')))).toMatchObject({
