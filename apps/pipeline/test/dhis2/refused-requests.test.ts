@@ -84,7 +84,7 @@ describe('a request that DHIS2 does not take', () => {
     expect(dhis2.imports().map(({ body }) => JSON.parse(body).dataValues.length)).toEqual([
       10_000, 5_000, 2_500, 2_500, 2_500, 2_500, 2_000,
     ])
-    expect(log.join()).toContain('2500 instead of 5000')
+    expect(log.join()).toContain('2500 values instead of 5000')
   })
 
   it('that is taken although its answer is lost is sent again without harm', async () => {
