@@ -12,7 +12,7 @@ describe('one’s own user', () => {
     const admin = await service.as(['ROLE_MANAGE_USER'])
     const other = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const deleted = await admin.delete(`/users/${admin.uid}`).expect(422)
-    expect(deleted.body.errors).toEqual([{ pointer: '/', detail: expect.stringContaining('somebody else') }])
+    expect(deleted.body.errors).toEqual([{ pointer: '/', detail: expect.stringContaining('Ask another manager') }])
     const shut = await admin.put(`/users/${admin.uid}/status`).send({ status: 'INACTIVE' }).expect(422)
     expect(shut.body.errors[0].pointer).toBe('/status')
     await admin.get('/session').expect(200)

@@ -43,7 +43,7 @@ describe('failpoints', () => {
   it.each(['nowhere:exit', 'in-copy:explode', 'in-copy', 'in-copy:sleep', 'in-copy:exit:5', ''])(
     'are refused when nobody knows them: %s',
     (text) => {
-      expect(() => parseFailpoints(text)).toThrow(/no failpoint/)
+      expect(() => parseFailpoints(text)).toThrow(/is not a failpoint/)
     },
   )
 
