@@ -211,7 +211,9 @@ describe('restoring', () => {
 
   it('publishes what the last load replaced, by a run of its own, and is undone by another', async () => {
     const path = await made({ disabled: false })
-    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^The warehouse has no previous table:/)
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
+      /^The warehouse has no previous table:/,
+    )
     await load(path, 'id;v\n1;1,5\n2;2,5\n')
     expect((await owner.post(`${path}/restore`).expect(422)).body).toMatchObject({
       code: 'nothing-to-restore',
@@ -323,9 +325,13 @@ describe('restoring', () => {
       .execute()
     worker = await spawnWorker(service.environment)
     expect(await ended(path, queued)).toMatchObject({ status: 'FAILED', errorCode: 'NOTHING_TO_RESTORE', attempt: 1 })
-    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^The warehouse has no previous table:/)
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
+      /^The warehouse has no previous table:/,
+    )
     expect(await load(path, 'a\n3\n')).toMatchObject({ status: 'OK' })
-    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^The warehouse has no previous table:/)
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
+      /^The warehouse has no previous table:/,
+    )
   })
 
   const points = ['in-publication', 'published'] as const
