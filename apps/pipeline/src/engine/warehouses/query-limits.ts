@@ -1,5 +1,12 @@
 import { Semaphore, SemaphoreBusy } from '@sluice/process'
-import { WarehouseProblem } from './warehouse.ts'
+import { type UserQuery, WarehouseProblem } from './warehouse.ts'
+
+/** The size of a result: a query that requests more gets the maximum. */
+export const maxQueryRows = 10_000
+export const maxQueryBytes = 32 * 1024 * 1024
+export const defaultQueryBytes = 4 * 1024 * 1024
+export const defaultQuerySeconds = 30
+const maxQuerySeconds = 86_400
 
 /** Milliseconds that a query waits for a slot. */
 const waitMs = 15_000
@@ -21,7 +28,21 @@ export async function acquireQuery(kind: keyof typeof shares, key: string, signa
   }
 }
 
-/** The whole number that was asked for, where it is one that may be had; `usual` where none was. */
+/** Returns the limits of a query for one result: those it requests, within the maximum. */
+export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['limits'] = {}) {
+  return {
+    rows: clampLimit(rows, maxQueryRows, maxQueryRows),
+    offset: clampLimit(offset, Number.MAX_SAFE_INTEGER, 0),
+    bytes: clampLimit(bytes, maxQueryBytes, defaultQueryBytes),
+    seconds: clampSeconds(seconds, defaultQuerySeconds),
+  }
+}
+
+/** Returns at least one second, because 0 would mean no limit. */
+export const clampSeconds = (seconds: number | undefined, usual: number): number =>
+  Math.max(1, clampLimit(seconds, maxQuerySeconds, usual))
+
+/** Returns the requested whole number if it is within the limits; `usual` if the caller requested none. */
 export function clampLimit(asked: number | undefined, most: number, usual: number): number {
   return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
 }

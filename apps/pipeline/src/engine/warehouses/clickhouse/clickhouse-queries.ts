@@ -1,5 +1,5 @@
 import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
-import { rowTooLarge, clampLimit } from '../query-limits.ts'
+import { resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
 import { trimStatementEnd } from '../../../sql-text.ts'
 import {
@@ -29,15 +29,10 @@ import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
 import { exactly, format, takeRows } from './result.ts'
 import { type ClickHouseShape, describeColumn, readShape } from './table-shape.ts'
 
-const mostRows = 10_000
-const mostBytes = 32 * 1024 * 1024
-const usualBytes = 4 * 1024 * 1024
-const usualSeconds = 30
-const mostSeconds = 86_400
 /** Seconds that the server has to stop by itself. */
 const grace = 5
 
-/** What stands before a user's text: a line of its own, so that their lines are one less than the server says. */
+/** The text before the user's query. It is a line of its own, so line numbers in server errors are one too high. */
 export const readOptions = 'select * from (\n'
 
 /** A user's text as the server takes it, and the database in which it is to run. */
@@ -68,11 +63,7 @@ export async function prepareQuery(
 
 /** See `Warehouse.query`. */
 export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
-  const { limits = {} } = asked
-  const rows = clampLimit(limits.rows, mostRows, mostRows)
-  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
-  const bytes = clampLimit(limits.bytes, mostBytes, usualBytes)
-  const seconds = Math.max(1, clampLimit(limits.seconds, mostSeconds, usualSeconds))
+  const { rows, offset, bytes, seconds } = resolveQueryLimits(asked.limits)
   const { text, parameters, database } = await prepareQuery(access, asked).catch((error: unknown) => {
     throw queryProblem(error, asked, seconds)
   })
@@ -93,7 +84,7 @@ interface ReadRequest {
   database?: string
   seconds: number
   most: { rows: number; bytes: number }
-  /** Where more is known of them than the server says. */
+  /** The columns, if the caller knows more about them than the server reports. */
   columns?: readonly WarehouseColumn[]
 }
 
@@ -143,7 +134,7 @@ export async function ambiguousTable(
   return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
-/** Of a number, its own, so that it is compared as a number. Everything else is text. */
+/** A number keeps its numeric type, so that the server compares it as a number. Every other value is text. */
 function typeOf(value: string | null): string {
   if (value === null) return 'Nullable(String)'
   if (!/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return 'String'
@@ -214,7 +205,7 @@ export async function* queryPages(
   const queryId = randomUUID()
   try {
     const { text, parameters, database: home } = await prepareQuery(access, asked)
-    // Where somebody dies meanwhile, the janitor takes it after the time that the slowest taker has.
+    // If this process dies here, maintenance drops the database after the longest time that a query may take.
     await execute(access.service, `create database ${quoted(database)} comment ${passing('pages', allowed + 14_400)}`)
     await execute(
       access.load,

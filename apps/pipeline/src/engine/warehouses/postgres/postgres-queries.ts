@@ -1,4 +1,12 @@
-import { rowTooLarge, clampLimit } from '../query-limits.ts'
+import {
+  clampLimit,
+  clampSeconds,
+  defaultQuerySeconds,
+  maxQueryBytes,
+  maxQueryRows,
+  resolveQueryLimits,
+  rowTooLarge,
+} from '../query-limits.ts'
 import { type FieldDef, escapeIdentifier } from 'pg'
 import {
   type ReadLimits,
@@ -17,13 +25,8 @@ import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
 
-const mostRows = 10_000
-const mostBytes = 32 * 1024 * 1024
-const usualBytes = 4 * 1024 * 1024
-
 /** Seconds. A page that is pushed to a slow system may take long; by then the server holds no lock and no snapshot. */
-const usualSeconds = { page: 30, all: 1_800 }
-const mostSeconds = 86_400
+const usualSeconds = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 
 /** Seconds that the server has to stop by itself, before its process is ended. */
@@ -33,10 +36,7 @@ const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no s
 
 /** See `Warehouse.query`. */
 export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
-  const { limits = {} } = asked
-  const rows = clampLimit(limits.rows, mostRows, mostRows)
-  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
-  const bytes = clampLimit(limits.bytes, mostBytes, usualBytes)
+  const { rows, offset, bytes } = resolveQueryLimits(asked.limits)
   await using session = openQuerySession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
   return await session.run(async (client, allowed) => {
     await client.query('select')
@@ -53,8 +53,8 @@ export async function query(access: WarehouseAccess, asked: UserQuery, signal?: 
 }
 
 /**
- * See `Warehouse.queryPages`. The server keeps the result aside (WITH HOLD) and ends the transaction before the first
- * page: whoever takes hours for the pages keeps no load waiting.
+ * See `Warehouse.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first page, so a
+ * client that reads pages for hours does not block loads.
  */
 export async function* queryPages(
   access: WarehouseAccess,
@@ -63,8 +63,8 @@ export async function* queryPages(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows, void, undefined> {
   const { limits = {} } = asked
-  const size = clampLimit(pageRows, mostRows, mostRows)
-  const bytes = clampLimit(limits.bytes, mostBytes, mostBytes)
+  const size = clampLimit(pageRows, maxQueryRows, maxQueryRows)
+  const bytes = clampLimit(limits.bytes, maxQueryBytes, maxQueryBytes)
   let left = clampLimit(limits.rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
   await using session = openQuerySession(access, asked, { seconds: usualSeconds.all, prefix: kept, signal })
   await session.run(async (client, allowed) => {
@@ -94,7 +94,7 @@ export async function* queryPages(
 }
 
 interface QuerySessionOptions {
-  /** How long where the query says nothing. */
+  /** The time limit in seconds for a query that sets none. */
   seconds: number
   prefix: string
   signal?: AbortSignal | undefined
@@ -106,8 +106,7 @@ function openQuerySession(
   asked: UserQuery,
   { seconds: usual, prefix, signal }: QuerySessionOptions,
 ) {
-  // None would be no limit at all.
-  const seconds = Math.max(1, clampLimit(asked.limits?.seconds, mostSeconds, usual))
+  const seconds = clampSeconds(asked.limits?.seconds, usual)
   const searchPath = (asked.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let began = false
@@ -132,7 +131,7 @@ function openQuerySession(
       }
       const abort = () => stop(signal!.reason)
       signal?.addEventListener('abort', abort, { once: true })
-      // The server's own time-out can be caught by a function that somebody made; this one cannot.
+      // A user-defined function can catch the server's time-out; it cannot catch this one.
       const deadline = setTimeout(() => stop(tooSlow(seconds)), (seconds + grace) * 1_000)
       let watch: Disposable | undefined
       try {
@@ -161,12 +160,12 @@ function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
 }
 
-/** Whatever ended it may have begun another one: nothing that came out of it is answered. */
+/** The user's text may have ended the transaction and begun another one, so its result is discarded. */
 function lostTransaction(): WarehouseProblem {
   return new WarehouseProblem('SQL_NOT_ALLOWED', 'The query ended its transaction, which it may not do.')
 }
 
-/** Types of `pg_type` that have a DataType of ours; their numbers are the same on every server. All others are text. */
+/** Types of `pg_type` that map to a DataType; their OIDs are the same on every server. All other types are text. */
 const plain: Record<number, SqlType> = {
   16: 'boolean',
   20: 'bigint',
@@ -181,7 +180,7 @@ const plain: Record<number, SqlType> = {
   3802: 'jsonb',
 }
 
-/** The columns of a result, in its order. A name that came before gets a number behind it; the label keeps it as it was. */
+/** Returns the columns of a result, in its order. A repeated name gets a number as suffix; the label keeps the original name. */
 function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
   const taken = new Set(fields.map(({ name }) => name))
   const seen = new Set<string>()

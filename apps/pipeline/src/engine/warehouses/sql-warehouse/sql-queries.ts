@@ -1,5 +1,11 @@
 import { findAmbiguousTable } from '../sql-names.ts'
-import { rowTooLarge, clampLimit } from '../query-limits.ts'
+import {
+  defaultQueryBytes,
+  defaultQuerySeconds,
+  maxQueryRows,
+  resolveQueryLimits,
+  rowTooLarge,
+} from '../query-limits.ts'
 import { trimStatementEnd } from '../../../sql-text.ts'
 import { type ResolvedQuery, resolveNames } from '../sql-names.ts'
 import { uniqueNames } from '../identifiers.ts'
@@ -30,11 +36,6 @@ import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
 import { createFillableTable } from './merge.ts'
 
-const mostRows = 10_000
-const mostBytes = 32 * 1024 * 1024
-const usualBytes = 4 * 1024 * 1024
-const usualSeconds = 30
-const mostSeconds = 86_400
 /** Rows per batch. */
 const batchRows = 2_000
 
@@ -70,13 +71,8 @@ export async function prepareQuery(
 /** See `Warehouse.query`. */
 export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
-  const { limits = {}, values = [], schemas = [] } = given
-  const seconds = Math.max(1, clampLimit(limits.seconds, mostSeconds, usualSeconds))
-  const most = {
-    rows: clampLimit(limits.rows, mostRows, mostRows),
-    bytes: clampLimit(limits.bytes, mostBytes, usualBytes),
-  }
-  const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
+  const { limits, values = [], schemas = [] } = given
+  const { seconds, offset, ...most } = resolveQueryLimits(limits)
   const late = AbortSignal.timeout(seconds * 1_000)
   const either = signal ? AbortSignal.any([signal, late]) : late
   try {
@@ -154,7 +150,7 @@ export async function readTable(
   dialect: Dialect,
   place: TablePlace,
   page: { limit: number; offset: number },
-  { seconds = usualSeconds, signal }: ReadLimits = {},
+  { seconds = defaultQuerySeconds, signal }: ReadLimits = {},
 ): Promise<QueryRows> {
   signal?.throwIfAborted()
   const shape = await withSession(dialect, { role: 'service' }, async (session) => {
@@ -163,7 +159,7 @@ export async function readTable(
   })
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(place)} does not exist. Load it first.`)
   const columns = shape.columns.map((column) => describeColumn(dialect, column))
-  const limit = Math.min(Math.max(0, page.limit), mostRows)
+  const limit = Math.min(Math.max(0, page.limit), maxQueryRows)
   const text = dialect.page(
     place,
     shape.columns.map(({ name }) => name),
@@ -173,7 +169,7 @@ export async function readTable(
       order: shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
     },
   )
-  const most = { rows: limit, bytes: usualBytes }
+  const most = { rows: limit, bytes: defaultQueryBytes }
   const found = await retryOnMissingTable(dialect, () =>
     withSession(dialect, { role: 'read', seconds, signal }, (session) =>
       readRows(session, { text, values: [], offset: 0, most }),
@@ -226,8 +222,7 @@ export async function* queryPages(
   let id: string | undefined
   try {
     const home = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
-    if (home === undefined)
-      throw new WarehouseProblem('QUERY_FAILED', 'There is no schema yet that a query could read.')
+    if (home === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
     const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })

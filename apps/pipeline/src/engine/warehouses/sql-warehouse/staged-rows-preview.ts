@@ -1,3 +1,4 @@
+import { defaultQuerySeconds } from '../query-limits.ts'
 import type { TablePlace } from '../views.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 import { listManagedViews, listReads } from './dependent-views.ts'
@@ -10,7 +11,6 @@ import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quote
 
 /** Milliseconds after which a preview that was not dropped is swept. */
 const previewLifetimeMs = 86_400_000
-const usualSeconds = 30
 
 /** See `Warehouse.rehearse`: a hidden schema with a view for each table, on the rows that are about to be published. */
 export async function exposeStagedRows(
@@ -84,7 +84,7 @@ async function findOldRows(
   query: UserQuery,
 ): Promise<OldRows | undefined> {
   const { reads } = await prepareQuery(dialect, query).catch((error: unknown) => {
-    throw queryProblemOf(dialect, error, query, usualSeconds)
+    throw queryProblemOf(dialect, error, query, defaultQuerySeconds)
   })
   const isOld = (place: TablePlace) =>
     tables.some(({ schema, table }) => place.schema === schema && place.name === table)
