@@ -17,22 +17,26 @@ import { isUid } from '../uid.ts'
 import { apiTokenIsUsable, storedHash } from './api-tokens.ts'
 import { type Caller, isCallerUnchanged, problems } from '@sluice/http'
 
-interface ApplicationPrincipalRow {
-  uid: string
-  sso_client_id: string
-  client_name: string
-  scopes: string[]
-  grant_types: GrantType[]
-  token_valid_after: Date
+/** The client for which a principal acts. */
+interface PrincipalClientRow {
   client: string
   client_code: string
-  organisation: string
   disabled: boolean
   domain: Client['domain']
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
   time_zone: string | null
+}
+
+interface ApplicationPrincipalRow extends PrincipalClientRow {
+  uid: string
+  sso_client_id: string
+  client_name: string
+  scopes: string[]
+  grant_types: GrantType[]
+  token_valid_after: Date
+  organisation: string
 }
 
 /** An application that acts for itself: with the roles among its scopes, in its own client. */
@@ -157,7 +161,7 @@ const byKind: Record<Credential['kind'], PrincipalLookup> = {
 /** Finds the current principal of a credential; undefined if there is none. */
 export const findPrincipal: PrincipalLookup = (db, credential) => byKind[credential.kind](db, credential)
 
-export interface UserPrincipalRow {
+export interface UserPrincipalRow extends PrincipalClientRow {
   id: string
   username: string
   name: string
@@ -166,15 +170,7 @@ export interface UserPrincipalRow {
   open: boolean
   roles: Role[]
   user_groups: string[]
-  client: string
-  client_code: string
   client_name: string
-  disabled: boolean
-  domain: Client['domain']
-  manager_enabled: boolean
-  routes_enabled: boolean
-  pipelines_enabled: boolean
-  time_zone: string | null
 }
 
 /** The columns of a user `u` of the client `own` who acts for the client `c`; the credential determines `open`. */

@@ -2,7 +2,7 @@ import { problems } from '@sluice/http'
 import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { nounOf, type RunnableKind } from '../engine/runs/runnable.ts'
-import { underWay } from '../engine/runs/states.ts'
+import { hasActiveRun } from '../engine/runs/read-runs.ts'
 import { usedByWorkflows } from '../engine/workflows/workflow-run.ts'
 
 /** Throws 409 with the names of the users of an object. `what` says how they use it, and `before` what to do first. */
@@ -30,13 +30,8 @@ export async function assertIdle(
   doesToIt = 'run',
 ): Promise<void> {
   const noun = nounOf[kind]
-  const active = await trx
-    .selectFrom('runs')
-    .select('uid')
-    .where('runnable_id', '=', id)
-    .where('state', 'in', [...underWay])
-    .executeTakeFirst()
-  if (active) throw problems.conflict('/', `A run of this ${noun} is under way: cancel it or wait for its end.`)
+  if (await hasActiveRun(trx, id))
+    throw problems.conflict('/', `A run of this ${noun} is under way: cancel it or wait for its end.`)
   const workflows = await usedByWorkflows(trx, id)
   assertNotUsed(workflows, `Workflows ${doesToIt} this ${noun}`, 'Take it out of them first.')
   // The deletion includes months of runs, each with up to 20,000 log lines and rejected rows.

@@ -82,7 +82,7 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
   if (!kindOf(type).upload) return
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
   if (!file)
-    throw problems.refused('/file', `There is no file to load yet: upload one to /api/v1/data-pipelines/${uid}/file.`)
+    throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)
 }
 
 /** Milliseconds after which the response leaves out the table. */

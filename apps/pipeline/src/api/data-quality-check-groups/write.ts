@@ -94,7 +94,7 @@ async function writeChecks(
     if (id === undefined)
       throw problems.refused(
         `/dataQualityChecks/${index}/id`,
-        `There is no data quality check with the id ${uid} that you may read.`,
+        `The data quality check ${uid} does not exist, or you may not read it.`,
       )
     return { group_id: group, check_id: id, position: index + 1 }
   })

@@ -90,7 +90,7 @@ export async function startLoad(
     rebuild,
   })
   // The existing run reads the previous file.
-  if (existing) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')
+  if (existing) throw problems.conflict('/', 'The public dataset is being loaded. Wait for the end of the load.')
   return run.uid
 }
 

@@ -16,10 +16,10 @@ import { type StoredUpload, assertFileHeaders, receiveUpload } from '../receive-
 import type { PipelineContext, RequestContext } from '../operation.ts'
 import { insertPipeline, lockKey, replaceFile, setHeaderRow, startLoad } from './catalogue-pipeline.ts'
 import { type PublicDatasetRow, answerDataset, publicDatasets, uidOfKey } from './records.ts'
-import { underWay } from '../../engine/runs/states.ts'
 import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
+import { hasActiveRun } from '../../engine/runs/read-runs.ts'
 import { readFirstRow } from '../data-pipelines/check-upload.ts'
 
 type CreateRequest = OperationInput<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
@@ -138,13 +138,8 @@ async function removePipeline(
   id: number,
   input: RequestContext,
 ): Promise<{ pipeline: DataPipelineRow; linked: LinkedFiles }> {
-  const active = await trx
-    .selectFrom('runs')
-    .select('uid')
-    .where('runnable_id', '=', id)
-    .where('state', 'in', [...underWay])
-    .executeTakeFirst()
-  if (active) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')
+  if (await hasActiveRun(trx, id))
+    throw problems.conflict('/', 'The public dataset is being loaded. Wait for the end of the load.')
   const pipeline = await trx
     .selectFrom('data_pipelines')
     .selectAll()

@@ -141,7 +141,7 @@ function alertEmail(value: string): string {
   const { noSuccessHours: hours } = setting
   if (hours !== undefined && (hours < 1 || hours > mostNoSuccessHours))
     throw refused(`NO_SUCCESS_${hours}_HOURS: the number of hours is from 1 to ${mostNoSuccessHours}.`)
-  if (setting.addresses.length === 0) throw refused('There is no address to send mail to. Add an address.')
+  if (setting.addresses.length === 0) throw refused('No address for mail is set. Add an address.')
   if (new Set(setting.addresses).size > mostAddresses)
     throw refused(`At most ${mostAddresses} addresses are written to.`)
   return formatAlertSetting(setting)

@@ -1,7 +1,7 @@
 import type { LogQuery, Progress } from '@sluice/contracts'
 import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { DB, RejectedRows, RunLogs, Runs } from '../../database.ts'
-import { successful } from './states.ts'
+import { successful, underWay } from './states.ts'
 
 type Run = Selectable<Runs>
 
@@ -49,6 +49,16 @@ export async function lastRuns(
     found.set(run.runnable_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
   }
   return found
+}
+
+/** Whether a run of this object is queued or running. */
+export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<boolean> {
+  const runs = db
+    .selectFrom('runs')
+    .select('uid')
+    .where('runnable_id', '=', runnableId)
+    .where('state', 'in', [...underWay])
+  return (await runs.executeTakeFirst()) !== undefined
 }
 
 /** Lists the log lines of an object's runs, or of one of them, newest first by default. */

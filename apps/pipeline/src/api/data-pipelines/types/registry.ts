@@ -32,7 +32,7 @@ const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {
       .where('key', '=', key)
       .forKeyShare()
       .executeTakeFirst()
-    if (!found) throw problems.refused('/key', `There is no public dataset with the key "${key}".`)
+    if (!found) throw problems.refused('/key', `The public dataset "${key}" does not exist.`)
   },
   settings: ({ key }) => ({ key }),
   secrets: () => ({}),

@@ -21,8 +21,8 @@ import type { DatabaseConfig } from '../database-config.ts'
 
 export const mysql: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
 
-/** Seconds that the server waits for somebody who reads slowly, or not for a while, because the warehouse is busy. */
-const handshakeTimeoutMs = 86_400
+/** The server's limit for a paused reader: the reader pauses while the warehouse is busy. */
+const serverTimeoutSeconds = 86_400
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
   const socket = await openSocket(access)
@@ -128,7 +128,7 @@ class MysqlSession implements DatabaseSession {
     const [[version]] = [await this.#ask<{ version: string }>('select version() as version')]
     const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
     await this.#ask(
-      `set session time_zone = '+00:00', net_write_timeout = ${handshakeTimeoutMs}, wait_timeout = ${handshakeTimeoutMs}`,
+      `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
     // Not every server that speaks this protocol has it.
     await this.#ask(`set session ${limit} = 0`).catch(() => {})
