@@ -10,7 +10,7 @@ interface ClientSwitches {
   pipelines_enabled: boolean
 }
 
-/** The switch of a client that decides whether a role counts there. The roles that are in none of these always do. */
+/** Maps the switches of a client to the roles that they enable there. All other roles are always enabled. */
 const switchedBy: readonly [keyof ClientSwitches, pattern: RegExp][] = [
   ['manager_enabled', /^ROLE_(SEE|MANAGE)_INSTANCE$/],
   ['routes_enabled', /^ROLE_(SEE|MANAGE)_ROUTE$/],
@@ -20,13 +20,13 @@ const switchedBy: readonly [keyof ClientSwitches, pattern: RegExp][] = [
   ],
 ]
 
-/** The switch that a role hangs from. Undefined: it counts in every client. */
+/** Returns the switch of a role; undefined if the role is enabled in every client. */
 export const switchOf = (role: Role): keyof ClientSwitches | undefined =>
   switchedBy.find(([, pattern]) => pattern.test(role))?.[0]
 
 /**
- * What somebody's roles come to in a client: those that count there, and those that its switches put to sleep. The
- * sleeping ones open nothing, but who holds them may still look after others who do: see docs/decisions/0019.
+ * Splits a user's roles into those that are enabled in a client and those that its switches disable (dormant). Dormant
+ * roles grant no access, but their holders may still manage other holders: see docs/decisions/0019.
  */
 export function effectiveRoles(
   roles: readonly Role[],

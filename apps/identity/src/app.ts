@@ -25,12 +25,12 @@ interface IdentityAppOptions {
   config: Config
   logger: Logger
   metrics: Registry
-  /** Counts what is too much for rows of its own; to be flushed at the end. */
+  /** Counts events that are too frequent for one audit row each. The caller flushes it at the end. */
   tally?: AuditTally
   isStopping?(): boolean
 }
 
-/** The whole identity service, ready to listen. */
+/** Creates the identity service, ready to listen. */
 export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
   const { config, logger, metrics, tally } = parts
   const keys = signingKeys(db, config.SECRET_KEYS)
@@ -46,7 +46,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     isStopping,
     translate,
     publicUrl: config.IDENTITY_PUBLIC_URL,
-    // An address to listen on is one that it is called by.
+    // Clients may also call the service by its listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -67,8 +67,8 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
 }
 
 /**
- * `/.well-known/jwks.json`: what anybody checks our tokens with. Read anew each time, so that a key that was withdrawn is
- * not handed out again; what is remembered is the answer only while the database is down.
+ * Serves `/.well-known/jwks.json`, the public keys that verify tokens. Reads them on each request, so that a withdrawn key
+ * is not published again. Returns the cached keys only while the database is unavailable.
  */
 function publishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
   const routes = Router()

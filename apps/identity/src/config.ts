@@ -29,7 +29,7 @@ const shape = {
   SECRET_KEYS: keys,
   /** The secret that authenticates the pipeline service. */
   SERVICE_SECRET: secret(),
-  /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
+  /** Hosts that requests may use in addition to the public host, such as the host that the pipeline service uses. */
   ALLOWED_HOSTS: hostNames(),
   CORS_ORIGINS: list(),
   /** Hosts and ranges that outgoing requests may reach in addition to public https addresses. */
@@ -40,18 +40,17 @@ const shape = {
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
   /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */
   SMTP_URL: smtpUrl(),
-  /** The sender of mails. */
   MAIL_FROM: senderAddress(),
   ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
-  /** Days from a sign-in to the next, however often tokens are refreshed. */
+  /** Days until the user has to sign in again. Token refreshes do not extend them. */
   SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
-  /** Hours that a session may be left alone: without a refresh, its own or that of an application. */
+  /** The idle timeout in hours: the time without a refresh by the session or by an application. */
   SESSION_IDLE_HOURS: integer({ min: 1, max: 8760, fallback: 168 }),
-  /** Days that a key signs tokens. 0: until somebody runs bin/rotate-keys.ts. */
+  /** Days that a key signs tokens. 0: until an operator runs bin/rotate-keys.ts. */
   KEY_ROTATION_DAYS: integer({ min: 0, max: 3650, fallback: 90 }),
 }
 
-/** The settings of the identity service. Throws `SettingsProblem` with every mistake. */
+/** Reads the settings of the identity service. Throws `SettingsProblem` with all errors. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   const { values, secrets } = readSettings(environment, shape)
   if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
@@ -65,11 +64,11 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
 
 export type Config = ReturnType<typeof readConfig>
 
-/** For the commands that prepare the database. */
+/** Reads the settings of the commands that prepare the database. */
 export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env) {
   return readSettings(environment, {
     IDENTITY_DATABASE_URL: databaseUrl(),
-    /** The first admin's password; made and printed when absent. */
+    /** The first admin's password. When absent, the command generates and prints one. */
     SLUICE_ADMIN_PASSWORD: text(''),
   }).values
 }

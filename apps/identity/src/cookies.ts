@@ -1,4 +1,4 @@
-/** The value of a cookie in a Cookie header, as it was sent. Undefined: the browser brings none of that name. */
+/** Returns the raw value of a cookie in a Cookie header; undefined if the cookie is missing. */
 export function cookieIn(header: string | undefined, name: string): string | undefined {
   const start = `${name}=`
   return (header ?? '')

@@ -3,11 +3,11 @@ import type { Request, Response } from 'express'
 import { problems } from '@sluice/http'
 import { cookieIn } from './cookies.ts'
 
-/** See docs/decisions/0018. */
+/** Protects the forms of the pages against CSRF. See docs/decisions/0018. */
 export interface CsrfGuard {
-  /** A token for the forms of a page; sets the browser's cookie where it has none. */
+  /** Returns a token for the forms of a page; sets the browser's cookie if it is missing. */
   issue(request: Request, response: Response): string
-  /** Returns a proof that this browser was given the link to `what`; sets the browser's cookie if it is missing. */
+  /** Returns a proof that this browser received the link to `what`; sets the browser's cookie if it is missing. */
   mark(request: Request, response: Response, what: string): string
   isMarked(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a Sluice page in this browser. */
@@ -34,7 +34,7 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
     const known = cookieOf(request, cookie) ?? (response.locals.formBrowser as string | undefined)
     return (response.locals.formBrowser = known ?? newBrowser(response, cookie, secure))
   }
-  // No nonce has a dot in it, so that neither passes for the other.
+  // Nonces contain no dot, so a form token is never valid as a link proof, or the reverse.
   const markOf = (browser: string, what: string) => proofOf(browser, `link.${what}`)
 
   return {
@@ -45,7 +45,7 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
     },
     issue(request, response) {
       const browser = browserOf(request, response)
-      // Another text on every page, so that compression gives nothing of it away.
+      // Each page gets a different token, so that compression does not leak it.
       const nonce = randomBytes(12).toString('base64url')
       return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
     },
@@ -61,8 +61,8 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
 }
 
 /**
- * Sec-Fetch-Site cannot be set by a page, and is sent by every browser of the day over https. Origin is the next best; our
- * own pages send `null`, because their referrer policy is `no-referrer`.
+ * Returns whether a request is from another site. Pages cannot set Sec-Fetch-Site, and all current browsers send it over
+ * https. Otherwise the function uses Origin; Sluice's own pages send `null`, because their referrer policy is `no-referrer`.
  */
 function isForeign(request: Request, ours: string): boolean {
   const site = request.get('sec-fetch-site')
@@ -80,7 +80,7 @@ const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timin
 
 function newBrowser(response: Response, cookie: string, secure: boolean): string {
   const browser = randomBytes(18).toString('base64url')
-  // Lax and not Strict: one comes here from a mail or an application, and other tabs must go on working.
+  // Lax instead of Strict, because users come here from a mail or an application, and other tabs must continue to work.
   response.cookie(cookie, browser, { httpOnly: true, secure, sameSite: 'lax', path: '/' })
   return browser
 }

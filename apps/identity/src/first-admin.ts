@@ -22,8 +22,8 @@ const firstAdmin: PasswordOwner = {
 const lock = 7_314_513
 
 /**
- * Makes the first client and its super admin when there is no user at all; otherwise changes nothing. Answers whether it
- * did. Two that run at once make one.
+ * Creates the first client and its super admin if the database has no user; otherwise changes nothing. Returns whether it
+ * created them. Of two concurrent calls only one creates them.
  */
 export async function createFirstAdmin(db: Kysely<DB>, password: string): Promise<boolean> {
   const hash = await hashPassword(password)
@@ -71,10 +71,10 @@ export function assertUsablePassword(password: string): string {
   return password
 }
 
-/** No vowels, so no words, and nothing that is mistaken for something else when it is read aloud or copied by hand. */
+/** Contains no vowels, to avoid words, and no characters that are confused when read aloud or copied by hand. */
 const letters = 'bcdfghjkmnpqrstvwxz23456789'
 
-/** 24 characters in six groups, 114 bits: `kx7m-…`. */
+/** Returns a password of 24 characters in six groups, 114 random bits: `kx7m-…`. */
 export function generatePassword(): string {
   const group = () => Array.from({ length: 4 }, () => letters[randomInt(letters.length)]).join('')
   return Array.from({ length: 6 }, group).join('-')

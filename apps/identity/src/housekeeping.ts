@@ -22,8 +22,8 @@ interface MaintenanceReport {
 }
 
 /**
- * Does what is to be done, now and every hour, in one process at a time. A duty that fails keeps none of the others, and is
- * tried again in the next round; `identity_housekeeping_last_success_seconds` says when each was last done.
+ * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in the
+ * next round. `identity_housekeeping_last_success_seconds` has the time of the last success of each job.
  */
 export function startMaintenance({ db, logger, metrics, jobs, every = hour }: MaintenanceOptions): {
   stop(): Promise<void>
@@ -55,7 +55,7 @@ export function startMaintenance({ db, logger, metrics, jobs, every = hour }: Ma
   }
 }
 
-/** One round, of what needs no key ring. Throws what failed, after the rest was done. */
+/** Runs the jobs that need no key ring once. Runs all of them and then throws the errors of failed jobs. */
 export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
   const failures: unknown[] = []
   await runExclusively(db, () =>
@@ -81,7 +81,7 @@ async function runJobs(
   }
 }
 
-/** Unless another process is at it. The lock goes with its connection, so a killed process lets go of it. */
+/** Runs `work` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
 async function runExclusively(db: Kysely<DB>, work: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {
     const { rows } = await sql<{ ours: boolean }>`select pg_try_advisory_lock(${lock}) as ours`.execute(connection)

@@ -1,7 +1,7 @@
 import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { problems, type Problem } from '@sluice/http'
 
-/** What a unique or foreign key of ours says to people, and which field it is about. */
+/** Maps unique and foreign keys to the field and the message of their violation. */
 const conflicts: Record<string, [pointer: string, detail: string]> = {
   clients_code_key: ['/code', 'Another client has this code.'],
   clients_name_key: ['/name', 'Another client has this name.'],
@@ -19,10 +19,10 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted meanwhile.'],
 }
 
-/** PostgreSQL keeps no NUL in text (22021) or in JSON (22P05). */
+/** PostgreSQL rejects NUL in text (22021) and in JSON (22P05). */
 const unstorable = ['22021', '22P05']
 
-/** Errors of this service's parts, as problems. Undefined: a bug. */
+/** Converts known errors of this service to problems. Returns undefined for a bug. */
 export function translate(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflicts[broken.constraint]

@@ -1,7 +1,7 @@
 export interface PublicAddress {
-  /** The path, without a slash at its end: empty for most. The reverse proxy strips it. */
+  /** The path without a slash at its end; usually empty. The reverse proxy strips it. */
   prefix: string
-  /** Cookies are for https alone. */
+  /** Whether cookies are restricted to https. */
   secure: boolean
 }
 

@@ -7,7 +7,7 @@ import { skeletonOf } from './sign-in/username.ts'
 
 /**
  * Removes a user's second factor by an operator's command, for the last super admin, whom no other user may manage. Returns
- * whether there was one.
+ * false if the user had none.
  */
 export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Promise<boolean> {
   return db.transaction().execute(async (trx) => {

@@ -1,6 +1,6 @@
 import type { SealedColumn } from '@sluice/database'
 
-/** Every column that holds sealed text. `bin/reseal.ts` walks them; a test compares them with what the code seals. */
+/** All columns with sealed text. `bin/reseal.ts` reseals them; a test compares the list with the code that seals. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'signing_keys', key: 'kid', column: 'private_key' },
   { table: 'second_factors', key: 'user_id', column: 'seed' },

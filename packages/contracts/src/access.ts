@@ -41,7 +41,7 @@ export const AccessBody = contract(
 )
 export type AccessBody = TypeOf<typeof AccessBody>
 
-/** Access inside an object's own body: whatever is absent keeps its value. */
+/** Access inside an object's own body: absent fields keep their values. */
 export const AccessPart = contract(
   'AccessPart',
   bodyOf(

@@ -5,20 +5,19 @@ declare const described: unique symbol
 /** A JSON Schema that carries the TypeScript type it describes. */
 export type Contract<T> = object & { readonly [described]?: T }
 
-/** The type that a contract describes. */
 export type TypeOf<C> = C extends Contract<infer T> ? T : never
 
-/** Names a schema. The title is what OpenAPI, validation problems and people call it. */
+/** Names a schema. OpenAPI, validation problems and the documentation show the title. */
 export function contract<S extends TSchema>(title: string, schema: S): S & Contract<Static<S>> {
   return Object.assign(schema, { title })
 }
 
-/** Arrays answer at most one page, so one page is their bound. */
+/** Lists return at most one page, so the page size is their maximum length. */
 export function listOf<T>(item: Contract<T>): Contract<T[]> {
   return { type: 'array', items: item, maxItems: 1000 } as Contract<T[]>
 }
 
-/** For objects that hold no other fields than those that are named. */
+/** For objects without additional fields. */
 export const closed = { additionalProperties: false } as const
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from './contract.ts'
 
-/** The answer of an operation that reports a result: a bad result is still an answer. */
+/** The response of an operation that reports a result: a bad result is still a successful response. */
 export const ResultEnvelope = contract(
   'ResultEnvelope',
   Type.Object(

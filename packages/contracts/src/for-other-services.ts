@@ -1,6 +1,6 @@
 import type { Role } from './roles.ts'
 
-/** A role, switch, field or setting that these two services keep and answer, and that decides nothing in them. */
+/** A role, switch, field or setting that these two services store and return, but do not use. */
 interface ExternalFeature {
   name: string
   kind: 'role' | 'client' | 'user' | 'setting'
@@ -11,8 +11,8 @@ interface ExternalFeature {
 const role = (name: Role, meaning: string): ExternalFeature => ({ name, kind: 'role', meaning })
 
 /**
- * The one list of what these two services keep for others: docs/roles.md shows it, and a test holds that every role and setting either
- * does something or stands here.
+ * The complete list of features that these two services store for others. docs/roles.md shows it, and a test checks that
+ * every role and setting either has an effect or is in this list.
  */
 export const forOtherServices: readonly ExternalFeature[] = [
   role('ROLE_SEE_INSTANCE', 'See instances of the manager. Here: `hasManagerAccess`.'),

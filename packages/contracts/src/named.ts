@@ -5,12 +5,12 @@ export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 /** The identifier of an object on the wire. */
 export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 
-/** No control characters: what is one line here must be one line in a log, a mail and a terminal. */
+/** No control characters: one line must stay one line in a log, a mail and a terminal. */
 const oneLine = '^\\P{Cc}*$'
 
 /**
- * One line that is not blank, for names and codes: two patterns, each linear. One pattern that says both takes quadratic time on a
- * long line with a control character at its end.
+ * One line that is not blank, for names and codes: two patterns, each with linear time. A single pattern takes quadratic time
+ * for a long line with a control character at its end.
  */
 export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
@@ -21,7 +21,7 @@ export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: strin
 /** One line of text, for names and the like. */
 export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
 
-/** The name of a schema, table or view in the warehouse. Which names it takes is decided when the object is saved. */
+/** The name of a schema, table or view in the warehouse. The warehouse's naming rules are checked when the object is saved. */
 export const WarehouseName = Type.String({ minLength: 1, maxLength: 63, pattern: oneLine, examples: ['cases'] })
 
 /** One e-mail address. The domain may be an international one. */
@@ -45,7 +45,7 @@ const translationsOf = (...properties: string[]) =>
     properties.length > 1 ? 'Translation' : 'NameTranslation',
   )
 
-/** The same with a schema of its own for the properties. */
+/** The same with a separate schema for the properties. */
 export const translationsWith = (property: TString | TUnsafe<string>, title: string) =>
   Type.Optional(
     Type.Array(
@@ -73,7 +73,7 @@ export const named = {
   translations: translationsOf('name'),
 }
 
-/** For what has a description besides, in other languages as well. */
+/** Fields of named objects with a description, which can be translated too. */
 export const namedAndDescribed = { ...named, translations: translationsOf('name', 'description') }
 
 /** Fields that the service assigns and every response of a named object carries. */
@@ -90,17 +90,15 @@ export const authored = {
   lastUpdatedBy: Type.Optional(Line),
 }
 
-/**
- * Fields that the pipeline service assigns to every object. A body may contain them; older clients send `createdByLastUpdatedBy`.
- */
+/** Fields that the pipeline service assigns to every object. A body may contain them; older clients send `createdByLastUpdatedBy`. */
 const assigned = { ...recorded, ...authored, createdByLastUpdatedBy: Line }
 
 /** An accepted and ignored field without a declared type. */
 export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
- * The fields of a response as a body may carry them back: optional, of their declared type and enum, and ignored. Objects and lists are
- * taken whole, whatever they hold.
+ * Returns the fields of a response as optional, ignored fields of a body, with their declared types and enums. The contents
+ * of objects and lists are not checked.
  */
 export function ignoredFields(answered: TProperties): TProperties {
   const fields = Object.entries(answered).map(([name, schema]): [string, TSchema] => [name, ignoredOf(schema)])
@@ -118,8 +116,8 @@ function ignoredOf(schema: TSchema): TSchema {
 type Json = Record<string, any>
 
 /**
- * A request body: `fields` are read. What `answered` names is accepted and ignored, so that what was read with GET can be sent with PUT.
- * Any other name is refused.
+ * A request body: `fields` are read. The fields of `answered` are accepted and ignored, so that the response of a GET can be sent
+ * with PUT. All other fields are rejected.
  */
 export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TProperties) {
   return Type.Object(fields, {
@@ -157,7 +155,7 @@ export const body = <Fields extends TProperties>(fields: Fields, answered: reado
     ...Object.fromEntries(answered.map((name) => [name, answeredTypes[name] ?? ignored])),
   })
 
-/** An object with a life of its own, named inside another: only its id is read. */
+/** A reference to an independent object inside another one: only its id is read. */
 export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
 
 /** Matches the names of fields that contain secrets. */
@@ -170,5 +168,5 @@ export const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER
 /** A quantity such as bytes, milliseconds or rows per second. */
 export const Amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-/** Whatever number stands in people's data. */
+/** A number in users' data, of any size. */
 export const AnyNumber = Type.Number({ minimum: -Number.MAX_VALUE, maximum: Number.MAX_VALUE })

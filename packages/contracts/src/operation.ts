@@ -4,7 +4,7 @@ import type { Role } from './roles.ts'
 export type Method = 'get' | 'post' | 'put' | 'delete'
 
 /**
- * Who may call an operation: anyone; any user; a user who signed in directly, not through an API token or an application;
+ * The callers that an operation allows: anyone; any user; a user who signed in directly, not through an API token or an application;
  * the other service; or holders of any of these roles.
  */
 export type Guard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
@@ -29,32 +29,32 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   /** Below `/api/v1`, with `:name` for parameters. */
   path: Path
   guard: Guard
-  /** Beside roles: only for a holder who signed in here themself, as with the guard `in-person`. */
+  /** In addition to roles: the caller must have signed in directly, as with the guard `in-person`. */
   inPerson?: boolean
-  /** A write runs in one transaction and leaves an audit row; a read does neither. */
+  /** A write runs in one transaction and writes an audit row; a read does neither. */
   effect: 'read' | 'write'
   status: number
   query?: Contract<Query>
   body?: Contract<Body>
-  /** Absent: the answer has no body (204). */
+  /** Absent if the response has no body (204). */
   response?: Contract<Response>
-  /** The answer is a bare array, with its totals in headers. */
+  /** The response is a bare array, with its totals in headers. */
   paged?: boolean
   /** The response is a stream of server-sent events whose data is `response`. */
   events?: boolean
-  /** The object has a version: answers carry it as ETag, and a write takes it as If-Match. */
+  /** The object has a version: responses contain it as ETag, and a write accepts it as If-Match. */
   versioned?: boolean
-  /** Takes If-Match, though its answer is not the object, or it is a POST. */
+  /** Accepts If-Match although the response is not the object, or although the method is POST. */
   ifMatch?: boolean
   /** Hint in the 405 problem about the operation to use instead. */
   otherMethods?: string
-  /** It may redirect the browser instead (302). */
+  /** Whether the operation can redirect the browser instead (302). */
   leadsOn?: boolean
   /** The operation may answer with an HTML page if the Accept header prefers HTML to JSON. */
   hasHtmlPage?: boolean
-  /** The body is not JSON: this media type, streamed. */
+  /** The body has this media type instead of JSON, and is streamed. */
   upload?: string
-  /** Of an upload that is `multipart/form-data`: the fields before the part `file`. */
+  /** The fields before the part `file` of a `multipart/form-data` upload. */
   form?: Contract<any>
 }
 

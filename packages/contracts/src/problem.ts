@@ -6,7 +6,7 @@ export const Violation = Type.Object(
   { additionalProperties: false, title: 'Violation' },
 )
 
-/** RFC 9457, with a stable `code` and every violation at once. */
+/** An RFC 9457 problem with a stable `code` and all violations. */
 export const ProblemDocument = contract(
   'Problem',
   Type.Object(

@@ -5,9 +5,9 @@ import type { Role } from './roles.ts'
 import { ListQuery, SearchRequest } from './search.ts'
 
 interface ResourceDefinition<Path extends string, R, B> {
-  /** Singular, as people say it: `data pipeline`. */
+  /** Singular noun for texts: `data pipeline`. */
   noun: string
-  /** As in operation ids: `dataPipelines`. */
+  /** Plural noun as in operation ids: `dataPipelines`. */
   plural: string
   path: Path
   see: readonly Role[]

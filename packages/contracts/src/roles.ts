@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** Every authority a user can hold. */
+/** All roles that a user can hold. */
 export const roles = [
   'ROLE_MANAGE_CLIENT',
   'ROLE_SUPER_ADMIN',
@@ -46,18 +46,16 @@ export type Role = (typeof roles)[number]
 
 export const RoleName = Type.Enum([...roles])
 
-/** A unique list of roles, as `auths` is. */
+/** A unique list of roles, such as `auths`. */
 export const Roles = Type.Array(RoleName, { uniqueItems: true, maxItems: roles.length })
 
-/**
- * Does someone who holds `held` hold `wanted`? ROLE_SUPER_ADMIN holds everything, MANAGE_x includes SEE_x.
- */
+/** Whether a holder of the roles `held` has the role `wanted`. ROLE_SUPER_ADMIN includes all roles, MANAGE_x includes SEE_x. */
 export function holds(held: readonly Role[], wanted: Role): boolean {
   if (held.includes(wanted) || held.includes('ROLE_SUPER_ADMIN')) return true
   return wanted.startsWith('ROLE_SEE_') && held.includes(wanted.replace('_SEE_', '_MANAGE_') as Role)
 }
 
-/** The roles that `scope`, words with spaces between, names and `held` hold: what an application may do for its user. */
+/** Returns the roles that both `held` and the space-separated `scope` contain, which limit an application that acts for a user. */
 export function rolesWithin(held: readonly Role[], scope: string): Role[] {
   const wanted = new Set(scope.split(' '))
   return roles.filter((role) => wanted.has(role) && holds(held, role))

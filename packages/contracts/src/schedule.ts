@@ -37,7 +37,7 @@ export const scheduled = { ...fields, continuouslyUpdated: Type.Optional(Type.Bo
 export const scheduledResponse = {
   ...fields,
   continuouslyUpdated: Type.Boolean(),
-  /** When it runs, with the minute that a random trigger stands for. Absent where it runs only when asked to. */
+  /** The schedule, with the actual minute of a random trigger. Absent if the object runs only on request. */
   triggerExpression: Type.Optional(Type.String({ maxLength: 200 })),
   scheduleable: Type.Boolean(),
 }

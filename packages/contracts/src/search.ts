@@ -55,7 +55,7 @@ export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Opti
 /** The body of an operation that takes no fields. */
 export const NoFields = contract('NoFields', Type.Object({}, closed))
 
-/** The same search as query parameters. */
+/** The search as query parameters. */
 export const ListQuery = contract(
   'ListQuery',
   Type.Object(
@@ -73,7 +73,7 @@ export const ListQuery = contract(
 )
 export type ListQuery = TypeOf<typeof ListQuery>
 
-/** The query parameters of a list, as the search they stand for. */
+/** Converts the query parameters of a list to a search. */
 export function searchOf({ page, pageSize, after, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
   return { ...rest, paging: { page, pageSize, after, paging, total } }
 }

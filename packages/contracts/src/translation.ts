@@ -1,14 +1,14 @@
 type Translations = readonly { locale: string; property: string; value: string }[]
 
-/** The languages in which texts were found, by the list of wanted ones: each request has a list of its own. */
+/** The languages of the texts found, by the list of preferred languages; each request has its own list. */
 const languages = new WeakMap<readonly string[], Set<string>>()
 
-/** The languages of the texts that `translated` has found with this list, as BCP 47 writes them. */
+/** Returns the languages of the texts that `translated` found with this list, as BCP 47 tags. */
 export const languagesFound = (locales: readonly string[]): string[] => [...(languages.get(locales) ?? [])]
 
 /**
- * The value of `property` in the first of `locales` that has one, else `plain`.
- * `de-AT` also finds `de`; locales and property names compare without regard to case and to `-` or `_`.
+ * Returns the value of `property` in the first of `locales` that has one, else `plain`. `de-AT` also matches `de`; locales
+ * and property names are compared without regard to case, `-` and `_`.
  */
 export function translated(
   plain: string,

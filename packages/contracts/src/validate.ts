@@ -4,7 +4,7 @@ import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
 
-/** A checked value, or every violation at once. */
+/** A checked value, or its violations. */
 export type ContractCheckResult<T> =
   | { value: T }
   | {
@@ -13,10 +13,10 @@ export type ContractCheckResult<T> =
       onlyTooLarge?: true
     }
 
-// Verbose errors carry the schema, which says why a field is required.
+// Verbose errors contain the schema, which says why a field is required.
 const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
-/** Values and names; no honest request that is worth a list of its mistakes has more. */
+/** Maximum size in values and names for which all violations are listed; valid requests are rarely larger. */
 const maxListedSize = 5_000
 
 /**
@@ -70,8 +70,8 @@ const boolean: ValueReader = (text) => (text === 'true' ? true : text === 'false
 const readers: Record<string, ValueReader> = { integer: number, number, boolean }
 
 /**
- * A query string's texts as the values that its contract's properties want: numbers, booleans, and lists of one. What does
- * not read as such stays as it is, for the contract to refuse.
+ * Converts the texts of a query string to the types of the contract's properties: numbers, booleans, and lists of one. Texts
+ * that cannot be converted stay unchanged, so that the contract rejects them.
  */
 function queryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
   const properties =
@@ -91,7 +91,7 @@ const valueOf = (given: unknown, type = ''): unknown => {
   return typeof given === 'string' && read ? read(given) : given
 }
 
-/** JSON Schema, as far as it is looked at here. */
+/** The parts of JSON Schema that this module uses. */
 interface JsonSchema {
   type?: string | undefined
   properties?: Record<string, JsonSchema>
@@ -105,8 +105,8 @@ interface JsonSchema {
 }
 
 /**
- * A body in which no optional field is null, because null is the same as absence. An empty text for a stored secret becomes null, which
- * tells handlers to clear it: absent, it keeps what is stored. Answers the value itself where nothing changes.
+ * Returns a body without null values of optional fields, because null means the same as absence. An empty text for a stored secret
+ * becomes null, so that handlers delete the secret; an absent secret stays stored. Returns the same object if nothing changes.
  */
 function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
@@ -143,6 +143,6 @@ function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefin
   return schema
 }
 
-/** A secret that is kept where a body leaves it out, and that can be cleared. */
+/** Whether a field is a secret that an absent value keeps and that can be deleted. */
 export const isStoredSecret = ({ writeOnly, anyOf = [] }: JsonSchema): boolean =>
   writeOnly === true && anyOf.some(({ type }) => type === 'null')

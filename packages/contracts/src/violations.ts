@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js'
 import { patternWords } from './pattern-words.ts'
 import type { Violation } from './problem.ts'
 
-/** Characters. A list of names that is longer, such as that of all roles, is given once in an answer. */
+/** Characters. A response contains a longer list of names, such as that of all roles, only once. */
 const maxRepeatedLength = 200
 
 /** Converts ajv's errors to at most a hundred violations with readable messages. */
@@ -33,7 +33,7 @@ function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
 
 const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
 
-/** Whether a value is well-formed, and only larger than what is taken. */
+/** Whether a value is well-formed and only exceeds a maximum. */
 export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
   relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
@@ -95,7 +95,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
   }
 }
 
-/** The schema of the missing field may say what cannot work without the field. */
+/** The schema of the missing field may contain the reason why the field is required. */
 function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
   const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
   const why = properties?.[name]?.whyRequired

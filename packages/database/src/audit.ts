@@ -1,7 +1,7 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { prepared } from './prepared.ts'
 
-/** Who did what, when, from where. `details` holds before and after without secrets. */
+/** An entry of the audit log. `details` contains the values before and after the operation, without secrets. */
 export interface AuditEntry {
   operation: string
   /** The caller's uid, or null without a sign-in. */

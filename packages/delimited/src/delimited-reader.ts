@@ -178,7 +178,6 @@ function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
   return now.scale! >= computedScale || (atFirst.dataType === 'DECIMAL' && !isSameType(atFirst, now))
 }
 
-/** Observes these columns in all rows. */
 function observeColumns(machine: WasmScanner, columns: readonly number[], rows: RowInput): void {
   const others = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
     (column) => !columns.includes(column),

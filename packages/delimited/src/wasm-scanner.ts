@@ -107,9 +107,7 @@ function fitsDouble(text: string): boolean {
   return Number.isFinite(value) && (value !== 0 || /^[-.0]*e/i.test(text))
 }
 
-/**
- * Whether PostgreSQL accepts a text as JSONB: JSON without NUL, lone surrogates and powers of ten that numeric cannot hold.
- */
+/** Whether PostgreSQL accepts a text as JSONB: JSON without NUL, lone surrogates and powers of ten that numeric cannot hold. */
 function parsesAsJsonb(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)

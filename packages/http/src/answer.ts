@@ -32,7 +32,7 @@ export class RedirectResponse {
 /** A redirect to a page that shows a problem. A write operation may return it without having written anything. */
 export class ProblemPageRedirect extends RedirectResponse {}
 
-/** Returns the ETag of an object's version, as If-Match takes it. */
+/** Returns the ETag of an object's version, in the format of If-Match. */
 export const etagOf = (version: number): string => `"${version}"`
 
 /** Returns the version in an If-Match header: undefined without a header or for `*`, NaN for an ETag that this service never issues. */

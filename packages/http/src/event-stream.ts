@@ -30,7 +30,7 @@ interface StreamContext {
   logger: Pick<Logger, 'warn'>
 }
 
-/** Sends a stream to its end. A client that reads slowly slows the stream down, and holds no memory here. */
+/** Sends a stream to its end. A slow client slows the stream down and uses no memory here. */
 export async function sendEvents(
   response: Response,
   { events }: EventStream,

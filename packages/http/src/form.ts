@@ -44,7 +44,7 @@ export async function readForm<Fields>(
   const violations: Violation[] = []
   const fileStarted = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
   const formEnded = Promise.withResolvers<void>()
-  // A promise that is no longer awaited must not cause an unhandled rejection.
+  // A promise that the handler stopped awaiting must not cause an unhandled rejection.
   formEnded.promise.catch(() => {})
   fileStarted.promise.catch(() => {})
   let file: Readable | undefined

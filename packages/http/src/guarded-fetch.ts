@@ -10,7 +10,7 @@ export interface GuardedFetchOptions {
   timeLimit?: number
   /** Bytes of a body, after decompression. */
   maxBytes?: number
-  /** Milliseconds to connect in; `timeLimit` when absent. */
+  /** Milliseconds for connecting; `timeLimit` when absent. */
   connectLimit?: number
   /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
   follow?: boolean

@@ -4,7 +4,7 @@ import { problems } from './problem.ts'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 
-/** A setting: further hosts that a service accepts besides its public address and loopback. Ports are ignored. */
+/** A setting: hosts that a service accepts in addition to its public address and loopback. Ports are ignored. */
 export const hostNames = (): Setting<string[]> => ({
   ...list(),
   parse: (given) => list().parse(given).map(assertHost),

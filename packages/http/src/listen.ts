@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 export interface ListeningServer {
   server: Server
-  /** No new connections; requests under way finish, idle connections end. */
+  /** Accepts no new connections, waits for running requests, and closes idle connections. */
   close(): Promise<void>
 }
 

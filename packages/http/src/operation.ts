@@ -18,7 +18,7 @@ export interface Caller {
   kind: PrincipalState['kind'] | 'nobody'
   /** A user who signed in directly, not through an API token or an application. */
   inPerson: boolean
-  /** The user's, or the application's. */
+  /** The uid of the user or of the application. */
   uid: string
   username: string
   /** The uid of the client (organisation) that the session acts for. */
@@ -53,16 +53,16 @@ export interface AuditActor {
   client: string
 }
 
-/** Request data that handlers get besides the validated input. */
+/** Request data that handlers get in addition to the validated input. */
 export interface RequestFacts {
   id: string
   /** The peer's address, with trusted proxies taken into account. */
   address: string
-  /** BCP 47 tags, most wanted first. */
+  /** BCP 47 tags, in order of preference. */
   locales: readonly string[]
   /** The version in If-Match; undefined if any version is accepted. */
   ifMatch: number | undefined
-  /** Path and query, as asked. */
+  /** Path and query of the request. */
   url: string
   /** The body of an upload, not yet read. */
   stream: IncomingMessage

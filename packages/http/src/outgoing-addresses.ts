@@ -71,9 +71,8 @@ interface DnsLookupOptions {
 const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts'
 
 /**
- * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes
- * passwords until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of
- * the system's lookup.
+ * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes passwords
+ * until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of the system's lookup.
  */
 export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
   const limited = limitConcurrency({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })

@@ -31,7 +31,7 @@ export class Problem extends Error {
     this.headers = headers
   }
 
-  /** As RFC 9457 has it. */
+  /** Returns the problem document (RFC 9457). */
   document(instance: string, requestId: string): ProblemDocument {
     return {
       type: `urn:problem:${this.code}`,

@@ -46,7 +46,7 @@ const escapes = /\\(?:u([\da-f]{4})|.)/gi
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
-  /** End of the last high surrogate, which a low surrogate must follow at once; -1 if there is none. */
+  /** End of the last high surrogate, which a low surrogate must follow at once; -1 without one. */
   let open = -1
   for (const { 0: all, 1: unit, index } of text.matchAll(escapes)) {
     const value = unit === undefined ? 0 : Number.parseInt(unit, 16)

@@ -38,7 +38,7 @@ export function router<Context>(
   for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
     routes[method](path, requestHandler(operation, surroundings))
-    // Before the paths with parameters that follow: they would take `me` of `/users/me` for an id.
+    // This handler must precede later paths with parameters, which would match `me` of `/users/me` as an id.
     const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
     if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
   }
@@ -50,7 +50,7 @@ export function router<Context>(
 /** Operations without query parameters reject unknown parameters instead of ignoring them, such as `?mode=INCREMENTAL` of a run. */
 const checkPlainQuery = checker(PlainQuery, 'query')
 
-/** Refuses fields in the body of operations that take none. A restore that ignored `dryRun` would restore. */
+/** Rejects fields in the body of operations without body fields. A restore that ignored `dryRun` would restore. */
 const checkNoFields = checker(NoFields)
 
 function requestHandler<Context>(operation: Operation<Context>, surroundings: RequestPipeline<Context>) {
@@ -155,7 +155,7 @@ function factsOf(request: Request, response: Response): RequestFacts & { audited
   }
 }
 
-/** A path that exists, but not for this method, answers 405 and says which methods it takes. */
+/** Returns 405 with the allowed methods for a path that exists, but not for this method. */
 function refuseOtherMethods(routes: Router, operations: readonly Operation[], path: string): void {
   const there = operations.filter(({ signature }) => signature.path === path).map(({ signature }) => signature)
   const allowed = [...new Set(there.map(({ method }) => method.toUpperCase()))]
@@ -165,7 +165,7 @@ function refuseOtherMethods(routes: Router, operations: readonly Operation[], pa
   })
 }
 
-/** Refuses a body that names another object than the address: it would overwrite the one at the address. */
+/** Rejects a body with the id of another object than the one in the path, because it would overwrite the object in the path. */
 function assertOwnId({ method, path }: Signature, { uid }: Record<string, string>, body: unknown): void {
   if (method !== 'put' || uid === undefined || !/\/:uid(\/profile)?$/.test(path)) return
   const { id } = (body ?? {}) as { id?: unknown }

@@ -6,7 +6,7 @@ import { problems } from './problem.ts'
 export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_id' | 'tenant'> {
   sid: string | undefined
   scope: string | undefined
-  /** When it was issued. */
+  /** The issue time. */
   issued: Date
 }
 
@@ -28,7 +28,7 @@ const maxCachedTokens = 10_000
 
 interface CachedToken {
   claims: VerifiedToken
-  /** Milliseconds; not after the token's own end. */
+  /** Expiry in milliseconds since 1970; not after the token's own expiry. */
   until: number
   ring: object
 }

@@ -29,7 +29,7 @@ export function createLogger({ name, level, redaction, destination }: LoggerOpti
 
 interface RequestScope {
   requestId: string
-  /** W3C trace context, as it came. */
+  /** W3C trace context, unchanged. */
   traceparent?: string | undefined
 }
 

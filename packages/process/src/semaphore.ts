@@ -1,7 +1,7 @@
 interface SemaphoreLimits {
-  /** Slots in all. */
+  /** Total number of slots. */
   total: number
-  /** Slots of one key at most; `total - 1` when absent. If it equals `total`, one key may hold all slots. */
+  /** Maximum slots of one key; `total - 1` when absent. If it equals `total`, one key may hold all slots. */
   each?: number
   /** Callers of one key that may wait for a slot. */
   waiting: number

@@ -140,6 +140,6 @@ export function redactSecrets(value: unknown): unknown {
   )
 }
 
-/** Booleans, null and undefined only tell whether a secret exists, so they stay. */
+/** Booleans, null and undefined only show whether a secret exists, so they stay. */
 const isSecret = (name: string, value: unknown): boolean =>
   value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

@@ -10,9 +10,9 @@ import { InvalidSearch } from './search/violations.ts'
 
 interface RecordPage<Row> {
   rows: Row[]
-  /** Undefined where it was not counted. */
+  /** Undefined if the rows were not counted. */
   total: number | undefined
-  /** See `Tally`; undefined where there is none. */
+  /** See `Tally`; undefined without a tally. */
   version: number | undefined
   /** Sort keys of the last row if more rows follow. */
   lastKeys: (string | null)[] | undefined

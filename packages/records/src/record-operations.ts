@@ -15,8 +15,8 @@ type CallerAndRequest = { caller: Caller; request: RequestFacts }
  */
 export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
   /**
-   * Makes the body of what was sent, before it is checked; what was sent is the body where this is absent. `current` reads the row that is
-   * replaced, and is absent for a new one. Throws a problem.
+   * Converts the sent body before it is checked; when absent, the sent body is used unchanged. `current` reads the row to
+   * replace, and is absent for a new row. Throws a problem.
    */
   complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>
   /** Checks that need other services. Runs before the transaction. Throws a problem. */
@@ -24,7 +24,7 @@ export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Li
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
   /** Throws a problem if the locked row is in use. Returns what `afterDelete` needs. */
   beforeDelete(trx: Transaction<any>, row: Row, input: C & CallerAndRequest): Promise<Linked>
-  /** Removes what belongs to the row outside the database, after its deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
+  /** Removes the row's data outside the database, such as files, after the deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
   afterDelete(row: Row, input: C & CallerAndRequest, linked: Linked): Promise<void>
 }
 

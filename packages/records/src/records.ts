@@ -34,9 +34,7 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
     return readWritable(db, caller, uid, { ifMatch, locking: sql`` })
   }
 
-  /**
-   * Returns those rows that the caller may write, locked, by uid. Rows are locked in id order, which prevents deadlocks.
-   */
+  /** Returns those rows that the caller may write, locked, by uid. Rows are locked in id order, which prevents deadlocks. */
   async function lockAll(trx: Kysely<any>, caller: Caller, uids: readonly string[]): Promise<Map<string, Row>> {
     const { rows } = await sql<Row>`
       select r.* from ${from} where r.uid = any(${uids.filter(isUid)}::uuid[]) and ${kind.scope(caller, 'READ')}

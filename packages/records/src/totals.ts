@@ -38,7 +38,6 @@ export const isTallied = ({ tally, only }: CountableKind, { filtered, looksForTe
   (only?.tallied ?? true) &&
   filtered.every((name) => tally.properties.includes(name))
 
-/** Returns the total from the tally. */
 export const totalFromTally = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 

@@ -1,5 +1,5 @@
 const secondsOfDay = 86_400
-/** 2000-01-01, where PostgreSQL counts from, in days since 1970-01-01. */
+/** 2000-01-01, PostgreSQL's epoch, in days since 1970-01-01. */
 const epochDay = 10_957
 
 /** Days since 2000-01-01 of a day in the Gregorian calendar, extended to all times. The month is 1 to 12. */
@@ -14,14 +14,14 @@ export function daysFrom2000(year: number, month: number, day: number): number {
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Whether there is such a day, in the years 1 to 9999. */
+/** Returns whether the date exists, in the years 1 to 9999. */
 export function isDay(year: number, month: number, day: number): boolean {
   if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return false
   const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   return day <= monthDays[month - 1]! + (leap ? 1 : 0)
 }
 
-/** A moment as days since 2000-01-01, seconds into that day, and microseconds into that second. */
+/** A timestamp as days since 2000-01-01, seconds into that day, and microseconds into that second. */
 export interface Moment {
   days: number
   seconds: number
@@ -52,13 +52,13 @@ export function writeMicroseconds(view: DataView, at: number, { days, seconds, m
 const shape =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?$/i
 
-/** What a text of a day, or of a day and a time, came to. `ZERO` is a day with a zero in it, such as `0000-00-00`. */
+/** The result of parsing a text as a date or a timestamp. `ZERO` is a date with a zero part, such as `0000-00-00`. */
 type Read = 'DAY' | 'TIME' | 'ZERO' | undefined
 
 /**
- * Reads `2026-11-21`, `2026-11-21 09:30:00.123456`, with or without `T`, seconds, `Z` and an offset, into a moment; with an
- * offset it is the moment in UTC. Fractions finer than a microsecond are rounded, as PostgreSQL does. Years 1 to 9999.
- * Undefined for anything else.
+ * Reads `2026-11-21`, `2026-11-21 09:30:00.123456`, with or without `T`, seconds, `Z` and an offset, into `moment`; with an
+ * offset, the result is in UTC. Rounds fractions finer than a microsecond, as PostgreSQL does. Years 1 to 9999. Returns undefined
+ * for any other text.
  */
 export function readTime(text: string, moment: Moment): Read {
   const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = shape.exec(text) ?? []

@@ -14,7 +14,7 @@ import {
 import { NumericBuffer } from './columns-numeric.ts'
 import { vectorText } from './columns-text.ts'
 
-/** Where rows are put: `cursors[row]` is where the row's next cell goes, and is moved behind it. */
+/** The target of encoded rows: `cursors[row]` is the position of the row's next cell, and each write advances it. */
 export interface Target {
   bytes: Uint8Array
   view: DataView
@@ -27,15 +27,15 @@ export interface CellWriter {
   write(vector: ColumnVector, from: number, to: number, target: Target): void
 }
 
-/** From how many bytes on one native copy is faster than a loop. */
+/** The length in bytes from which a native copy is faster than a loop. */
 const longValue = 48
-/** Between 1970 and 2000, where PostgreSQL counts from. */
+/** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
 const epochDays = 10_957
 const epochLow = 946_684_800_000_000 % 4294967296
 const epochHigh = Math.floor(946_684_800_000_000 / 4294967296)
 const microsecondsOfDay = 86_400_000_000n
 
-/** How a column of this kind is written where it is stored as `dataType`, the same or wider. */
+/** Returns the writer for a column of this kind that is stored as `dataType`, the same or a wider type. */
 export function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -111,7 +111,6 @@ function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, a
   view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsOfDay)
 }
 
-/** Cells of one width. */
 function fixed<V extends ColumnVector>(width: number, writeOne: WriteOne<V>): CellWriter {
   return {
     measure({ nulls }, from, to, sizes) {
@@ -171,7 +170,7 @@ function copyShort(source: DataView, start: number, target: DataView, at: number
   for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
 }
 
-/** Cells that have to be made before their width is known: made while measuring, copied while writing. */
+/** Writes cells whose width is unknown until they are made: makes them while measuring, copies them while writing. */
 function made(make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void): CellWriter {
   const into: BytesVector = {
     kind: 'text',
@@ -211,7 +210,7 @@ function numerics(): CellWriter {
   })
 }
 
-/** Text of whatever the column holds, for a table whose column was text before. */
+/** Writes any column as text, for a table whose column already was text. */
 function rendered(): CellWriter {
   return made((vector, from, to, into) => {
     const texts: Buffer[] = []

@@ -2,11 +2,11 @@ import type { DataType } from '@sluice/contracts'
 import type { ColumnVector, VectorKind } from './columns.ts'
 import { type CellWriter, cellWriter, type Target } from './columns-cells.ts'
 
-/** Where memory for tuples comes from and goes to. */
+/** Supplies the memory for tuples and receives the filled chunks. */
 export interface ChunkSink {
-  /** Memory for the next chunk, of at least so many bytes. */
+  /** Returns memory for the next chunk, of at least this many bytes. */
   open(atLeast: number): Uint8Array<ArrayBuffer>
-  /** A chunk of whole tuples: the first `length` bytes of what was opened. */
+  /** Receives a chunk of whole tuples: the first `length` bytes of the opened memory. */
   close(memory: Uint8Array<ArrayBuffer>, length: number): void
 }
 
@@ -22,13 +22,13 @@ export class TupleEncoder {
   #memory: Uint8Array<ArrayBuffer> | undefined
   #at = 0
 
-  /** `columns` in the order of the tuple: what each vector holds, and what it is stored as, the same or wider. */
+  /** `columns` are in the order of the tuple: the kind of each vector, and its storage type, the same or wider. */
   constructor(columns: readonly { kind: VectorKind; dataType: DataType }[], sink: ChunkSink) {
     this.#writers = columns.map(({ kind, dataType }) => cellWriter(kind, dataType))
     this.#sink = sink
   }
 
-  /** Appends the rows from `from` up to `to`. Yields whenever a chunk was closed, so that its taker can be waited for. */
+  /** Appends the rows from `from` up to `to`. Yields whenever a chunk is complete, so that the caller can wait for its consumer. */
   *encode(vectors: readonly ColumnVector[], from: number, to: number): Generator<void, void, void> {
     const sizes = this.#measure(vectors, from, to)
     for (let row = from; row < to; ) {
@@ -53,7 +53,7 @@ export class TupleEncoder {
     }
   }
 
-  /** Hands over what is left. */
+  /** Emits the remaining rows. */
   flush(): void {
     if (this.#memory && this.#at > 0) {
       this.#sink.close(this.#memory, this.#at)

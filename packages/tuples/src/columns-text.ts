@@ -30,7 +30,7 @@ export function vectorText(vector: ColumnVector, row: number): string {
   }
 }
 
-/** All digits after the point, as many as `scale` says. */
+/** Writes all digits after the point, as many as `scale` says. */
 export function decimalText(unscaled: number | bigint, scale: number): string {
   const digits = String(unscaled)
   if (scale === 0) return digits
@@ -56,7 +56,7 @@ function floatingText(value: number, shortest: (value: number) => string, digits
   return `${sign}${all.slice(0, exponent + 1)}.${all.slice(exponent + 1)}`
 }
 
-/** The fewest digits that come back as the same single. */
+/** Returns the shortest text that reads back as the same single. */
 function shortestSingle(value: number): string {
   for (let digits = 0; digits < 9; digits++) {
     const text = value.toExponential(digits)

@@ -1,6 +1,6 @@
 /**
- * Column vectors: what columnar sources hold, a column at a time, the rows of one batch. Row i of a column is null where
- * `nulls[i]` is not 0; what the other arrays hold there means nothing.
+ * Column vectors: the form of columnar sources, a column at a time, the rows of one batch. Row i of a column is null if
+ * `nulls[i]` is not 0; the other arrays' values there are undefined.
  */
 export type ColumnVector =
   | BooleanVector
@@ -33,7 +33,7 @@ export interface DecimalVector extends Nullable {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /** Integers that do not fit into 64 bits, by row; they count instead of the halves. Absent when there are none. */
+  /** Integers that do not fit into 64 bits, by row; they override the halves. Absent if all integers fit. */
   big?: Map<number, bigint>
   scale: number
 }
@@ -57,7 +57,7 @@ export interface TimestampVector extends Nullable {
   high: Int32Array
 }
 
-/** Valid UTF-8 without NUL; `json` is valid JSON that PostgreSQL takes. The bytes stay where they are. */
+/** Valid UTF-8 without NUL; `json` is valid JSON that PostgreSQL accepts. The bytes are not copied. */
 export interface BytesVector extends Nullable {
   kind: 'text' | 'json'
   data: Uint8Array
@@ -69,7 +69,7 @@ export type VectorKind = ColumnVector['kind']
 
 const two32 = 4294967296
 
-/** A 64-bit integer as a number, or as a bigint where a number would round it. */
+/** Returns a 64-bit integer as a number, or as a bigint if a number would round it. */
 export function wholeOf(low: number, high: number): number | bigint {
   // 2^53 has 21 bits in the upper half.
   if (high >= -0x200000 && high < 0x200000) return high * two32 + (low >>> 0)

@@ -6,8 +6,8 @@ import { type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
 const version = 1
 
 /**
- * A JSON text, or an object that becomes one, as a field of a JSONB column. Throws `Misfit` for what PostgreSQL would refuse, since
- * one such value would end the whole load: broken JSON, `\u0000`, half characters, numbers beyond numeric.
+ * Writes a JSON text, or an object as JSON, as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
+ * reject, because one such value would end the whole load: broken JSON, `\u0000`, lone surrogates, numbers beyond numeric.
  */
 export function writeJson(value: unknown, out: TupleBuffer): void {
   const text = typeof value === 'string' ? value : textOf(value)
@@ -21,7 +21,7 @@ export function writeJson(value: unknown, out: TupleBuffer): void {
   out.at = start + 5 + bytes
 }
 
-/** Throws `Misfit` when PostgreSQL would refuse the text as JSONB. */
+/** Throws `Misfit` if PostgreSQL would reject the text as JSONB. */
 export function checkJson(text: string): void {
   const suspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
   try {

@@ -26,7 +26,7 @@ export class NumericText {
   #negative = false
   #special = 0
 
-  /** NaN or infinite: the counts are zero then. */
+  /** NaN or infinite: then the counts are zero. */
   get special(): boolean {
     return this.#special !== 0
   }
@@ -61,12 +61,12 @@ export class NumericText {
     return digits > 0 && this.before <= longest.before && this.after <= longest.after
   }
 
-  /** Bytes that `write` needs at most. */
+  /** The maximum number of bytes that `write` needs. */
   get room(): number {
     return 16 + ((this.before + this.after) >> 1)
   }
 
-  /** Writes the value without its length, and answers how many bytes it took. */
+  /** Writes the value without its length, and returns the number of bytes. */
   write(view: DataView, at: number): number {
     if (this.#special !== 0) {
       view.setInt32(at, 0)
@@ -125,7 +125,7 @@ export class NumericText {
   }
 }
 
-/** `1.5e-3` as `0.0015`; undefined for what is no number, or a longer one than PostgreSQL can hold. */
+/** Converts `1.5e-3` to `0.0015`; undefined if the text is not a number, or is longer than PostgreSQL can hold. */
 function withoutExponent(text: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d*)\.?(\d*)e([+-]?\d{1,7})$/.exec(text) ?? []
   if (exponent === undefined || whole.length + fraction.length === 0) return undefined

@@ -11,7 +11,7 @@ import type { TupleBuffer } from './tuple-buffer.ts'
 /** Writes one value that is not null, its length first. Throws `Misfit`. */
 export type WriteValue = (value: unknown, out: TupleBuffer) => void
 
-/** The writer of a column. What it could only keep as null it counts. */
+/** Returns the writer of a column. It counts values that it can only store as null. */
 export function valueWriter(column: Omit<RowColumn, 'label'>, nulled: Nulled): WriteValue {
   return makers[column.dataType](column, nulled)
 }
@@ -85,7 +85,7 @@ const decimal: Make = ({ precision, scale = 0 }) => {
   }
 }
 
-/** Throws `Misfit` when a column of that precision and scale would refuse or round the number. */
+/** Throws `Misfit` if a column of that precision and scale would reject or round the number. */
 export function checkDecimal(number: NumericText, precision: number | undefined, scale: number): void {
   if (precision === undefined) return
   if (number.before > precision - scale) throw new Misfit(`does not fit DECIMAL(${precision},${scale})`)
@@ -154,7 +154,7 @@ const time =
 
 const atMidnight = ({ seconds, microseconds }: Moment): boolean => seconds === 0 && microseconds === 0
 
-/** A moment as a field of a DATE (the day only), TIMESTAMP or TIMESTAMPTZ column. */
+/** Writes a timestamp as a field of a DATE (the day only), TIMESTAMP or TIMESTAMPTZ column. */
 export function writeMoment(out: TupleBuffer, moment: Moment, dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): void {
   const bytes = dataType === 'DATE' ? 4 : 8
   out.room(4 + bytes)

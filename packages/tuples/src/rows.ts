@@ -3,7 +3,7 @@ import { Misfit } from './tuple-buffer.ts'
 import { valueWriter, type WriteValue } from './rows-writers.ts'
 import type { TupleBuffer } from './tuple-buffer.ts'
 
-/** What a column is stored as, and what people call it. */
+/** The storage type of a column, and its label. */
 export interface RowColumn {
   label: string
   dataType: DataType
@@ -11,13 +11,13 @@ export interface RowColumn {
   scale?: number
 }
 
-/** Why the last row was not written. */
+/** The reason why the last row was not written. */
 export interface RowFault {
   column: string
   reason: string
 }
 
-/** Counts what could only be kept as null: days with a zero in them, by column. */
+/** Counts values that could only be stored as null: dates with a zero part, by column. */
 export interface Nulled {
   zeroDates: number
 }

@@ -1,21 +1,21 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Room behind the size at which a chunk is full, so that most rows need no larger buffer. */
+/** Extra bytes beyond the size of a full chunk, so that most rows need no larger buffer. */
 const slack = 64 * 1024
-/** Bytes of the longest value that is loaded, in its stored form. */
+/** The maximum size in bytes of a loaded value, in its stored form. */
 export const maxValueBytes = 16 * 1024 * 1024
-/** Bytes of the longest row that is loaded. */
+/** The maximum size in bytes of a loaded row. */
 export const maxRowBytes = 64 * 1024 * 1024
 const shortText = 48
 
 export interface TupleBufferOptions {
   /** Bytes of a chunk: a row more may come, not two. */
   chunkBytes?: number
-  /** Gives a buffer to use again, where there is one. */
+  /** Returns a buffer to reuse, if one is available. */
   reuse?: () => ArrayBuffer | undefined
 }
 
-/** Tuples being put together in one chunk after another. `at` is where the next byte goes. */
+/** Builds tuples in a sequence of chunks. `at` is the position of the next byte. */
 export class TupleBuffer {
   bytes!: Buffer<ArrayBuffer>
   view!: DataView<ArrayBuffer>
@@ -47,12 +47,12 @@ export class TupleBuffer {
     this.at += 2
   }
 
-  /** Takes back what there is of the row that was begun last. */
+  /** Removes the incomplete last row. */
   dropRow(): void {
     this.at = this.#row
   }
 
-  /** Makes sure that so many bytes can follow. Throws `Misfit` when the row becomes too long. */
+  /** Ensures capacity for this many more bytes. Throws `Misfit` when the row becomes too long. */
   room(bytes: number): void {
     if (this.at + bytes <= this.bytes.length) return
     if (this.at + bytes - this.#row > maxRowBytes) throw new Misfit(rowTooLong)
@@ -79,10 +79,10 @@ export class TupleBuffer {
     this.at += 4
   }
 
-  /** A text field. Throws `Misfit` where PostgreSQL could not hold it. */
+  /** Writes a text field. Throws `Misfit` if PostgreSQL could not store it. */
   writeText(text: string): void {
     const { length } = text
-    // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed where the buffer might be too small.
+    // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed if the buffer might be too small.
     if (this.at + 4 + length * 3 > this.bytes.length) this.room(4 + checkValueBytes(Buffer.byteLength(text)))
     const { bytes, view, at } = this
     if (length <= shortText) {
@@ -106,7 +106,7 @@ export class TupleBuffer {
     this.at = at + 4 + written
   }
 
-  /** A text field of UTF-8 that stands in `source` already. Throws `Misfit` where it is not, or holds NUL. */
+  /** Writes a text field from UTF-8 in `source`. Throws `Misfit` if it is not valid UTF-8, or contains NUL. */
   writeUtf8(source: Uint8Array, from: number, to: number): void {
     const length = checkValueBytes(to - from)
     this.room(4 + length)
@@ -130,7 +130,7 @@ export class TupleBuffer {
     if (high > 0x7f && !isUtf8(source.subarray(from, to))) throw new Misfit('is not valid UTF-8')
   }
 
-  /** Bytes as the text that PostgreSQL shows of a `bytea`: `\x` and two digits each. */
+  /** Writes bytes as the text that PostgreSQL shows for a `bytea`: `\x` and two digits each. */
   writeHex(source: Uint8Array): void {
     const length = checkValueBytes(2 + source.length * 2)
     this.room(4 + length)
@@ -143,7 +143,7 @@ export class TupleBuffer {
     this.at = at + 6 + digits.length
   }
 
-  /** All rows since the last time, whole. Their memory belongs to whoever takes them; the next rows go elsewhere. */
+  /** Returns all complete rows since the last call. The caller owns their memory; later rows use another buffer. */
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.bytes.subarray(0, this.at)
     this.#begin()
@@ -177,7 +177,7 @@ export const rowTooLong = `makes the row longer than ${formatMegabytes(maxRowByt
 
 const nul = () => new Misfit('holds a NUL character, which text in the warehouse cannot')
 
-/** A value has no place in its column. The message follows the column's name: "holds a NUL character, …". */
+/** A value that its column cannot store. The message follows the column's name: "holds a NUL character, …". */
 export class Misfit extends Error {
   override readonly name = 'Misfit'
 }

@@ -2,8 +2,8 @@ import { holds, type Role } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 
 /**
- * Which of these roles a caller does not hold. What their client switched off is still held: an administrator there must be
- * able to edit colleagues who hold it too.
+ * Returns those of these roles that the caller does not hold. A role that the client's switches disable counts as held,
+ * so that an administrator there can edit colleagues who hold it too.
  */
 export const missingRoles = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !holds([...awake, ...dormantRoles], role))

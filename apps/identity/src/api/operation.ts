@@ -16,7 +16,7 @@ export interface IdentityContext extends DatabaseContext<DB> {
   oidc: Pick<OpenIdProvider, 'refusalOf'>
 }
 
-/** The same with the facts of one request: what presenting a row needs. */
+/** The context of one request, as needed to present a row. */
 export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
 
 export const operation = operationsWith<IdentityContext>()

@@ -4,7 +4,7 @@ import type { DB } from '../database.ts'
 /** Rows per batch, few enough not to block other transactions. */
 const batch = 500
 
-/** Repeats a step that treats up to `size` rows, each time in a transaction of its own, until it finds fewer. Answers how many. */
+/** Repeats a step of up to `size` rows, each in its own transaction, until a step has fewer. Returns the number of rows. */
 export async function inBatches(
   step: (size: number) => Promise<number>,
   { signal, size = batch }: { signal?: AbortSignal | undefined; size?: number } = {},
@@ -16,7 +16,7 @@ export async function inBatches(
   }
 }
 
-/** Removes the rows of a table that meet a condition. Rows that are locked are left for the next run. */
+/** Removes the rows of a table that meet a condition. Skips locked rows until the next run. */
 export const removeInBatches = (
   db: Kysely<DB>,
   table: keyof DB,

@@ -11,14 +11,14 @@ import { inBatches, removeInBatches } from './in-batches.ts'
 
 /** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
 const sessionsKept = 30
-/** Fewer than elsewhere, because refresh tokens and what applications hold go with each. */
+/** Sessions per batch, fewer than in other jobs, because each deletion also deletes refresh tokens and application models. */
 const size = 200
 
-/** Removes sessions that ended long ago. Answers how many. */
+/** Removes sessions that ended long ago. Returns their number. */
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   inBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
 
-/** Users before sessions, as everywhere; who ended a session once has seen the introduction. */
+/** Removes a batch. Locks users before sessions, like all transactions. A user with an ended session saw the introduction. */
 async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
@@ -36,13 +36,13 @@ async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number
   return rows.length
 }
 
-/** One thing to look after. Safe to repeat, to break off between its batches, and to do in two processes at once. */
+/** A maintenance job. It can be repeated, interrupted between batches, and run by two processes concurrently. */
 export interface MaintenanceJob {
   name: string
   run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
 }
 
-/** Runs first: without partitions no audit row can be written. */
+/** Runs first, because audit rows need a partition. */
 const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditPartitions(db, new Date()) }
 const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
   name: 'signing-keys',
@@ -54,11 +54,11 @@ const removal = (name: string, table: keyof DB, condition: string): MaintenanceJ
   run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
 })
 
-/** In this order: what hangs from sessions goes before them, so that few rows go with each. */
+/** Runs in this order: the dependent rows of sessions before the sessions, so that few rows are deleted with each. */
 const removalJobs: readonly MaintenanceJob[] = [
   removal('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
   { name: 'idle-sessions', run: endIdleSessions },
-  // A second use after a day is refused all the same: it is unknown then.
+  // A second use after a day is refused too, because the token is unknown then.
   removal('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
   { name: 'oidc-models', run: (db) => sweepOidcModels(db) },
   { name: 'sessions', run: removeOldSessions },
@@ -72,7 +72,7 @@ const removalJobs: readonly MaintenanceJob[] = [
   removal('sso-tickets', 'sso_tickets', 'expires_at < now()'),
 ]
 
-/** All that is to be done, in order. Without keys, what needs no key ring. */
+/** Returns all jobs in order; without `keys`, only those that need no key ring. */
 export const maintenanceJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
   auditMonthsJob,
   ...(keys ? [keyRotationJob(keys)] : []),

@@ -4,16 +4,16 @@ import type { DB } from '../database.ts'
 
 type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
 
-/** Mails of one kind in an hour: to an address from one client, when administrators have them sent, and to a user. */
+/** The maximum number of mails of one kind per hour: from one client's administrators to an address, and to a user. */
 const maxPerClientAndHour = 5
-/** The same from all clients: so many that one client does not use up what others may send. */
+/** The maximum per address and hour from all clients, high enough that one client does not use up the limit of others. */
 const maxPerAddressAndHour = 25
-/** Users of one client may share an address, and each may have forgotten their password. */
+/** The maximum number of resets per client. Users of one client may share an address, and each may need a reset. */
 const maxResetsPerClient = 10
 
 /**
- * Refuses what would be one mail too many of a kind to an address within an hour, from one client or from all: 429, with the
- * seconds until there is room. Others who would mail there wait for this transaction.
+ * Throws 429 if a mail would exceed the limit of its kind per address and hour, from one client or from all. The error has
+ * the seconds to wait. Concurrent mails to the address wait for this transaction.
  */
 export async function assertMailAllowed(
   trx: Transaction<DB>,
@@ -39,8 +39,8 @@ export async function assertMailAllowed(
 }
 
 /**
- * Had a user their share of links for new passwords, or their address what users of their client get there? Others who give
- * the same address to users elsewhere use nothing of this up. Asked once the user is locked.
+ * Returns whether the user, or the users of their client at the same address, reached the limit of password-reset links.
+ * Users of other clients with the same address do not count. Requires the lock on the user.
  */
 export async function mailedTooOften(
   db: Kysely<DB>,

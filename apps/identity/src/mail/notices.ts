@@ -21,7 +21,7 @@ async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipie
   return rows[0]!
 }
 
-/** Mails a user the link to accept their invitation. In the transaction that made the link. */
+/** Mails a user the link to accept their invitation. Runs in the transaction that created the link. */
 export async function mailInvitation(
   trx: Kysely<DB>,
   config: MailConfig,
@@ -32,7 +32,7 @@ export async function mailInvitation(
   await queueMail(trx, config, { kind: 'INVITATION', to, letter: letters.invitation(to, link), expires: link.expires })
 }
 
-/** Mails a user the link to choose a new password. In the transaction that made the link. */
+/** Mails a user the link to choose a new password. Runs in the transaction that created the link. */
 export async function mailPasswordReset(
   trx: Kysely<DB>,
   config: MailConfig,

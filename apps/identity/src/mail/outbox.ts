@@ -14,13 +14,13 @@ interface NewMail {
   kind: MailKind
   to: { id: number; client: string; email: string }
   letter: EmailContent
-  /** When it is of no use any more; a day from now at the latest. */
+  /** The expiry of the mail, at the latest a day from now. */
   expires?: Date
 }
 
 /**
- * Puts a mail into the outbox, in the transaction of the change that it speaks of: it goes out if, and only if, the change
- * is made. Where no SMTP server is configured it is kept to be read. One that waits with an older link is given up.
+ * Adds a mail to the outbox, in the transaction of the change that it reports, so that it is sent only if the change is
+ * committed. Without an SMTP server, administrators read it. Cancels unsent mails with an older link.
  */
 export async function queueMail(
   trx: Kysely<DB>,

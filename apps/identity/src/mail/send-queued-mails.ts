@@ -11,20 +11,20 @@ interface MailSenderOptions {
   /** Undefined without an SMTP server; mails then stay in the outbox. */
   send: SendMail | undefined
   metrics?: MailMetrics
-  /** Answers pending password-reset requests. Returns false if there were none. */
+  /** Handles a pending password-reset request. Returns false without one. */
   answer(): Promise<boolean>
 }
 
-/** Milliseconds between looks at what is due: one question of an index that is nearly always empty. */
+/** Milliseconds between queries for due mails. Each is one query of an index that is nearly always empty. */
 const pollIntervalMs = 1_000
 const pollAfterFailureMs = 5_000
 const batchSize = 5
-/** A whole try may take this long, in milliseconds: far less than another process waits before it takes the mail over. */
+/** The timeout of one try in milliseconds, far shorter than the lease, after which another process claims the mail. */
 const sendTimeoutMs = 60_000
-/** The time that running sends get when the process stops. */
+/** Milliseconds that pending sends may take when the process stops. */
 const shutdownTimeoutMs = 10_000
 
-/** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
+/** Handles password-reset requests and sends queued mails until it is stopped. Several processes may run it. */
 export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
   startPollingLoop((signal) => sendQueuedMails(parts, signal), {
     rest: pollIntervalMs,
@@ -33,7 +33,7 @@ export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<voi
     failed: (err) => parts.logger.warn({ err }, 'mails could not be looked after; it is tried again'),
   })
 
-/** One look at what is due. Answers whether there was anything. */
+/** Handles the due requests and mails once. Returns whether it found any. */
 export async function sendQueuedMails(
   parts: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
@@ -77,7 +77,7 @@ async function sendMail(
 }
 
 interface MailMetrics {
-  /** One try of one mail: sent, delayed or failed. */
+  /** Counts tries by outcome: sent, delayed or failed. */
   tries: Counter<'outcome'>
 }
 
@@ -91,7 +91,7 @@ export const mailMetrics = (registry: Registry): MailMetrics => ({
   }),
 })
 
-/** A mail that this process is to send now. */
+/** A mail that this process has claimed. */
 interface ClaimedMail {
   id: number
   uid: string
@@ -100,16 +100,16 @@ interface ClaimedMail {
   body: string
   attempts: number
   created_at: Date
-  /** It is of no use any more: give it up. */
+  /** The mail has expired and is not sent. */
   overdue: boolean
 }
 
-/** Minutes after which a mail that another process took is taken for lost with that process. Longer than any try. */
+/** Minutes after which another process may claim a mail again, longer than any try. */
 const leaseMinutes = 5
 
 /**
- * Claims up to `most` due mails for this process. Where the process ends before it says how it
- * went, they come up again: a mail may be sent twice, and is never forgotten.
+ * Claims up to `most` due mails for this process. If the process ends before it stores the outcome, the mails become due
+ * again. A mail may thus be sent twice, but is never lost.
  */
 export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`
@@ -122,21 +122,21 @@ export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedM
   return rows
 }
 
-/** It was handed over. What it said is not needed any more. */
+/** Marks a mail as sent and deletes its text. */
 async function markSent(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set state = 'SENT', body = null, reason = null, finished_at = now()
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** It is never tried again. */
+/** Marks a mail as failed. It is never tried again. */
 async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | undefined): Promise<void> {
   await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Given up. At the last try: ' || reason, 'Given up: it could not be tried in time.')
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** It is tried again after 30 seconds, then twice as long each time, up to an hour; some earlier than others. */
+/** Delays a mail. The next try is after 30 seconds; the delay doubles with each try up to an hour, with jitter. */
 async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason: string): Promise<void> {
   const seconds = Math.min(3600, 30 * 2 ** (attempts - 1)) * (0.75 + Math.random() / 4)
   await sql`
@@ -144,7 +144,7 @@ async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** This process stops before it could send it: another may at once, and it was no try. */
+/** Releases a mail when this process stops. Another process may send it at once, and this does not count as a try. */
 async function requeueMail(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set next_try_at = now(), attempts = attempts - 1 where id = ${id} and state = 'QUEUED'`.execute(db)

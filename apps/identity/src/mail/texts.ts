@@ -8,12 +8,12 @@ interface NamedRecipient {
 
 const greeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
 const organisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
-/** The page that the link opens shows it in any case. */
+/** Returns the username if it is safe in a mail. The page of the link shows it in any case. */
 const usernameOf = ({ username }: NamedRecipient) =>
   safeDisplayName(username) ? [`Your username is: ${safeDisplayName(username)}`] : []
 const linkValidity = (until: string) => `The link works once, until ${until}.`
 
-/** Subjects hold nothing that a user or an administrator typed. */
+/** The texts of the mails. Subjects contain no text that a user or an administrator typed. */
 export const letters = {
   invitation: (
     to: NamedRecipient & { ssoAuth: boolean },
@@ -97,21 +97,21 @@ const remaining: Record<number, string> = {
   1: 'One is left: get new ones soon.',
 }
 
-/** `21 November 2026 at 18:05 UTC`: no reader's time zone is known. */
+/** Formats a time as `21 November 2026 at 18:05 UTC`, because the reader's time zone is unknown. */
 function formatTime(at: Date): string {
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
   return `${day} at ${at.toISOString().slice(11, 16)} UTC`
 }
 
 const words = /^[\p{L}\p{M}\p{N} '’,_()&+-]+$/u
-/** Dots that end an abbreviation are fine; within a word they make what mail programs take for a web address. */
+/** Matches dots at the end of an abbreviation. Mail programs may turn a word with a dot inside into a link. */
 const innocentDots = /\.(?= |$)/gu
 const address = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
 /**
- * A name that somebody typed, as far as it may stand in a mail that we send: at most 80 characters, on one line, and
- * nothing that a mail program makes a link of, so that nobody can write to others in our name. A bare mail address will
- * do. Undefined for the rest: the mail then does without.
+ * Returns a user-supplied name if it is safe in a mail: at most 80 characters, on one line, and without text that a mail
+ * program turns into a link, so that attackers cannot send their own text through Sluice. A plain mail address is allowed.
+ * Returns undefined for other names, which the mail omits.
  */
 export function safeDisplayName(name: string): string | undefined {
   const plain = name.normalize('NFC').trim().replace(/ +/g, ' ')

@@ -50,7 +50,7 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
     }
   }
 
-/** The codes of the user's groups, at most a thousand, by code. */
+/** Returns the codes of the user's groups in order, at most 1,000. */
 async function groupsOf(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
     ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id

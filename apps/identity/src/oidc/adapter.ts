@@ -8,12 +8,12 @@ import { findApplication } from './clients.ts'
 import { coalesce } from './coalesce.ts'
 import { secretHash } from '../secret-hash.ts'
 
-/** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
+/** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10
-/** Seconds, for what names no end of its own. */
+/** The lifetime in seconds of models that have no own expiry. */
 const maxLifetimeSeconds = 366 * 24 * 3600
 
-/** `m` hangs from no sign-in, or from one that may go on. */
+/** SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. */
 const live = sql`m.expires_at > now() and (
   m.session_id is null or (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
@@ -59,7 +59,7 @@ export const oidcAdapter =
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${secretHash(id)}`, id)),
 
-      /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
+      /** The uid is that of the sign-in session. The result omits the session's own id, which the browser has. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
       /** The device flow is disabled. */
@@ -88,7 +88,7 @@ export const oidcAdapter =
     }
   }
 
-/** The uid of the sign-in that something of a user hangs from. Nothing of a user is kept without one. */
+/** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to one. */
 function sessionOf(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
   const known = {
     Session: accountId && uid,
@@ -121,7 +121,7 @@ function storedPayload(model: string, id: string, payload: AdapterPayload): stri
   return text
 }
 
-/** A stored payload as it was. */
+/** Restores a payload from its stored form. */
 function payloadOf(model: string, id: string, stored: AdapterPayload): AdapterPayload {
   const payload = { ...stored, ...(id && { jti: id }) }
   return model === 'Interaction' ? { ...payload, returnTo: `${stored.returnTo}${id}` } : payload

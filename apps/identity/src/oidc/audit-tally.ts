@@ -2,14 +2,14 @@ import { sql, type Kysely } from 'kysely'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 
-/** Something that happens too often to leave a row each time. */
+/** An event that is too frequent for one audit row each. */
 export interface TalliedEvent {
   operation: string
   /** The client id that the request claims. */
   application: string
   /** Whether the application authenticated. */
   proven: boolean
-  /** The user it was about, by uid. */
+  /** The uid of the affected user. */
   user?: string
   outcome?: string
   address: string
@@ -17,7 +17,7 @@ export interface TalliedEvent {
 
 export interface AuditTally {
   count(happening: TalliedEvent): void
-  /** Writes what was counted until now. What cannot be written is counted on. */
+  /** Writes the counts. Counts that cannot be written are kept for the next flush. */
   flush(): Promise<void>
 }
 
@@ -34,8 +34,8 @@ const maxEntries = 1_000
 const maxAddresses = 10
 
 /**
- * Counts what applications do, and leaves a row in the audit for each application, user and outcome once a minute, with
- * the number of times. A process that dies loses what it counted since the last row.
+ * Counts events of applications. Once a minute, writes one audit row with the count for each application, user and outcome.
+ * A process that crashes loses its counts since the last write.
  */
 export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   let entries = new Map<string, TallyEntry>()

@@ -19,16 +19,17 @@ const perNetwork: ThrottleLimit = {
 
 interface SecretHolder {
   clientId: string
-  /** The hash: the secret itself is nowhere. */
+  /** The hash, because Sluice does not store the secret. */
   clientSecret?: string
 }
 
 /**
- * Is it the application's secret? Wrong ones are counted for the application and the network they come from, so that nobody
- * elsewhere can keep it out; who has guessed too often waits, with the right one too (429, `invalid_client`).
+ * Returns a function that verifies an application's secret. It counts wrong secrets per application and network, so that
+ * attackers in other networks cannot lock the application out. After too many wrong secrets, the network has to wait, even
+ * with the correct secret (429, `invalid_client`).
  */
 export function clientSecretVerifier(db: Kysely<DB>) {
-  // Programs of one application ask all at once: they share the question whether they have to wait.
+  // Concurrent requests of one application share the query for the wait.
   const waitIfRight = coalesce((key) => forgetFailures(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, given: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
@@ -49,7 +50,7 @@ class TooManySecrets extends errors.OIDCProviderError {
   }
 }
 
-/** Forgets past failures and returns the seconds left to wait. Usually there is no row, and the query writes nothing. */
+/** Deletes old failures and returns the remaining seconds to wait. Usually no row exists, and the query writes nothing. */
 async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     ${prepared('right-client-secret')}

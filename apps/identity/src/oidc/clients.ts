@@ -12,7 +12,7 @@ export interface RegisteredApplication {
   redirect_uris: readonly string[]
   scopes: readonly string[]
   grant_types: readonly string[]
-  /** The uid of the client (organisation) that it belongs to, and what people call that. */
+  /** The uid and the name of the application's client (organisation). */
   client?: string
   organisation?: string
 }
@@ -26,7 +26,7 @@ export interface ExtraMetadata {
   role_scopes: string[]
 }
 
-/** An application as oidc-provider knows clients. Of the secret it sees the hash only. */
+/** Converts an application to the client metadata of oidc-provider, which gets only the hash of the secret. */
 export function applicationMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
   const { redirect_uris, scopes, grant_types, secret_hash } = application
   const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
@@ -37,7 +37,7 @@ export function applicationMetadata(application: RegisteredApplication): AllClie
     token_endpoint_auth_method: secret_hash ? 'client_secret_basic' : 'none',
     redirect_uris: [...redirect_uris],
     grant_types: [...grant_types],
-    // Without this, oidc-provider adds the grant type that it takes for meant.
+    // If this is missing, oidc-provider adds a grant type by itself.
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',

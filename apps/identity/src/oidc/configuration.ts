@@ -16,11 +16,11 @@ import { sluiceResourceServer } from './resource-server.ts'
 export interface ProviderDependencies {
   db: Kysely<DB>
   config: Config
-  /** The one that signs first. */
+  /** The keys, with the signing key first. */
   keys: JWK[]
 }
 
-/** Seconds. */
+/** A day in seconds. */
 const day = 24 * 3600
 const minutes = 60
 
@@ -53,7 +53,7 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
     extraClientMetadata: { properties: [...extraMetadata], validator: () => {} },
     pkce: { required: () => true },
     allowOmittingSingleRegisteredRedirectUri: false,
-    // Which pages of other sites may read answers is for CORS_ORIGINS to say.
+    // CORS_ORIGINS lists the sites whose pages may read responses.
     clientBasedCORS: () => false,
     clockTolerance: 5,
     routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },
@@ -77,13 +77,13 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
       // An anonymous session lasts only as long as a pending sign-in.
       Session: (_ctx, session) => (session.accountId ? longest : 60 * minutes),
       Grant: longest,
-      /** From the sign-in, however often it is refreshed. */
+      /** The lifetime starts at the sign-in; refreshes do not extend it. */
       RefreshToken: (_ctx, token) =>
         Math.max(1, (token.iiat ?? Math.floor(Date.now() / 1000)) + longest - Math.floor(Date.now() / 1000)),
     },
     rotateRefreshToken: true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    // Everything ends with the sign-in that it hangs from: the adapter sees to that.
+    // The adapter ends all models together with their sign-in session.
     expiresWithSession: async () => false,
     extraTokenClaims: (_ctx, token) => ({
       tenant: extra(token.client).tenant,
@@ -142,8 +142,8 @@ export const oidcPaths = {
 } as const
 
 /**
- * All of them, spelled as they are. oidc-provider also answers in other cases and with a slash at the end, where what stands
- * before it by the address, limits above all, would not be asked.
+ * All paths in their exact spelling. oidc-provider also accepts other letter cases and a slash at the end, which would
+ * bypass middleware that is mounted by path, such as limits.
  */
 export const allOidcPaths = [
   '/.well-known/openid-configuration',

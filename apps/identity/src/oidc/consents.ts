@@ -21,7 +21,7 @@ export async function consentedScopes(
   return rows[0]?.scopes
 }
 
-/** Adds to what a user said yes to. */
+/** Adds scopes to a user's consent. */
 export async function addConsent(
   trx: Kysely<DB>,
   { user, application }: ConsentParties,
@@ -36,8 +36,8 @@ export async function addConsent(
 }
 
 /**
- * What a session granted an application: a grant for every session, so that what is revoked in one leaves the others alone.
- * It holds what the user said yes to, whenever that was.
+ * Returns the grant of a session for an application. Each session has its own grant, so that a revocation in one session
+ * does not affect the others. The grant contains all scopes that the user ever consented to.
  */
 export const loadExistingGrant = (db: Kysely<DB>) =>
   async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
@@ -56,7 +56,7 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     return grant
   }
 
-/** Takes a user's yes back, with all that came of it. What they had said yes to; undefined: nothing. */
+/** Revokes a user's consent and everything issued from it. Returns the revoked scopes; undefined if no consent existed. */
 export async function withdrawConsent(
   trx: Kysely<DB>,
   user: string,

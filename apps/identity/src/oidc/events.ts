@@ -16,9 +16,9 @@ interface EventSinks extends Pick<ProviderDependencies, 'db'> {
 type ProviderFailure = errors.OIDCProviderError
 
 /**
- * Logs what fails on our side, and leaves in the audit what applications are given, are refused and give back: a row each
- * where a user signed in or something was withdrawn, and a count by the minute of what programs do all the time. Plain
- * refreshes are neither: their sign-in is there already.
+ * Logs internal errors, and audits what applications receive, are refused and revoke. Writes one row per sign-in of a user
+ * and per revocation, and a count per minute for frequent requests of programs. Does not audit plain refreshes, because
+ * the audit log already has their sign-in.
  */
 export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
   const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
@@ -70,7 +70,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   provider.on('grant.error', refused)
   provider.on('revocation.error', refused)
   provider.on('introspection.error', (ctx, error) => {
-    // Answered after all: see introspect-jwt.ts.
+    // introspect-jwt.ts answers these requests.
     if (error.error !== unsupported) refused(ctx, error)
   })
   provider.on('grant.revoked', (ctx) => {

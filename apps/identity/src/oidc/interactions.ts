@@ -28,7 +28,7 @@ interface InteractionDependencies {
 
 type InteractionHandler = (step: InteractionStep) => Promise<void>
 
-/** The pages on which people sign in to an application and say what it may do. See docs/decisions/0016. */
+/** Serves the sign-in and consent pages of applications. See docs/decisions/0016. */
 export function interactionRoutes({ db, config, logger, publish, provider }: InteractionDependencies): Router {
   const csrf = csrfGuard(config)
   const shared = { db, config, csrf, audited: audited(db, config) }
@@ -85,7 +85,7 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
   return routes
 }
 
-/** Back buttons, second tabs and long lunches end here. */
+/** Handles requests to an ended interaction, such as from the back button, a second tab or an expired page. */
 const answerEndedInteraction: ErrorRequestHandler = (error: unknown, request, response, next) => {
   if (!(error instanceof errors.OIDCProviderError)) return next(error)
   const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error

@@ -18,9 +18,9 @@ interface IntrospectionDependencies {
 }
 
 /**
- * Introspection (RFC 7662) of access tokens for our own services. They are JWTs and stored nowhere, so oidc-provider refuses to look
- * at them. Active is one whose signature and times are right, whose sign-in still stands, and that acts for the organisation of the
- * application that asks.
+ * Introspects access tokens (RFC 7662) for Sluice's own services. These JWTs are not stored, so oidc-provider rejects them.
+ * A token is active if its signature and times are valid, its sign-in session is open, and it acts for the organisation of
+ * the application that sends the request.
  */
 export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
   const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.whole })
@@ -28,7 +28,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
   return async function answer(ctx: Context, next: Next): Promise<void> {
     await next()
     const { oidc, body } = ctx as Context & { oidc?: IntrospectionRequest; body?: { error?: string } }
-    // It says so only to an application that has proven itself.
+    // oidc-provider returns this error only to an authenticated application.
     if (oidc?.route !== 'introspection' || body?.error !== unsupported || !oidc.client) return
     const { client } = oidc
     const token = String(oidc.params?.['token'])

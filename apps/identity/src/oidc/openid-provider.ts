@@ -29,7 +29,7 @@ interface OpenIdProviderOptions {
   config: Config
   keys: SigningKeys
   logger: Logger
-  /** To be flushed at the end; one of its own when absent. */
+  /** The caller flushes it at the end. When absent, the provider creates its own. */
   tally?: AuditTally | undefined
 }
 
@@ -65,7 +65,7 @@ export function openIdProvider({
   return { routes, refusalOf: async (metadata) => refusalOf((await current()).provider, metadata) }
 }
 
-/** Tells the pages of problems where they are. */
+/** Sets the path prefix for the problem pages. */
 const setPagePrefix =
   (prefix: string): RequestHandler =>
   (_request, response, next) => {
@@ -74,8 +74,8 @@ const setPagePrefix =
   }
 
 /**
- * Makes a request look as it does at our public address. oidc-provider writes addresses into its answers from Host and
- * X-Forwarded headers; whatever a peer says there, or by which name another service calls us, it must be the one.
+ * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and X-Forwarded
+ * headers. They must be the public address, whatever a peer sends, and whatever name another service uses for this one.
  */
 function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
@@ -85,7 +85,7 @@ function rewriteToPublicAddress(publicUrl: string): RequestHandler {
     delete request.headers['x-forwarded-host']
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-    // To `script-src`, oidc-provider adds the hash of the one script that it has where a form is to send itself.
+    // oidc-provider adds the hash of its script that submits a form to `script-src`.
     response.set('Content-Security-Policy', `${pagePolicy()}; script-src 'self'`)
     inTime(request, response, next)
   }

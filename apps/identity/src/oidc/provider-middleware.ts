@@ -7,8 +7,7 @@ const code = 'temporarily_unavailable'
 const text = 'a part of this service is down or busy: try again soon'
 
 /**
- * Answers 503 with the code that OAuth has for it where oidc-provider says that it failed, and all that it was is that the
- * database could not be asked.
+ * Replaces a server error of oidc-provider by 503 with the OAuth code for it, if the only cause is that the database was unavailable.
  */
 export function answerTemporarilyUnavailable(provider: Provider): void {
   const down = new WeakSet<object>()
@@ -38,7 +37,7 @@ function withUnavailableError(location: string): string {
   return url.href
 }
 
-/** Sees to what oidc-provider leaves open: where it is mounted, and what it has no answer to. */
+/** Sets the mount path of oidc-provider, and answers paths that it does not know. */
 export const answerUnknownPaths = (base: string) =>
   async function answer(ctx: Context, next: Next): Promise<void> {
     ctx['mountPath'] = base
@@ -51,13 +50,13 @@ export const answerUnknownPaths = (base: string) =>
   }
 
 /**
- * Leaves the query as the one way back to an application. The others that oidc-provider has would answer its own page with
- * a script in it (form_post), or are for flows that end with tokens in the address (fragment).
+ * Allows only the response mode `query`. The other modes of oidc-provider respond with a page of its own that has a script
+ * (form_post), or are for flows with tokens in the address (fragment).
  */
 export function allowOnlyQueryResponseMode(provider: Provider): void {
   provider.use(async (ctx: Context, next: Next) => {
     const { response_mode: mode } = ctx.query
-    // oidc-provider knows none by this name, says so to the application, and answers by query.
+    // oidc-provider does not know this mode, so it returns an error to the application by query.
     if (mode !== undefined && mode !== 'query') ctx.query = { ...ctx.query, response_mode: 'unsupported' }
     await next()
     if (isDiscovery(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }

@@ -25,10 +25,7 @@ export async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promi
   showPage(ctx, messagePage({ ...facts, ...refusalIn(texts, out.error), note, status: 'problem' }))
 }
 
-/**
- * Asks whether to sign out, unless the application shows by an ID token of this very user that it may ask for that: then
- * there is nothing to confirm.
- */
+/** Shows the confirmation of a sign-out. Skips the confirmation if the application sends an ID token of this user. */
 export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   const { session, client, entities, provider, params = {} } = ctx.oidc
   const back = params['post_logout_redirect_uri'] as string | undefined
@@ -64,8 +61,8 @@ export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<
 }
 
 /**
- * Sends a Sluice page in a response of oidc-provider: as `sendPage` does, but through its context, because cookies follow.
- * `formAction`: the origins that a form's answer may lead on to.
+ * Sends a page like `sendPage`, but through the context of oidc-provider, which adds cookies afterwards. `formAction`: the
+ * origins that a form's response may redirect to.
  */
 function showPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
   ctx.set(pageHeaders(formAction))

@@ -12,12 +12,12 @@ import { recordEvents } from './events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
 import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
-/** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
+/** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
 export function makeProvider(
   parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
-  // The request it is given names our public address by then.
+  // `rewriteToPublicAddress` has set the public address in the request.
   provider.proxy = true
   provider.use(answerUnknownPaths(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)

@@ -8,9 +8,9 @@ import { sendPage } from '../pages/send-page.ts'
 import { refusalIn } from './refusals.ts'
 
 interface PendingLoginLimit {
-  /** Sign-ins that a network may begin and not end within the time. */
+  /** The maximum number of pending sign-ins per network within the time. */
   most?: number
-  /** Milliseconds. */
+  /** The time in milliseconds. */
   within?: number
 }
 
@@ -19,13 +19,13 @@ interface PendingLogins {
   since: number
 }
 
-/** About 2 MB. */
+/** The maximum number of counted networks, about 2 MB. */
 const maxNetworks = 20_000
 
 /**
- * Turns a network away that begins sign-ins and does not end them: each is a row that is kept for an hour, and nobody needs to
- * be known to begin one. Who ends theirs gives it back, so an office that comes to work is not kept out. Counted by every
- * process for itself. To be mounted at the address that sign-ins begin at. Throws 429.
+ * Limits the pending sign-ins of a network. Each one is a row that the database keeps for an hour, and starting one needs
+ * no authentication. A completed sign-in lowers the count, so that the users of an office can all sign in. Each process
+ * counts separately. Mount it at the address where sign-ins start. Throws 429.
  */
 export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLoginLimit = {}): RequestHandler {
   // Oldest first.
@@ -51,7 +51,7 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
           Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
           'Too many unfinished sign-ins from this network.',
         )
-      // Before it is known whether it is one, so that no number of parallel ones gets past.
+      // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.
       network.count += 1
     }
     response.once('close', () => {
@@ -68,8 +68,8 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
 const maxBodyBytes = 16_384
 
 /**
- * Refuses a form that is compressed, longer than 16 KiB, or of unknown length, before it is read. Answers as RFC 6749 has it: the
- * address is one of OAuth.
+ * Rejects a form that is compressed, longer than 16 KiB, or of unknown length, before reading it. Responds with an error of
+ * RFC 6749, because the address is an OAuth endpoint.
  */
 export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
   const refuse = (status: number, error_description: string) =>
@@ -84,7 +84,7 @@ export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
 
 /** The database stores parameters such as `state` for each sign-in, and starting a sign-in needs no authentication. */
 const maxParameterBytes = 2048
-/** An ID token is signed by us, and holds names of any length that we let people have. */
+/** Sluice issues the ID tokens, which contain names of any permitted length. */
 const maxBytesByParameter = new Map([['id_token_hint', 4096]])
 const maxQueryLength = 8192
 

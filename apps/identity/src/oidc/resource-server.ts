@@ -43,14 +43,14 @@ const isForItself = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['gr
 /** A role scope selects the Sluice services. A client-credentials request always does. */
 function defaultResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {} } = ctx.oidc
-  // All that the application has, as other providers do it, unless it asks for less.
+  // An application without a scope parameter gets all its roles, as with other providers.
   if (isForItself(ctx)) params['scope'] ??= roles.join(' ') || undefined
   return isForItself(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
 }
 
 function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
-  // For itself an application gets what it names or nothing: a token with less would be found out much later.
+  // An application for itself gets all requested scopes or an error, because it would notice missing scopes much later.
   const lacked = isForItself(ctx) ? listOf(scope).find((wanted) => !roles.includes(wanted)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
   const asked = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)

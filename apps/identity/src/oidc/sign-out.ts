@@ -7,7 +7,7 @@ import { endSession } from '../sign-in/sessions.ts'
 import type { Context, Next } from 'koa'
 import { withState } from './provider-pages.ts'
 
-/** Ends the sign-in that a browser's session hangs from, for every application that had something of it. */
+/** Ends the sign-in session of a browser's session, for every application that uses it. */
 export function endSignedInSession(
   db: Kysely<DB>,
   session: string,
@@ -33,8 +33,8 @@ export function endSignedInSession(
 }
 
 /**
- * A browser without a session needs no confirmation: it is redirected at once, where oidc-provider would send a form that submits
- * itself by a script. Where an application may have them sent was looked at by then.
+ * Redirects a browser without a session at once, because it needs no confirmation. oidc-provider would send a form that a
+ * script submits. oidc-provider has already validated the application's redirect URI.
  */
 export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> {
   await next()

@@ -18,8 +18,8 @@ export async function sweepOidcModels(db: Kysely<DB>): Promise<void> {
 }
 
 /**
- * Sweeps every so many milliseconds: strangers leave sign-ins that they only began, which is too much to lie about until
- * the next hour's housekeeping.
+ * Sweeps at an interval in milliseconds. Unauthenticated requests leave too many pending sign-ins to keep them until the
+ * hourly maintenance.
  */
 export function keepSweeping(db: Kysely<DB>, logger: Logger, every = 5 * minutes): { stop(): Promise<void> } {
   let work: Promise<void> = Promise.resolve()

@@ -9,7 +9,7 @@ import type { PageTexts } from '../pages/texts/en.ts'
 interface DonePage {
   title: string
   text: string
-  /** Is signing in what comes next? */
+  /** Whether the user signs in next. */
   signsIn?: boolean
 }
 
@@ -44,6 +44,6 @@ export function doneRoutes({ prefix, home }: PageRouteContext): Router {
   return routes
 }
 
-/** Invitations and new passwords end here, and people sign in elsewhere. */
+/** Returns the link to `home`, where users sign in after an invitation or a new password, or a note if it is not set. */
 const nextStep = (home: string, { next }: PageTexts) =>
   home ? { link: { href: home, label: next.signIn(new URL(home).host) } } : { note: next.ask }

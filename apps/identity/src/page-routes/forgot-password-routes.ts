@@ -8,7 +8,7 @@ import type { PageRouteContext } from './page-route-context.ts'
 import { sendPage } from '../pages/send-page.ts'
 
 const action = '/account/forgot-password'
-/** The longest mail address, as the operation's contract has it. */
+/** The maximum length of an e-mail address, as in the operation's contract. */
 const longest = 254
 
 /** GET shows the form, POST queues the request. The response does not reveal whether the user exists. */

@@ -23,16 +23,16 @@ export interface LinkUse {
   action: string
   /** The operation in the audit log. */
   operation: string
-  /** Whether its user chooses a password; where sign-in is elsewhere, a click is enough. */
+  /** Returns whether the user chooses a password. With single sign-on, a click is enough. */
   asksPassword(user: LinkUser): boolean
   page(facts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
-  /** Throws 422 at `/token` for a link that does not work, and at `/password` for a password that will not do. */
+  /** Uses the link. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password. */
   use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
   /** The path of the final page. */
   done(user: LinkUser): string
 }
 
-/** GET shows what a link is for, which does not use it up; POST uses it. */
+/** GET shows the page of a link without using it; POST uses it. */
 export function linkRoutes(
   { purpose, action, operation, asksPassword, page, use, done }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
@@ -117,7 +117,7 @@ function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpos
   sendPage(response, 404, page)
 }
 
-/** Which field a rule refused, if it is that. */
+/** Returns the field of a validation error; undefined for other errors. */
 function refusedField(error: unknown): string | undefined {
   return error instanceof Problem && error.status === 422 ? error.errors?.[0]?.pointer.slice(1) : undefined
 }
@@ -137,7 +137,7 @@ export const passwordRoutes = (pages: PageRouteContext): Router =>
     pages,
   )
 
-/** GET shows an invitation, POST accepts it: with a password, or with nothing but a click where sign-in is elsewhere. */
+/** GET shows an invitation, POST accepts it: with a password, or with a click for single sign-on. */
 export const invitationRoutes = (pages: PageRouteContext): Router =>
   linkRoutes(
     {

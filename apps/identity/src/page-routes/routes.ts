@@ -16,7 +16,7 @@ import { brokenPages, problemPages } from '../pages/problem-pages.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { stylesheetRoutes } from '../pages/stylesheet.ts'
 
-/** `/account/…`: the pages that people come to by a link from a mail. */
+/** Serves `/account/…`, the pages that links in mails open. */
 export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
   const pages: PageRouteContext = {
     db,

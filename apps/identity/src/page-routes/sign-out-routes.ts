@@ -7,12 +7,15 @@ import { sendPage } from '../pages/send-page.ts'
 import { signedOutPage } from '../pages/sign-out-pages.ts'
 import type { PageRouteContext } from './page-route-context.ts'
 
-/** Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs no CSRF token. */
+/**
+ * Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs
+ * no CSRF token.
+ */
 export function signOutRoutes({ db, audited, prefix }: PageRouteContext): Router {
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {
     const refreshToken = fieldOf(request, 'refreshToken')
-    // Invented tokens must not fill the audit.
+    // Invented tokens must not fill the audit log.
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {

@@ -7,13 +7,13 @@ export interface CodeFacts extends PageFacts {
   action: string
   csrf: string
   message?: string
-  /** Asks for a recovery code instead of the app's. */
+  /** Whether the page requests a recovery code instead of the app's code. */
   recovery?: boolean
-  /** The same page for the other kind of code. */
+  /** The link to the same page for the other kind of code. */
   otherHref?: string
 }
 
-/** Asks for `code`. */
+/** Returns the page with the form field `code`. */
 export function codePage({ action, csrf, message, recovery = false, otherHref, ...facts }: CodeFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.code

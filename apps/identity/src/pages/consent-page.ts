@@ -13,7 +13,7 @@ export interface ConsentFacts extends PageFacts {
   scopes: readonly { name: string; description: string }[]
 }
 
-/** Asks for `decision`: `allow` or `deny`. */
+/** Returns the page with the form field `decision`: `allow` or `deny`. */
 export function consentPage({ action, csrf, application, user, scopes, ...facts }: ConsentFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.consent

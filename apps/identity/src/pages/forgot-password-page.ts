@@ -10,7 +10,7 @@ export interface ForgotPasswordFacts extends PageFacts {
   wrong?: { username?: string } | undefined
 }
 
-/** Asks for `username`. */
+/** Returns the page with the form field `username`. */
 export function forgotPasswordPage({ action, csrf, username, wrong, ...facts }: ForgotPasswordFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.forgotPassword

@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler } from 'express'
 import { problems } from '@sluice/http'
 
-/** Reads a form of ours: a handful of short fields. */
+/** Parses the forms of the pages, which have a few short fields. */
 export const readForm: RequestHandler = express.urlencoded({
   extended: false,
   limit: 8192,
@@ -9,7 +9,7 @@ export const readForm: RequestHandler = express.urlencoded({
   inflate: false,
 })
 
-/** A field of the form, empty when it is not there. Throws 400 when it is there more than once, or cannot be stored. */
+/** Returns a form field, or an empty text if it is missing. Throws 400 if it occurs more than once or cannot be stored. */
 export function fieldOf(request: Request, name: string): string {
   const given: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
   if (typeof given !== 'string' || given.includes('\0') || !given.isWellFormed())
@@ -18,8 +18,8 @@ export function fieldOf(request: Request, name: string): string {
 }
 
 /**
- * Ends the connection of whoever takes longer than this many milliseconds to send a form: nobody needs a token to send one,
- * and a byte now and then would hold a connection for days.
+ * Closes a connection that takes longer than this many milliseconds to send a form. Forms need no token, so a client that
+ * sends single bytes slowly could otherwise hold a connection for days.
  */
 export const formDeadline =
   (milliseconds = 30_000): RequestHandler =>

@@ -1,6 +1,6 @@
 import { htmlText } from '@sluice/mail/html-text'
 
-/** Markup that was made by `html`, and by nothing else: all that came from outside is escaped in it. */
+/** Markup that only `html` creates. All external text in it is escaped. */
 export interface HtmlMarkup {
   readonly markup: string
 }
@@ -10,8 +10,8 @@ export type HtmlValue = HtmlMarkup | string | number | false | null | undefined 
 const made = new WeakSet<object>()
 
 /**
- * A piece of a page. What is put in is escaped, for text as well as for attributes in double quotes, unless it is such a
- * piece itself; lists are joined; false, null and undefined show nothing.
+ * Returns markup. Escapes values for text and for attributes in double quotes, unless the value is markup itself. Joins
+ * lists; renders false, null and undefined as nothing.
  */
 export function html(pieces: TemplateStringsArray, ...values: HtmlValue[]): HtmlMarkup {
   const markup = pieces.reduce((text, piece, index) => text + renderValue(values[index - 1]) + piece)
@@ -20,7 +20,7 @@ export function html(pieces: TemplateStringsArray, ...values: HtmlValue[]): Html
   return piece
 }
 
-/** Something that only looks like a piece, such as JSON from a request, is refused. */
+/** Renders a value. Rejects objects that only look like markup, such as JSON from a request. */
 function renderValue(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return ''
   if (Array.isArray(value)) return value.map(renderValue).join('')
@@ -29,7 +29,7 @@ function renderValue(value: HtmlValue): string {
   throw new TypeError('only text and pieces of html can be shown')
 }
 
-/** A name that people chose, kept from turning the text around it right to left. */
+/** Isolates a name that users chose, so that it cannot change the direction of the surrounding text. */
 export const name = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
 
 /** Removes the characters that change the text direction, for places without markup such as a title. */

@@ -11,7 +11,7 @@ export interface JoinFacts extends PageFacts {
   hidden?: Record<string, string>
 }
 
-/** An invitation of somebody who signs in elsewhere: there is nothing to fill in. */
+/** Returns the invitation page for a user with single sign-on. Its form has no visible fields. */
 export function joinPage({ action, csrf, user, hidden, ...facts }: JoinFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.join

@@ -5,13 +5,13 @@ import { page, type PageFacts } from './parts/frame.ts'
 export interface MessageFacts extends PageFacts {
   title: string
   text: HtmlValue
-  /** Smaller, below. */
+  /** Small text below the message. */
   note?: HtmlValue
   status?: 'success' | 'problem'
   link?: { href: string; label: HtmlValue }
 }
 
-/** Says something, and where to go on from there. */
+/** Returns a page with a message and a link to continue. */
 export function messagePage({ title, text, note, status, link, ...facts }: MessageFacts): string {
   return page({
     ...facts,

@@ -11,12 +11,12 @@ export interface NewPasswordFacts extends PageFacts {
   organisation: Organisation
   user: { name: string; username: string }
   purpose: 'invitation' | 'reset'
-  /** What the form brings back besides, such as the link's token. */
+  /** Hidden form fields, such as the link's token. */
   hidden?: Record<string, string>
   wrong?: WrongPassword | undefined
 }
 
-/** Asks for `password` and `repeat`. The username is there for password managers. */
+/** Returns the page with the form fields `password` and `repeat`. It contains the username for password managers. */
 export function newPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...facts }: NewPasswordFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.newPassword
@@ -50,10 +50,10 @@ ${button(invited ? words.invitationSubmit : words.resetSubmit)}`,
   })
 }
 
-/** What is wrong, by field. */
+/** The error of each field. */
 export type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 
-/** What is wrong with a new password as it was typed twice. Undefined: nothing that can be seen from here. */
+/** Returns the errors of a new password and its repetition; undefined if this check finds none. */
 export function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
   const words = texts.newPassword
   const { least, most } = passwordLength

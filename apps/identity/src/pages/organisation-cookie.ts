@@ -6,8 +6,8 @@ const cookie = 'sluice-organisation'
 const milliseconds = 15 * 60_000
 
 /**
- * Lets the pages that follow be in an organisation's name as well, though nothing in their address says whose they are.
- * It decides nothing but what is written on top.
+ * Sets a cookie with the organisation's name for later pages, whose addresses do not name the organisation. The pages use
+ * it only for their header.
  */
 export function rememberOrganisation(response: Response, { name }: Organisation, secure: boolean): void {
   const value = Buffer.from(name).toString('base64url')

@@ -9,8 +9,8 @@ import { sendPage } from './send-page.ts'
 import type { PageTexts } from './texts/en.ts'
 
 /**
- * Shows as a page what was wrong with a request, for routes that answer people. What is wrong with us goes on to the next
- * handler, which is to be `brokenPages`.
+ * Shows an error of the request as a page, on routes for browsers. Passes internal errors on to the next handler, which
+ * must be `brokenPages`.
  */
 export const problemPages: ErrorRequestHandler = (error: unknown, request, response, next) => {
   const problem = asProblem(error)
@@ -18,7 +18,10 @@ export const problemPages: ErrorRequestHandler = (error: unknown, request, respo
   show(problem, request, response)
 }
 
-/** Shows a page for what went wrong on our side. `response.locals.prefix` is the path of our public address, if any. The reason is logged and not shown. */
+/**
+ * Shows a page for an internal error. Logs the reason and does not show it. `response.locals.prefix` is the path of the
+ * public address, if any.
+ */
 export function brokenPages(logger: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error)
@@ -43,7 +46,7 @@ function show(problem: Problem, request: Request, response: Response): void {
   )
 }
 
-/** Errors of the form parser carry the status that they stand for. */
+/** Converts an error to a problem. Errors of the form parser have a status. */
 function asProblem(error: unknown): Problem {
   const known = error instanceof Problem ? error : translate(error)
   if (known) return known

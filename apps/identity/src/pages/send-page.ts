@@ -1,19 +1,18 @@
 import type { Response } from 'express'
 
 interface SendablePage {
-  /** As `pageHeaders` takes it. */
+  /** The parameter of `pageHeaders`. */
   formAction?: readonly string[]
 }
 
-/** Sends a page of ours, with the headers of all of them. */
+/** Sends a page with `pageHeaders`. */
 export function sendPage(response: Response, status: number, page: string, { formAction }: SendablePage = {}): void {
   response.status(status).set(pageHeaders(formAction)).type('html').send(page)
 }
 
 /**
- * The headers of every page of ours: nothing is allowed that our pages do not do, and they are kept nowhere and named to
- * nobody. `formAction`: origins, or schemes such as `app:`, to which a form's answer may lead on, for browsers check
- * redirects too.
+ * Returns the headers of every page. They allow only what the pages use, prevent caching, and send no referrer. `formAction`: origins,
+ * or schemes such as `app:`, that a form's response may redirect to, because browsers apply the policy to redirects too.
  */
 export const pageHeaders = (formAction: readonly string[] = []): Record<string, string> => ({
   'Content-Security-Policy': pagePolicy(formAction),
@@ -30,5 +29,5 @@ export function pagePolicy(formAction: readonly string[] = []): string {
   return `default-src 'none'; style-src 'self'; img-src 'self' data:; form-action ${targets}; frame-ancestors 'none'; base-uri 'none'`
 }
 
-/** An origin or a scheme and nothing more, so that no registered address adds to the policy. */
+/** Returns whether the text is only an origin or a scheme, so that no registered address can extend the policy. */
 const isSource = (text: string): boolean => /^([a-z][a-z0-9+.-]*:|https?:\/\/[a-z0-9.[\]:-]+)$/i.test(text)

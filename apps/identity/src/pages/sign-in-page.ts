@@ -9,14 +9,14 @@ export interface SignInFacts extends PageFacts {
   /** The application that the user signs in to. */
   application?: string
   username?: string
-  /** Why the last try failed. */
+  /** The reason why the last try failed. */
   message?: string
   wrong?: { username?: string; password?: string }
   /** Links to SSO providers. */
   providers?: readonly { href: string; label: string }[]
 }
 
-/** Asks for `username` and `password`. */
+/** Returns the page with the form fields `username` and `password`. */
 export function signInPage({
   action,
   csrf,

@@ -5,13 +5,13 @@ import { page, type PageFacts } from './parts/frame.ts'
 
 export interface SignOutFacts extends PageFacts {
   action: string
-  /** Hidden fields, such as the provider's own token. */
+  /** Hidden fields, such as the token of oidc-provider. */
   hidden: Record<string, string>
-  /** Which application asks. */
+  /** The application that requests the sign-out. */
   application?: string
 }
 
-/** Asks for `logout`: `yes`, or absent to stay signed in. */
+/** Returns the page with the form field `logout`: `yes`, or absent to stay signed in. */
 export function signOutPage({ action, hidden, application, ...facts }: SignOutFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.signOut

@@ -6,7 +6,10 @@ import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 export interface SignedInFacts extends PageFacts {
   organisation: Organisation
   user: { name: string; username: string }
-  /** The page shows it for use on the command line, and the sign-out form sends it. No URL contains it, and the page is not cached. */
+  /**
+   * The page shows the token for use on the command line, and the sign-out form sends it. No URL contains it, and browsers
+   * do not cache the page.
+   */
   refreshToken: string
   /** URL that exchanges the refresh token for new tokens. */
   refreshUrl: string

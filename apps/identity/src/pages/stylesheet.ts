@@ -6,7 +6,7 @@ import { Router } from 'express'
 const text = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
 const hash = createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
-/** Names its content, so that it can be kept for good. */
+/** The path contains the content hash, so that browsers can cache the stylesheet forever. */
 export const stylesheetPath = `/account/style-${hash}.css`
 
 export function stylesheetRoutes(): Router {

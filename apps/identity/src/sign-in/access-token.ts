@@ -4,10 +4,10 @@ import type { Config } from '../config.ts'
 import type { SigningKeys } from './keys.ts'
 
 /**
- * A signed access token (RFC 9068). Roles are not in it: every service asks what the user may do now.
+ * Returns a signed access token (RFC 9068). It contains no roles, because every service reads the user's current roles.
  *
- * Signed at once, in 50 µs, and not by the thread pool: there the passwords are checked, and to be handed over and back costs
- * about as much as the signature.
+ * Signs synchronously in 50 µs instead of in the thread pool. The thread pool checks passwords, and the handover to it
+ * takes about as long as the signature.
  */
 export async function accessToken(
   keys: SigningKeys,

@@ -37,7 +37,7 @@ const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_u
 /** A checksum of 36 bits that detects typos and similar text. */
 const checksumOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
 
-/** A new one: prefix, 256 bits, checksum. */
+/** Returns a new token: prefix, 256 random bits, checksum. */
 function newApiToken(): string {
   const text = `${apiTokenPrefix}${randomBytes(32).toString('base64url')}`
   return `${text}${checksumOf(text)}`
@@ -49,7 +49,7 @@ export function isApiToken(text: string): boolean {
   return checksum === checksumOf(body)
 }
 
-/** A credential's id, the hash in base64url, as it is stored. */
+/** Converts a credential's id, the hash in base64url, to the stored bytes. */
 export const storedHash = (id: string): Buffer => Buffer.from(id, 'base64url')
 
 /** Lists the tokens of a user, newest first. */
@@ -78,7 +78,7 @@ export async function addApiToken(
   return rows[0] && { row: rows[0], token }
 }
 
-/** False: the user has no such token. */
+/** Returns false if the user has no such token. */
 export async function removeApiToken(trx: Transaction<DB>, user: number, uid: string): Promise<boolean> {
   const { rows } = await sql`
     delete from api_tokens where user_id = ${user} and uid = ${uid} returning true`.execute(trx)

@@ -10,12 +10,12 @@ interface AuditContext {
   request: { audit(object: string | null, details?: object, by?: AuditActor): void }
 }
 
-/** Whose account it is, asked only when it is to be written down. Undefined: nobody's. */
+/** Finds the owner of the throttled account; called only before an audit row is written. Undefined if no account exists. */
 type FindAccountOwner = () => Promise<{ uid: string; client: string } | undefined>
 
 /**
- * Leaves a row in the audit when a try has to wait, at most one a minute for what it is counted under: whoever goes on
- * guessing is seen, and cannot fill the table with it.
+ * Writes an audit row when a try is throttled, at most once a minute per throttle key. The audit log thus shows repeated
+ * guessing, and an attacker cannot fill the table.
  */
 export async function auditThrottled<T>(
   admitting: Promise<T>,
@@ -36,7 +36,10 @@ export async function auditThrottled<T>(
   }
 }
 
-/** Kept beside what is counted, and cleared away with it. Of any number at once exactly one is the first. */
+/**
+ * Returns true for exactly one of any number of concurrent calls per minute. The row is in the table of the counted tries,
+ * and maintenance removes it with them.
+ */
 async function isFirstThisMinute(db: Kysely<DB>, key: string): Promise<boolean> {
   const { rows } = await sql`
     insert into sign_in_attempts as a (key, failures, last_at, blocked_until)

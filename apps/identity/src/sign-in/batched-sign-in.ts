@@ -9,10 +9,10 @@ import type { SessionLives } from './sessions.ts'
 import { type ThrottleKeys, forgiveAttemptsSql } from './throttle.ts'
 import { attemptCounter } from './count-attempt.ts'
 
-/** A sign-in whose password was right. */
+/** A sign-in with a verified password. */
 interface SessionRequest {
   user: number
-  /** The one that was checked. */
+  /** The hash that the password was verified against. */
   passwordHash: string | null
   attempt: ThrottleKeys
   facts: AuditContext
@@ -30,18 +30,18 @@ export interface OpenedSession {
 }
 
 /**
- * Undefined: nothing was done, because more is asked of them, they may no longer sign in, or somebody is changing them or their
- * client at this moment, for which others do not wait.
+ * Opens a session. Returns undefined without effect if the user needs a second factor, may no longer sign in, or if another
+ * transaction has locked the user or the client. It does not wait for that lock.
  */
 export type OpenSession = (opening: SessionRequest) => Promise<OpenedSession | undefined>
 
 /**
- * Opens the sessions of those who need no more than their password, in one statement instead of a transaction of seven each:
- * the user is locked and looked at once more, so that a password or status that changed while we checked is not overlooked. The
- * client is locked as the session's reference to it would, only before anything is written and without waiting.
+ * Opens sessions of users who need only their password, in one statement instead of a transaction of seven statements per
+ * user. The statement locks the user and reads the row again, to detect a password or status that changed during the
+ * password check. It locks the client with the lock of the session's foreign key, but before it writes and without waiting.
  *
- * In a crowd several go into one statement: who waits for company does so for 50 ms at most, about what the next few passwords
- * take.
+ * Under load, one statement opens several sessions. A request waits for others for at most 50 ms, about the time of the
+ * next few password checks.
  */
 export const sessionOpener = (db: Kysely<DB>, lives: SessionLives): OpenSession =>
   batchUnderLoad({ patience: 50, ask: (all) => openAll(db, lives, all) })
@@ -90,7 +90,7 @@ async function openAll(
   return hashes.map((hash) => byToken.get(hash.toString('base64url')))
 }
 
-/** What sign-ins that come in a crowd do in statements that they share. */
+/** The batched statements of concurrent sign-ins. */
 export type SignInBatchers = ReturnType<typeof signInBatchers>
 
 export const signInBatchers = (db: Kysely<DB>, lives: SessionLives) => ({

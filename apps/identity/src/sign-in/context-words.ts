@@ -14,7 +14,7 @@ const product = 'Sluice'
 /** Minimum length in code points; shorter words match too many unrelated ones. */
 const shortest = 4
 
-/** Digits and signs that people put for letters, as the letters; those that stand for two alike (1, !, l) as one. */
+/** Maps digits and signs that people write for letters to the letters; ambiguous ones (1, !, l) to one letter. */
 const stand = new Map(
   Object.entries({ o: '0', a: '4@', e: '3€', i: '1!|l', s: '5$', t: '7+' }).flatMap(([letter, signs]) =>
     [...signs].map((sign) => [sign, letter] as const),
@@ -25,7 +25,7 @@ const stand = new Map(
 const folded = (text: string): string =>
   [...skeletonOf(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
 
-/** Does the password hold its user's name, username or e-mail address, or the name of their organisation or of the product? */
+/** Returns whether the password contains a name or e-mail address of its user, or the organisation's or product's name. */
 export function holdsContextWord(password: string, owner: PasswordOwner): boolean {
   const text = folded(password)
   return wordsOf(owner).some((word) => text.includes(word))

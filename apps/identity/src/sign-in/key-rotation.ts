@@ -8,7 +8,7 @@ export interface KeyRotation {
   ring: KeyRing
   /** Days that a key signs. 0 disables automatic rotation. */
   days: number
-  /** How long a retired key stays published: the longest lifetime of a token. */
+  /** Days that a retired key stays published: the longest lifetime of a token. */
   daysKept: number
 }
 
@@ -17,7 +17,7 @@ export const rotationOf = (
 ): KeyRotation => ({
   ring: config.SECRET_KEYS,
   days: config.KEY_ROTATION_DAYS,
-  // ID tokens are shown again to sign out, as late as the session ends.
+  // Applications send ID tokens again for the logout, until the session ends.
   daysKept: config.SESSION_DAYS + 1,
 })
 
@@ -40,10 +40,10 @@ export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotat
 
 export type RotationResult =
   | { outcome: 'rotated'; kid: string }
-  /** The next key was published too short a while ago. */
+  /** The next key was published too recently. */
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
-/** Lets the next key sign now. `atOnce` skips the time that clients need to fetch it. */
+/** Promotes the next key to sign now. `atOnce` skips the time that clients need to fetch it. */
 export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<RotationResult> =>
   changeKeysExclusively(db, async (trx) => {
     const known = await keysOf(trx)
@@ -57,7 +57,7 @@ export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promi
     return { outcome: 'rotated', kid: next.kid }
   })
 
-/** Withdraws every key that signs no more: whatever it signed is refused from now on. For a key that others have seen. */
+/** Deletes all retired keys, so that their tokens are rejected from now on. For leaked keys. Returns the number of keys. */
 export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
   const { rows } = await sql`delete from signing_keys where state = 'PREVIOUS' returning 1`.execute(db)
   return rows.length

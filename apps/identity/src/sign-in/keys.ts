@@ -17,11 +17,11 @@ import type { DB } from '../database.ts'
 export interface SigningKeys {
   /** The key that new tokens are signed with. */
   current(): Promise<{ kid: string; key: KeyObject }>
-  /** The public halves of all keys whose tokens may still be under way, and of the next one. */
+  /** The public keys that may verify existing tokens, and the next public key. */
   published(): Promise<JSONWebKeySet>
-  /** The same keys whole, the one that signs first. The same array as long as they are the same. */
+  /** The same keys with their private parts, the signing key first. Returns the same array until the keys change. */
   whole(): Promise<JWK[]>
-  /** Finds the key of a token that we issued. */
+  /** Finds the key of a token that this deployment issued. */
   verification: JWTVerifyGetKey
 }
 
@@ -34,13 +34,13 @@ interface LoadedKeys {
   at: number
 }
 
-/** Milliseconds that keys are believed, so that a rotation by another process is seen. */
+/** Milliseconds until cached keys are refreshed, to detect a rotation by another process. */
 const refreshAfterMs = 60_000
-/** Milliseconds after which keys are not used before they were read again: a process that idled may have missed a withdrawal. */
+/** Milliseconds until cached keys expire, because an idle process may have missed a withdrawal. */
 const maxAgeMs = 600_000
 const unknownKeyRest = 5_000
 
-/** The keys of this deployment, from the database; the first process to ask makes the first one. */
+/** Returns the keys of this deployment from the database. The first process that needs a key creates it. */
 export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   let loading: Promise<LoadedKeys> | undefined
   let loaded: LoadedKeys | undefined
@@ -53,7 +53,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   }
   const keys = async (): Promise<LoadedKeys> => {
     if (!loaded) return load()
-    // What is old still serves while the next is fetched: a database that is down for a while ends no session.
+    // Use the cached keys during the refresh, so that a short database outage ends no session.
     const age = performance.now() - loaded.at
     if (age > maxAgeMs) return load()
     if (age > refreshAfterMs) void load().catch(() => {})
@@ -71,7 +71,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
       try {
         return await known.find(header, token)
       } catch (error) {
-        // Another process may have rotated. Tokens with made-up key ids must not make us read all the time.
+        // Another process may have rotated the keys. Tokens with invented key ids must not cause a read each time.
         if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - known.at < unknownKeyRest) throw error
         return (await load()).find(header, token)
       }
@@ -82,7 +82,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
 async function read(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
   const rows = await storedKeys(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
-  // A key that was made just now is not among the rows, and may be another process's.
+  // The rows lack a key that this or another process created just now.
   const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
   if (before && sameKeys(before.whole, inOrder)) return { ...before, at: performance.now() }
@@ -102,8 +102,8 @@ async function wholeKey(ring: KeyRing, row: StoredKey): Promise<JWK> {
 }
 
 /**
- * NEXT is published and signs nothing yet; CURRENT signs; PREVIOUS is published as long as what it signed may be shown to
- * anybody. There is at most one of the first two.
+ * A NEXT key is published and does not sign yet. A CURRENT key signs. A PREVIOUS key stays published while its tokens may
+ * be in use. At most one key is NEXT, and at most one is CURRENT.
  */
 type KeyState = 'NEXT' | 'CURRENT' | 'PREVIOUS'
 
@@ -128,14 +128,14 @@ export async function storedKeys(db: Kysely<DB>): Promise<StoredKey[]> {
   return rows
 }
 
-/** Runs a change of the keys. One at a time, of all processes. */
+/** Runs a change of the keys, one at a time across all processes. */
 export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB>) => Promise<T>): Promise<T> =>
   transaction(db, async (trx) => {
     await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
     return change(trx)
   })
 
-/** Two processes may start at once: the second finds the key of the first. */
+/** Returns the current key, or creates it. If two processes start at once, the second one finds the key of the first. */
 const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
   changeKeysExclusively(db, async (trx) => {
     const there = (await storedKeys(trx)).find(({ state }) => state === 'CURRENT')

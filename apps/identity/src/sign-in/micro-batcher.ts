@@ -5,9 +5,8 @@ import { hashing } from './hashing-queue.ts'
 const maxQueuedWithoutBatching = 3
 
 /**
- * One statement for up to eight sign-ins while passwords wait to be checked, and one for each otherwise. Checking a password
- * empties the caches of the processor, so that whatever is done next takes three times as long as usual: eight together pay
- * for that once.
+ * Sends one statement for up to eight sign-ins while password checks are queued, otherwise one statement per sign-in. A password check
+ * empties the processor caches, so that the next operation takes three times as long. A batch of eight pays this cost once.
  */
 export const batchUnderLoad = <Asked, Answer>(
   parts: Pick<Parameters<typeof microBatcher<Asked, Answer>>[0], 'patience' | 'ask'>,
@@ -16,7 +15,7 @@ export const batchUnderLoad = <Asked, Answer>(
     ...parts,
     most: 8,
     hurried: () => hashing.waiting() <= maxQueuedWithoutBatching,
-    // An error of the statement: it was undone. What ends a connection (57P; a pooler says 08) or is no answer leaves that open.
+    // A statement error rolls the statement back. After a connection error (57P, or 08 from a pooler) that is unknown.
     refused: (error) => error instanceof pg.DatabaseError && !/^(57P|08)/.test(error.code ?? ''),
   })
 
@@ -33,13 +32,13 @@ export function microBatcher<Asked, Answer>({
 }: {
   /** The maximum batch size. */
   most: number
-  /** Milliseconds that the first of a group waits for the others. */
+  /** Milliseconds that the first request of a batch waits for others. */
   patience: number
   /** Whether a new request is sent at once, together with those that wait. */
   hurried(): boolean
-  /** Answers in the order of those who ask. */
+  /** Returns the results in the order of the requests. */
   ask(all: readonly Asked[]): Promise<readonly Answer[]> | readonly Answer[]
-  /** Says an error that nothing of the question happened? */
+  /** Returns whether the error means that the batch had no effect. */
   refused(error: unknown): boolean
 }): (asked: Asked) => Promise<Answer> {
   type Waiting = { asked: Asked } & PromiseWithResolvers<Answer>

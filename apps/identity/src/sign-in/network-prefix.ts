@@ -1,8 +1,8 @@
 import { isIP, isIPv4 } from 'node:net'
 
 /**
- * The network that an address is from, as far as one customer of a provider usually reaches: /24 of IPv4, /48 of IPv6.
- * Anything that is not an address is a network of its own.
+ * Returns the network of an address, the usual range of one customer of a provider: /24 of IPv4, /48 of IPv6. Any other
+ * text counts as its own network.
  */
 export function networkPrefixOf(address: string): string {
   const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address

@@ -36,8 +36,8 @@ export interface NewLink {
 }
 
 /**
- * A new link for a user, whose earlier one of the same purpose stops working. What is in it has 256 random bits and is
- * nowhere else: only its hash is kept. It leads to the configured address, whatever host a request named.
+ * Creates a link for a user and replaces the earlier link of the same purpose. The token has 256 random bits, and only its
+ * hash is stored. The link uses the configured address, not the host of a request.
  */
 export async function addLink(
   trx: Kysely<DB>,
@@ -57,8 +57,8 @@ export async function addLink(
 }
 
 /**
- * Finds a link without using it. Returns undefined if it does not exist or no longer works: used, replaced or
- * expired; the user's address, status or way of signing in is another by now, or their client is disabled.
+ * Finds a link without using it. Returns undefined if the link does not exist, is used, replaced or expired, if the user's
+ * address, status or sign-in method changed, or if the client is disabled.
  */
 export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   const { rows } = await sql<FoundLink['user'] & { expires: Date }>`
@@ -71,7 +71,7 @@ export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpo
   return { user, expires }
 }
 
-/** For an invitation the user must still be invited; a reset ends with whatever ended the user's sessions since. */
+/** An invitation requires an invited user. A change that ends the user's sessions also invalidates a password reset. */
 const usable = sql`
   l.expires_at > now() and l.email = u.email and not c.disabled and case l.purpose
     when 'INVITATION' then u.status = 'INVITATION'
@@ -79,11 +79,11 @@ const usable = sql`
   end`
 
 /**
- * Uses a link up, and locks its user. Of any number of parallel uses exactly one finds it, because the deletion is the
- * question. Undefined as above.
+ * Uses up a link and locks its user. Exactly one of any number of concurrent uses succeeds, because the link is found by
+ * its deletion. Returns undefined like `findLink`.
  */
 export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<number | undefined> {
-  // Users before what hangs from them, as everywhere.
+  // Lock users before their dependent rows, in the order of all transactions.
   await sql`
     select from users where id = (select user_id from links where token_hash = ${secretHash(token)}) for no key update`.execute(
     trx,

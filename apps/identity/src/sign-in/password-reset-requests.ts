@@ -29,8 +29,8 @@ const maxUsersPerClient = 10
 const maxUsersPerRequest = 50
 
 /**
- * Counts a request for a new password, for what was typed and for the network, before anything is looked up. Counted apart
- * from sign-ins: a password-reset request for a user does not block their sign-in. Throws 429.
+ * Counts a password-reset request for the typed name and for the network, before any look-up. Sign-ins have a separate
+ * count, so a password-reset request for a user does not block their sign-in. Throws 429.
  */
 export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
   const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
@@ -44,7 +44,7 @@ export async function admitPasswordReset(db: Kysely<DB>, typed: string, address:
   assertNoWait(rows)
 }
 
-/** Queues a request, whatever was typed. */
+/** Queues a request, even if the typed name is unknown. */
 export async function queuePasswordReset(
   trx: Kysely<DB>,
   typed: string,
@@ -71,7 +71,7 @@ interface PasswordResetAccount {
   address_is_new: boolean
 }
 
-/** Answers the oldest request: mails a link to every matching user who may get one. Returns false if there was no request. */
+/** Handles the oldest request: mails a link to every matching user who may get one. Returns false without a request. */
 export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql<PasswordResetRequest>`

@@ -6,28 +6,28 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Our own list of what is guessed first among passwords of twelve characters or more: rows of the keyboard, runs and
- * repetitions, well-known phrases, and common words with the digits that people add to make them long enough.
+ * Sluice's list of common passwords with twelve or more characters: keyboard rows, sequences and repetitions, well-known
+ * phrases, and common words with the digits that people add to make them long enough.
  */
 const list = readFileSync(join(import.meta.dirname, 'common-passwords.txt'), 'utf8')
 const common = new Set(list.split('\n').filter(Boolean))
 
-/** Compared without case, and without digits and signs at the end beyond those that the list has. */
+/** Returns whether the list has the password. Ignores case, and digits and signs at the end that the list lacks. */
 export function isCommonPassword(password: string): boolean {
   const plain = password.toLowerCase()
   return common.has(plain) || common.has(plain.replace(/[\d\W_]{1,4}$/, '')) || isRepetition(plain)
 }
 
-/** One to four characters over and over. */
+/** Returns whether the text repeats one to four characters. */
 const isRepetition = (text: string): boolean => /^(.{1,4}?)\1+.{0,3}$/su.test(text)
 
-/** argon2id (2) at OWASP's minimum: 19 MiB, two passes, one lane. 17 ms on the machine it was measured on. */
+/** argon2id (2) with OWASP's minimum: 19 MiB, two passes, a parallelism of one. It took 17 ms on the measured machine. */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** A hash that no password matches. Verifying it takes as long as a real hash. */
+/** A hash that no password matches. The verification takes as long as for a real hash. */
 const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$c2x1aWNlLWRlY295LXNhbHQ$${'A'.repeat(43)}`
 
-/** Why each is refused. None repeats the password. */
+/** The messages of the weaknesses. No message repeats the password. */
 const sentences = {
   common: 'This password is on every list of common ones: choose another.',
   context:
@@ -41,7 +41,7 @@ export function weaknessOf(password: string, owner: PasswordOwner): PasswordWeak
   return holdsContextWord(password, owner) ? 'context' : undefined
 }
 
-/** Refuses what is easy to guess. Length is the contract's matter. `pointer` names the field. */
+/** Rejects a password that is easy to guess. The contract checks the length. `pointer` names the field. */
 export function checkPassword(password: string, owner: PasswordOwner, pointer = '/password'): void {
   const weakness = weaknessOf(password, owner)
   if (weakness) throw problems.refused(pointer, sentences[weakness])

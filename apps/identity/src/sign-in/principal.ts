@@ -39,7 +39,7 @@ interface ApplicationPrincipalRow extends PrincipalClientRow {
   organisation: string
 }
 
-/** An application that acts for itself: with the roles among its scopes, in its own client. */
+/** Finds an application that acts for itself, with the roles among its scopes and in its own client. */
 async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationPrincipalRow>`
     ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
@@ -78,7 +78,7 @@ interface ApiTokenPrincipalRow extends UserPrincipalRow {
   note_use: boolean
 }
 
-/** A user's API token: for the user's own client, with those of its roles that the user still holds. */
+/** Finds the user of an API token. It acts for the user's own client, with those of its roles that the user still holds. */
 async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
     select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
@@ -94,14 +94,14 @@ async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): 
   return userPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
 }
 
-/** Once a minute, however often it is used and by how many processes at once. */
+/** Stores the last use of a token at most once a minute across all processes. */
 async function noteUse(db: Kysely<DB>, key: number): Promise<void> {
   await sql`
     update api_tokens set last_used_at = now()
     where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
 }
 
-/** A user and one of their sessions. They act for the session's client. */
+/** Finds a user by one of their sessions. They act for the session's client. */
 async function findSessionPrincipal(
   db: Kysely<DB>,
   { id: user, session = '', application }: Credential,
@@ -124,8 +124,8 @@ interface ApplicationSessionRow extends UserPrincipalRow {
 }
 
 /**
- * The same in an application of the user's client, as long as the application exists and its user consents. It always acts
- * for the user's own client: only the session itself follows a switch of the client.
+ * Finds a user who signed in to an application of their client, if the application exists and the user consents. The
+ * application always acts for the user's own client: only the session itself follows a switch of the client.
  */
 async function findApplicationSessionPrincipal(
   db: Kysely<DB>,
@@ -158,7 +158,7 @@ const byKind: Record<Credential['kind'], PrincipalLookup> = {
   'api-token': findApiTokenPrincipal,
 }
 
-/** Finds the current principal of a credential; undefined if there is none. */
+/** Finds the current principal of a credential; undefined if the credential is invalid. */
 export const findPrincipal: PrincipalLookup = (db, credential) => byKind[credential.kind](db, credential)
 
 export interface UserPrincipalRow extends PrincipalClientRow {

@@ -6,8 +6,8 @@ import { endSession, isOpenSession } from './sessions.ts'
 import { secretHash } from '../secret-hash.ts'
 
 /**
- * Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost: it is refused, but
- * the session lives. Later it is taken for theft, and the session ends for both.
+ * Seconds in which a second use of a refresh token counts as a retry after a lost response: the service refuses it, but the
+ * session continues. A later second use counts as theft, and the session ends for both holders.
  */
 const reuseGraceSeconds = 10
 
@@ -18,7 +18,7 @@ export interface RefreshedSession {
   client: string
 }
 
-/** Why a refresh token is not taken, and whose it was. */
+/** The reason for a refused refresh token, and its user. */
 export interface RefreshRefusal {
   outcome: 'ended' | 'retried' | 'reused'
   session: string
@@ -27,7 +27,7 @@ export interface RefreshRefusal {
 
 export const newRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
-/** A token of a session, a new one unless it was made ahead. Only its hash is kept. */
+/** Adds a refresh token to a session; creates the token if none is given. Stores only the hash. */
 export async function addRefreshToken(
   db: Kysely<DB>,
   session: { id: number; expires_at: Date },
@@ -41,18 +41,19 @@ export async function addRefreshToken(
 }
 
 /**
- * The same as part of a statement that opens sessions: `opened` is its rows of id and expires_at; `hash`: of the token, or
- * the column that holds it.
+ * Adds refresh tokens as part of a statement that opens sessions. `opened`: its rows of id and expires_at. `hash`: the
+ * token's hash, or the column that contains it.
  */
 export const insertRefreshTokensSql = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
   insert into refresh_tokens (token_hash, session_id, expires_at)
   select ${hash}, id, expires_at from ${opened}`
 
 /**
- * Uses a token up and gives the next one of its session, in one statement together with its audit row, because nothing is
- * asked more often. So the audit notes only the first use of a session in each hour, and its opening counts as one. Of any number of parallel uses exactly one gets through: the others wait for the row, and find it used.
- * A session that somebody ends at the same time is either ended before, and not found, or after, with its new token.
- * Undefined: nothing happened; `refuseRefresh` knows why.
+ * Exchanges a token for the next one of its session. It runs as one statement with its audit row, because it is the most
+ * frequent request. For the same reason the audit log has only the first use of a session in each hour; opening the
+ * session counts as a use. Exactly one of any number of concurrent uses succeeds: the others wait for the row and find
+ * the token used. If another transaction ends the session concurrently, either this statement does not find the session,
+ * or the session ends with its new token. Returns undefined without effect; `refuseRefresh` finds the reason.
  */
 export async function exchangeRefreshToken(
   db: Kysely<DB>,
@@ -86,13 +87,13 @@ export async function exchangeRefreshToken(
   return { refreshToken, session, user, client }
 }
 
-/** Was this token ever ours? Asked before anything is written, so that made-up ones leave nothing behind. */
+/** Returns whether this service issued the token. Callers check it first, so that invented tokens write nothing. */
 export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boolean> {
   const { rows } = await sql`select from refresh_tokens where token_hash = ${secretHash(token)}`.execute(db)
   return rows.length > 0
 }
 
-/** Ends the session of a refresh token, even if the token was already exchanged. Returns undefined if no session has this token. */
+/** Ends the session of a refresh token, even of an exchanged one. Returns undefined if no session has this token. */
 export async function endSessionOf(
   trx: Kysely<DB>,
   token: string,
@@ -108,7 +109,7 @@ export async function endSessionOf(
   return { session, by }
 }
 
-/** Finds out why a token was not exchanged, and ends its session where it looks stolen. Undefined: gone meanwhile. */
+/** Returns why a token was not exchanged, and ends its session if it looks stolen. Undefined if the token was deleted. */
 export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
   const { rows } = await sql<{ uid: string; user: string; client: string; over: boolean; late: boolean | null }>`
     select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
@@ -118,7 +119,7 @@ export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Ref
   const [found] = rows
   if (!found) return undefined
   const { uid, user, client, over, late } = found
-  // Unused, so what ended is the session, its user's status or its client.
+  // The token is unused, so its session ended, its user was deactivated or its client was disabled.
   const outcome = over || late === null ? 'ended' : late ? 'reused' : 'retried'
   if (outcome === 'reused') await endSession(trx, uid, 'REUSED')
   return { outcome, session: uid, by: { user, client } }

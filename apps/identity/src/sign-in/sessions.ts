@@ -36,7 +36,7 @@ export interface FoundSession {
   expires_at: Date
   address: string
   user_agent: string
-  /** Names of those that were signed in to with it. */
+  /** Names of the applications that the user signed in to with this session. */
   applications: string[]
 }
 
@@ -45,7 +45,7 @@ const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idl
 /** SQL condition: the session `s` is neither ended, expired nor idle. */
 export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
-/** A new session of a user, for the client they belong to. */
+/** Opens a session of a user, for the user's own client. */
 export async function openSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
@@ -59,7 +59,7 @@ export async function endSession(trx: Kysely<DB>, session: string, reason: EndRe
   await end(trx, sql`uid = ${session}`, reason)
 }
 
-/** The newest thousand of what a user has open, last used first. */
+/** Returns the newest 1,000 open sessions of a user, last used first. */
 export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
   const { rows } = await sql<FoundSession>`
     select s.uid, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, array(
@@ -71,7 +71,7 @@ export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<Foun
   return rows
 }
 
-/** Ends one session of a user. False: they have no such one open. */
+/** Ends one session of a user. Returns false if the user has no such open session. */
 export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
   return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
@@ -82,7 +82,7 @@ export async function endOtherSessions(trx: Kysely<DB>, user: number, session: s
   return end(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
 }
 
-/** Ends whatever a user has open, half sign-ins too, and refuses tokens that were issued until now. */
+/** Ends all sessions and pending second-factor tickets of a user, and invalidates the tokens that were issued until now. */
 export async function endSessionsOfUser(
   trx: Kysely<DB>,
   user: number,
@@ -93,14 +93,14 @@ export async function endSessionsOfUser(
   await end(trx, sql`user_id = ${user}`, reason)
 }
 
-/** The same of many, without looking at the users: `users` is a list of ids or a question for them. */
+/** Ends the sessions of many users without reading the users. `users` is a list of ids or a subquery. */
 export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>): Promise<number> =>
   end(trx, sql`user_id in ${users}`, 'USER_CHANGED')
 
 /**
- * Ends whatever is open for a client that is disabled, and whatever its users have open elsewhere, with their half sign-ins
- * and the links to their new passwords. All of that is refused while it is disabled; ended, it does not come back either. In
- * small steps, because there may be a million of each. The users stay as they are: each of them has many indexes.
+ * Ends all sessions for a disabled client, and all sessions, pending second-factor tickets and password-reset links of its users. The
+ * service refuses them while the client is disabled; ending them prevents their return when it is enabled. Works in small batches,
+ * because a client may have a million of each. Does not update the users, because that table has many indexes.
  */
 export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
   const disabled = sql`exists (select from clients where uid = ${client} and disabled)`
@@ -115,7 +115,7 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
 export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
-/** In the order of their ids, so that none is looked at twice. */
+/** Ends sessions in the order of their ids, so that it reads each session only once. */
 function endInBatches(
   db: Kysely<DB>,
   which: RawBuilder<unknown>,

@@ -17,12 +17,12 @@ import {
 } from './sign-in.ts'
 import { admitCode, forgiveAttempt } from './throttle.ts'
 
-/** As RFC 8176 names them; a recovery code has no name of its own there. */
+/** The names of RFC 8176, which has none for a recovery code. */
 const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'], RECOVERY_CODE: ['pwd', 'mfa'] }
 
 /**
- * Completes a sign-in that `signIn` answered with a ticket. Throws 401 for a code or ticket that is not good, or not any
- * more; the audit says what it was. Too many tries are 429. A ticket may be tried again until it expires.
+ * Completes a sign-in for which `signIn` returned a ticket. Throws 401 for an invalid or expired code or ticket; the audit
+ * log has the reason. Throws 429 after too many tries. A ticket allows several tries until it expires.
  */
 export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
   const { db, write, request } = context
@@ -43,7 +43,7 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   return result
 }
 
-/** The ticket goes with the first right code; with a wrong one it stays. */
+/** Uses up the ticket with the first correct code. A wrong code keeps the ticket. */
 async function complete(
   trx: Transaction<DB>,
   id: number,

@@ -30,7 +30,6 @@ export interface SignInContext {
   expectedClient?: string
   /** Batches the sign-in with others, if `onSessionOpened` only adds the refresh token. */
   batchers?: SignInBatchers & { refreshToken: string }
-  /** Runs in the transaction that opens the session. */
   onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
 
@@ -42,7 +41,7 @@ export interface SignedIn {
   amr: string[]
 }
 
-/** The password was right, and a code is needed besides: `signInWithCode` takes both. */
+/** The password is correct and the user also needs a code. `signInWithCode` takes the ticket and the code. */
 export interface SecondFactorRequired {
   kind: 'second-factor'
   ticket: string
@@ -50,8 +49,8 @@ export interface SecondFactorRequired {
 }
 
 /**
- * Signs in with a password. Whatever is wrong, the answer (401) and its time are the same; the audit says what it was. Too
- * many tries are 429.
+ * Signs in with a password. The response (401) and its time are the same for every reason; the audit log has the reason.
+ * Throws 429 after too many tries.
  */
 export async function signIn(
   { username, password }: LoginBody,
@@ -166,8 +165,8 @@ interface LockedUser {
 }
 
 /**
- * The user as they are now, if they may still sign in, and kept so until the transaction ends: a password or status that
- * changed while we checked is not overlooked. `passwordHash` is the one that was checked; undefined: none was just now.
+ * Reads the user again if they may still sign in, and locks the row until the transaction ends, to detect a password or
+ * status that changed during the check. `passwordHash`: the verified hash; undefined if no password was verified just now.
  */
 export async function lockUserForSignIn(
   trx: Transaction<DB>,

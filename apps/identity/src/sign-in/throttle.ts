@@ -6,12 +6,12 @@ import type { DB } from '../database.ts'
 import { networkPrefixOf } from './network-prefix.ts'
 import { skeletonOf } from './username.ts'
 
-/** Seconds. After `free` failures each further one doubles the wait, from `first` up to `longest`: never for good. */
+/** Waits in seconds. After `free` failures each failure doubles the wait, from `first` up to `longest`, never forever. */
 export interface ThrottleLimit {
   freeFailures: number
   firstWaitSeconds: number
   maxWaitSeconds: number
-  /** A key that was left alone this long begins anew. */
+  /** A key without tries for this time starts from zero. */
   forgetAfterSeconds: number
 }
 
@@ -21,14 +21,17 @@ const perAccount: ThrottleLimit = {
   maxWaitSeconds: 300,
   forgetAfterSeconds: 3600,
 }
-/** Whole offices sign in from one network, and only failures count. */
+/** The limit per network. It is high because whole offices sign in from one network. Only failures count. */
 const perNetwork: ThrottleLimit = {
   freeFailures: 100,
   firstWaitSeconds: 30,
   maxWaitSeconds: 900,
   forgetAfterSeconds: 3600,
 }
-/** Whoever guesses codes has the password already, so the waits are long: about 24 guesses a day at three in a million. */
+/**
+ * The limit for codes. An attacker who guesses codes already has the password, so the waits are long: about 24 guesses a
+ * day with a chance of three in a million each.
+ */
 const perSecondFactor: ThrottleLimit = {
   freeFailures: 5,
   firstWaitSeconds: 30,
@@ -36,7 +39,7 @@ const perSecondFactor: ThrottleLimit = {
   forgetAfterSeconds: 86_400,
 }
 
-/** 429, for what is counted under a key. */
+/** The problem 429 with the throttle key. */
 export class ThrottledProblem extends Problem {
   readonly key: string
 
@@ -56,12 +59,12 @@ export interface ThrottleKeys {
 }
 
 /**
- * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `forgiveAttempt`
- * takes it back. Throws 429 when the account or the network has to wait. A try that has to wait for its network counts nowhere; one
- * that has to wait for its account still counts for its network.
+ * Counts a try as a failure before it runs, so that concurrent tries cannot exceed the limits. `forgiveAttempt` takes the
+ * count back. Throws 429 if the account or the network has to wait. A try that the network limit rejects is not counted.
+ * A try that the account limit rejects still counts for its network.
  *
- * A user's own network (where one of their sessions was opened) is counted apart from the rest of the world, so that
- * strangers cannot keep them out.
+ * A user's own network (where one of their sessions was opened) has a separate count, so that attackers elsewhere cannot
+ * lock the user out.
  */
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
@@ -74,14 +77,14 @@ export async function admitAttempt(db: Kysely<DB>, username: string, address: st
 export interface AttemptCount {
   network_key: string
   network_wait: number
-  /** Null where the network has to wait: then the account is not counted. */
+  /** Null if the network has to wait, because then the account is not counted. */
   account_key: string | null
   account_wait: number | null
 }
 
 const accountKey = (skeleton: string): string => `account:${createHash('sha256').update(skeleton).digest('base64url')}`
 
-/** The counting of `admitAttempt` as WITH parts for larger statements: one row of `countedRows`. */
+/** Returns the counting of `admitAttempt` as WITH parts for larger statements. `countedRows` has one row. */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = networkPrefixOf(address)
   const account = accountKey(skeleton)
@@ -99,10 +102,10 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
 }
 
 /**
- * The same of many, each of another account: rows of `who`, with their row of `account`. Whose network has to wait,
- * or would come to its limit with them, has none, and is not counted: they have to be one by one. `found` selects the id, and
- * what else is wanted, of the user whose username is `asked.skeleton`. Networks before accounts, and both in the order in which
- * `locked` takes them.
+ * Returns the counting of several attempts, each of another account, as WITH parts: rows of `who` with their row of
+ * `account`. An attempt has no row and is not counted if its network has to wait, or would reach its limit with these
+ * attempts; such attempts must be counted one by one. `found` selects the id and further columns of the user with the
+ * username `asked.skeleton`. Counts networks before accounts, both in the lock order of `locked`.
  */
 export const countAttemptsSql = (
   given: readonly { skeleton: string; address: string }[],
@@ -129,7 +132,7 @@ export const countedRows = sql`network left join account on true`
 export const countedColumns = sql`network.key as network_key, network.seconds as network_wait,
   account.key as account_key, account.seconds as account_wait`
 
-/** Throws 429 for a try that has to wait. */
+/** Throws 429 if the attempt has to wait. */
 export function assertAdmitted({ network_key, network_wait, account_key, account_wait }: AttemptCount): ThrottleKeys {
   const network = { key: network_key, seconds: network_wait }
   if (account_key === null) {
@@ -141,8 +144,8 @@ export function assertAdmitted({ network_key, network_wait, account_key, account
 }
 
 /**
- * The same for codes of a user's second factor, counted apart from passwords: neither uses up the tries of the other. Who
- * tries them has passed the network's limit with a password.
+ * Counts a try of a second-factor code like `admitAttempt`. Codes and passwords have separate counts, so neither uses up
+ * the tries of the other. The network limit does not apply, because the password already passed it.
  */
 export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
   const key = `second-factor:${user}`
@@ -167,21 +170,21 @@ export function assertNoWait(rows: readonly { key: string; seconds: number }[]):
 }
 
 /**
- * Seconds in which `last_at` is left as it is: it has an index, which every change of it writes to, and the tries of a whole
- * network change one row. With it alone, the row stays in its page, and what it was is cleared away as it goes.
+ * Seconds in which an upsert keeps `last_at`. Each change of `last_at` writes to its index, and all tries of a network
+ * update one row. An unchanged `last_at` keeps the new row version in the same page, where PostgreSQL prunes old versions.
  */
 const lastAtResolutionSeconds = 60
 
 /**
- * One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. `keys` selects
- * what a try is counted under, each once.
+ * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
+ * selects the throttle keys of a try, each once.
  */
 export const countFailureSql = (keys: RawBuilder<unknown>, limit: ThrottleLimit) =>
   upsertFailuresSql(sql`select keys.key, 1 from (${keys}) as keys (key)`, limit, () => sql``)
 
 /**
- * The same for several tries of each: `tries` selects keys and numbers, which are smaller than the limit. Where somebody has to
- * wait or the limit is reached with them, nothing is counted or answered of that key.
+ * Returns the upsert for several tries per key. `tries` selects keys and numbers, which are smaller than the limit. If a
+ * try has to wait or the tries reach the limit of a key, the statement neither counts nor returns that key.
  */
 const countFailuresBelowLimitSql = (tries: RawBuilder<unknown>, limit: ThrottleLimit) =>
   upsertFailuresSql(

@@ -1,18 +1,18 @@
 import { problems } from '@sluice/http'
 
-/** Characters that are not seen, or that change how their neighbours are seen. */
+/** Matches characters that are invisible or change how other characters appear. */
 const invisible = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu
 
 /**
- * Letters that only linguists write, whole blocks of small capitals and of phonetics among them, and symbols that no keyboard
- * has. What is left of Latin is about what UAX 31 recommends for identifiers.
+ * Matches letters that only linguists write, including whole blocks of small capitals and phonetics, and symbols that no
+ * keyboard has. The remaining Latin letters are about those that UAX 31 recommends for identifiers.
  */
 const technical =
   /[\u01c0-\u01c3\u0262\u026a\u0274\u0276\u0280\u0281\u028f\u0299\u029b\u029c\u029f\u1d00-\u1dbf\ua720-\ua78a\ua78d-\ua7ff\uab30-\uab6f\u{10780}-\u{107bf}\u{1df00}-\u{1dfff}]|(?![\0-\x7f])\p{S}/u
 
 /**
- * A username as it is compared: two that people cannot tell apart by case, width, composition, invisible characters or
- * letters of another script that look alike have one skeleton.
+ * Returns the skeleton of a username for comparisons. Two usernames have the same skeleton if they differ only in case,
+ * width, composition, invisible characters, or letters of another script that look alike.
  */
 export function skeletonOf(username: string): string {
   // The Turkish İ becomes an i with a dot above it, which looks like an i.
@@ -25,7 +25,7 @@ export function skeletonOf(username: string): string {
   return withLatinTwins(folded.normalize('NFKC').trim())
 }
 
-/** A username as it is stored. Refuses what cannot be typed or read aloud: spaces, invisible characters, mixed scripts. */
+/** Returns the stored form of a username. Rejects spaces, invisible characters and mixed scripts. */
 export function usernameOf(given: string): string {
   const username = given.normalize('NFC')
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisible) >= 0)
@@ -38,8 +38,8 @@ export function usernameOf(given: string): string {
 }
 
 /**
- * Small letters that many typefaces draw like another Latin one, each before its twin. No digits: nobody's
- * "anna1" is kept from being called so because there is an "annal". Chosen from Unicode's confusables (UTS 39).
+ * Pairs of a small letter and the Latin letter that it resembles in many typefaces. Contains no digits, so that "anna1" is
+ * available even if "annal" exists. The pairs are a selection of Unicode's confusables (UTS 39).
  */
 const pairs = [
   // Cyrillic
@@ -48,7 +48,7 @@ const pairs = [
   'αa ϲc ϳj ιi νv οo ρp σo υu γy άá ίí όó ύú ϊï ϋü',
   // Armenian
   'օo ոn սu հh յj զq ցg',
-  // Latin letters that are drawn like their plain sisters: of alphabets, small capitals, of phonetics, clicks
+  // Latin letters that look like plain ones: from other alphabets, small capitals, phonetics, clicks
   'ɑa ɡg ıi ɩi ʋu ȷj ƿp ƅb ɯw',
   'ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ꞯq ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz ᴁæ ɶœ',
   'ᴑo ꬲe ꬽo ꭇr ꭈr ꭎu ꭒu ꞟu ᵹg ꞙf ǀl ǁll ǃ!',
@@ -58,7 +58,7 @@ const pairs = [
   'ꓐb ꓑp ꓒd ꓓd ꓔt ꓖg ꓗk ꓙj ꓚc ꓜz ꓝf ꓟm ꓠn ꓡl ꓢs ꓣr ꓦv ꓧh ꓪw ꓫx ꓬy ꓮa ꓰe ꓲi ꓳo ꓴu',
 ].join(' ')
 
-/** Letters come in small, as they are compared, whichever case is the first in Unicode. */
+/** Returns the small form of a letter for comparisons, whichever case Unicode lists first. */
 const small = (letter: string): string => letter.toUpperCase().toLowerCase()
 
 const twins = new Map(
@@ -68,7 +68,7 @@ const twins = new Map(
   }),
 )
 
-/** Dashes, apostrophes and low lines of every kind, as keyboards have them. */
+/** Maps all kinds of dashes, apostrophes and low lines to those of keyboards. */
 const keys: [RegExp, string][] = [
   [/[\p{Pd}\u02d7\u2043\u2212\u2796]/gu, '-'],
   [
@@ -79,14 +79,14 @@ const keys: [RegExp, string][] = [
   [/[|\u2223\u2758]/gu, 'l'],
 ]
 
-/** Each letter as the Latin one that it looks like, where there is one, and dashes and apostrophes as keyboards have them. */
+/** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by those of keyboards. */
 const withLatinTwins = (text: string): string =>
   keys.reduce(
     (plain, [kind, key]) => plain.replace(kind, key),
     [...text].map((letter) => twins.get(letter) ?? letter).join(''),
   )
 
-/** Scripts that people write names with today, by Unicode's names. What is in none of them is no letter of a username. */
+/** The scripts of today's names, by Unicode's script names. Usernames may not contain letters of other scripts. */
 const scripts = [
   ['Latin', 'Greek', 'Cyrillic', 'Armenian', 'Georgian', 'Hebrew', 'Arabic', 'Syriac', 'Thaana', 'Nko', 'Adlam'],
   ['Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala'],
@@ -94,7 +94,7 @@ const scripts = [
   ['Canadian_Aboriginal', 'Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul', 'Yi', 'Ol_Chiki', 'Balinese', 'Lisu'],
 ].flat()
 
-/** Scripts that one language writes in one word (UTS 39, highly restrictive, without Latin). */
+/** Scripts that one language combines in one word (UTS 39, highly restrictive, without Latin). */
 const together = [
   ['Han', 'Hiragana', 'Katakana'],
   ['Han', 'Bopomofo'],
@@ -105,7 +105,7 @@ const extensions = new Map(scripts.map((script) => [script, new RegExp(`\\p{scx=
 const shared = /[\p{sc=Common}\p{sc=Inherited}]/u
 const inAnyScript = /\p{scx=Common}|\p{scx=Inherited}/u
 
-/** Can the whole text belong to one language's way of writing? Digits and punctuation belong to every one. */
+/** Returns whether one language can write the whole text. Digits and punctuation belong to every language. */
 function isOneScript(text: string): boolean {
   const letters = [...text].filter((letter) => !inAnyScript.test(letter))
   const of = (letter: string) => scripts.filter((script) => extensions.get(script)!.test(letter))
@@ -113,6 +113,6 @@ function isOneScript(text: string): boolean {
   return candidates.some((allowed) => letters.every((letter) => of(letter).some((script) => allowed.includes(script))))
 }
 
-/** Does it hold a letter of no script that is in use? */
+/** Returns whether the text contains a letter outside these scripts. */
 const hasUnusedScript = (text: string): boolean =>
   [...text].some((letter) => !shared.test(letter) && ![...extensions.values()].some((script) => script.test(letter)))

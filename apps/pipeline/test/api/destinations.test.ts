@@ -174,7 +174,7 @@ describe('a test of a target', () => {
     const cases: [object, string, RegExp][] = [
       [{ url: dhis2.url, ...wrong }, 'AUTHENTICATION_FAILED', /rejected the username and password/],
       [{ url: dhis2.url, authToken: 'd2pat_expired' }, 'AUTHENTICATION_FAILED', /token/],
-      [{ url: dhis2.url.replace('/dhis', ''), ...credentials }, 'NOT_FOUND', /check the path/],
+      [{ url: dhis2.url.replace('/dhis', ''), ...credentials }, 'NOT_FOUND', /Check the path/],
       [{ url: `http://127.0.0.1:${await freePort()}`, ...credentials }, 'CONNECTION_REFUSED', /Nothing answers/],
       [{ url: 'https://no.such.host.invalid', ...credentials }, 'HOST_UNKNOWN', /name/],
       [{ url: 'http://169.254.169.254/latest', ...credentials }, 'ADDRESS_NOT_ALLOWED', /link-local/],

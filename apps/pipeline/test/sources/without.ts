@@ -1,6 +1,6 @@
 /** Rows of the suite that do not apply to sources that are no systems, and why. */
 export const ofStores = {
-  lookups: 'Objects are selected by a key or a pattern; there is no look-up.',
+  lookups: 'Objects are selected by a key or a pattern, not from a list.',
   groups: 'A file is one table; lists in it stay JSON.',
   empty: 'A key without objects counts as a mistake: the run fails with NO_OBJECTS, and the old rows stay.',
   signInPage: 'Stores return XML to programs, never a sign-in page.',

@@ -1,18 +1,18 @@
 import type { ProblemDocument, Violation } from '../problem.ts'
 
-/** The service answered that the request failed, and why. `message` is the problem's detail, made for people. */
+/** The service returned a problem. `message` is the problem's detail, which is written for users. */
 export class RemoteProblem extends Error {
   override readonly name = 'RemoteProblem'
   /** The HTTP status, 400 to 599. */
   readonly status: number
-  /** Stable; what programs decide by. */
+  /** A stable code that programs can rely on. */
   readonly code: string
   readonly title: string
   readonly detail: string | undefined
   readonly errors: readonly Violation[]
   readonly requestId: string | undefined
   readonly document: ProblemDocument
-  /** Milliseconds that the service asks to be left alone (429). */
+  /** Milliseconds to wait before a retry (429). */
   readonly retryAfter: number | undefined
 
   constructor(document: ProblemDocument, retryAfter?: number) {
@@ -29,11 +29,11 @@ export class RemoteProblem extends Error {
 }
 
 /**
- * - `unreachable`: no connection, or it broke before the answer was complete;
- * - `timed-out`: no complete answer in time;
- * - `overloaded`: it, or a proxy before it, answered 502, 503 or 504;
- * - `circuit-open`: it failed repeatedly, so no request was sent;
- * - `malformed-answer`: what came back is not what its contract promises.
+ * - `unreachable`: no connection, or it broke before the response was complete;
+ * - `timed-out`: no complete response in time;
+ * - `overloaded`: the service or its proxy returned 502, 503 or 504;
+ * - `circuit-open`: the service failed repeatedly, so no request was sent;
+ * - `malformed-answer`: the response does not match its contract.
  */
 export type UnavailableReason = 'unreachable' | 'timed-out' | 'overloaded' | 'circuit-open' | 'malformed-answer'
 
@@ -47,7 +47,7 @@ interface UnavailableDetails {
 export class ServiceUnavailable extends Error {
   override readonly name = 'ServiceUnavailable'
   readonly reason: UnavailableReason
-  /** Milliseconds that the service asks to be left alone. */
+  /** Milliseconds to wait before a retry. */
   readonly retryAfter: number | undefined
   /** The problem document of an overloaded service, if it sent one. */
   readonly problem: ProblemDocument | undefined
@@ -60,7 +60,7 @@ export class ServiceUnavailable extends Error {
   }
 }
 
-/** A Retry-After header in milliseconds from now; undefined for one that is absent or unreadable. */
+/** Converts a Retry-After header to milliseconds from now; undefined if it is absent or invalid. */
 export function retryAfterOf(header: string | null): number | undefined {
   if (header === null) return undefined
   const wait = /^\s*\d{1,9}\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream'
 import { ServiceUnavailable } from './errors.ts'
 
-/** The body of an upload. */
 export type UploadBody = ReadableStream<Uint8Array> | Readable | AsyncIterable<Uint8Array>
 
 export interface ExchangeRequest {
@@ -11,19 +10,19 @@ export interface ExchangeRequest {
   body?: string | AsyncIterable<Uint8Array>
 }
 
-/** An answer as it came, read to its end. */
+/** A complete response. */
 export interface RawResponse {
   status: number
   headers: Headers
   text: string
 }
 
-/** Bytes. Above what one page of anything takes, below what would hurt this process. */
+/** Bytes. More than any page of results needs, less than would exhaust the memory of this process. */
 const largestAnswer = 256 * 1024 * 1024
 
 /**
- * One request and its whole answer, whatever its status. Throws `ServiceUnavailable` (`unreachable`, `timed-out`), the
- * error of the body's own source, or the reason of `caller` when that signal ended it.
+ * Sends one request and returns its whole response, whatever its status. Throws `ServiceUnavailable` (`unreachable`,
+ * `timed-out`), the error of the body's source, or the reason of `caller` if that signal aborted the request.
  */
 export async function exchange(
   { url, method, headers, body }: ExchangeRequest,
@@ -37,7 +36,7 @@ export async function exchange(
       method,
       headers,
       signal,
-      // A service never redirects; a token sent along to wherever a redirect leads would be given away.
+      // A service never redirects, and following a redirect would send the token to an unknown host.
       redirect: 'manual',
       ...(body !== undefined && { body: source?.chunks ?? body, duplex: 'half' }),
     } as RequestInit)
@@ -67,7 +66,7 @@ async function textOf(response: Response, url: URL): Promise<string> {
   return text + decoder.decode()
 }
 
-/** Tells a source that failed from a service that did. */
+/** Distinguishes an error of the source from an error of the service. */
 function watchSource(source: AsyncIterable<Uint8Array>) {
   let failure: { error: unknown } | undefined
   async function* chunks() {
@@ -81,7 +80,7 @@ function watchSource(source: AsyncIterable<Uint8Array>) {
   return { chunks: chunks(), failed: () => failure }
 }
 
-/** fetch says "fetch failed"; what happened is in the cause of the cause. */
+/** Returns the innermost cause, because fetch only reports "fetch failed". */
 function innermost(error: unknown): string {
   let inner = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   while (inner.cause) inner = inner.cause as typeof inner

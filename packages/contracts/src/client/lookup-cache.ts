@@ -7,21 +7,21 @@ export interface CacheLimits {
   ttl: number
   /** Milliseconds that a missing value is fresh; at most 1,000 when absent. */
   missingTtl?: number
-  /** Milliseconds past `ttl` that a found value still answers while the service is unavailable; 0 when absent. */
+  /** Milliseconds past `ttl` in which a found value is still returned while the service is unavailable; 0 when absent. */
   staleFor?: number
-  /** Most values that are kept. */
+  /** Maximum number of cached values. */
   max: number
 }
 
 interface LookupOptions<V> extends CacheLimits {
   /**
-   * Answers whether a value may be remembered; all values when absent. A value that may not is read for every `get` that
-   * arrives, is never shared with a `get` that arrives after its reading began, and no older value replaces it.
+   * Whether a value may be cached; all values when absent. A value that may not be cached is read for every `get` that
+   * arrives, is never shared with a `get` that arrives after its read started, and is never replaced by an older value.
    */
   mayRemember?: (value: V) => boolean
 }
 
-/** Reads by key, remembered. Throws what the reading throws, when nothing that is remembered may stand in for it. */
+/** A read-through cache by key. Throws the error of a read if no cached value can replace its result. */
 export interface LookupCache<V> {
   /** Returns undefined if the value does not exist. */
   get(key: string): Promise<V | undefined>
@@ -50,8 +50,7 @@ export function createLookupCache<V>(
 }
 
 /**
- * A read-through cache of a reading that takes many keys at once, `atOnce` at most. A key that its answer does not have
- * does not exist.
+ * Returns a read-through cache of batched reads with at most `atOnce` keys. A key that is not in the result of a read does not exist.
  */
 export function createBatchedLookupCache<V>(
   readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
@@ -68,7 +67,7 @@ export function createBatchedLookupCache<V>(
   }, manner)
 }
 
-/** The answer, or undefined where the service says 404. */
+/** Returns the response, or undefined if the service returns 404. */
 export async function orAbsent<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -78,7 +77,7 @@ export async function orAbsent<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** `begin` starts the reading of keys and gives one promise for each, in order. */
+/** `begin` starts the read of keys and returns one promise for each key, in order. */
 function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options: LookupOptions<V>): LookupCache<V> {
   const { ttl, missingTtl = Math.min(ttl, 1_000), staleFor = 0, max, mayRemember = () => true } = options
   const remembered = new LRUCache<string, CacheEntry<V>>({ max })
@@ -87,7 +86,7 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
   const ageOf = ({ requestedAt }: CacheEntry<V>) => performance.now() - requestedAt
   const isFresh = (entry: CacheEntry<V>) => ageOf(entry) < (entry.value === undefined ? missingTtl : ttl)
 
-  /** Serves the old value where the service is unavailable; anything else that fails, fails. */
+  /** Returns the stale value if the service is unavailable; rethrows all other errors. */
   async function outcomeOf(key: string, answer: Promise<V | undefined>, entry: CacheEntry<V>, flight: PendingRead<V>) {
     try {
       entry.value = await answer
@@ -131,7 +130,7 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
     return new Map(wanted.flatMap((key) => present(key, fresh.get(key))))
   }
 
-  /** The outcome of the reading that is under way, or of a newer one where that reading began before the request arrived. */
+  /** Returns the result of the pending read, or of a newer read if the pending one started before the request arrived. */
   async function outcomeFor(key: string, arrived: number): Promise<V | undefined> {
     const flight = underWay.get(key)
     const value = await orStale(key, flight?.outcome)
@@ -163,9 +162,9 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
   }
 }
 
-/** One reading that is under way, as those who wait for it share it. */
+/** A pending read, shared by its callers. */
 interface PendingRead<V> {
-  /** When it began, on the monotonic clock. */
+  /** Start of the read, on the monotonic clock. */
   requestedAt: number
   outcome?: Promise<V | undefined>
 }

@@ -19,22 +19,22 @@ import { ServiceUnavailable } from './errors.ts'
 export type Circuit = 'closed' | 'open' | 'half-open'
 
 export interface ResilienceOptions {
-  /** Milliseconds for each try, from connecting to the answer's last byte; 3,000 when absent. Uploads have none. */
+  /** Milliseconds for each attempt, from connecting to the last byte of the response; 3,000 when absent. Uploads have no limit. */
   timeout?: number
-  /** Tries after the first, of reads only; 2 when absent. */
+  /** Maximum number of retries, of reads only; 2 when absent. */
   retries?: number
   /** Milliseconds; 2,000 when absent. No retry if Retry-After is longer. */
   patience?: number
-  /** So many failures in a row open the circuit; 5 when absent. */
+  /** Consecutive failures that open the circuit; 5 when absent. */
   failuresToOpen?: number
   /** Milliseconds until one call may try an open circuit; 1,000 when absent, doubled with each failure up to 10,000. */
   open?: number
-  /** Told when the circuit opens, is tried, or closes again. */
+  /** Called when the circuit opens, becomes half-open, or closes. */
   onCircuit?: (circuit: Circuit) => void
 }
 
 interface RunOptions {
-  /** Only for what may happen twice. */
+  /** Only for idempotent calls. */
   retried: boolean
   timed: boolean
   signal: AbortSignal | undefined
@@ -42,10 +42,10 @@ interface RunOptions {
 
 const maxOpenMs = 10_000
 
-/** One service's circuit, and how calls are made through it: retries around the circuit around each try's time-out. */
+/** The circuit breaker of one service: retries wrap the circuit, which wraps the time limit of each attempt. */
 export function resilience(name: string, options: ResilienceOptions = {}) {
   const { timeout: limit = 3_000, retries = 2, patience = 2_000, failuresToOpen = 5, open = 1_000 } = options
-  // In the half-open state everything but an answer is a failure: a caller that gave up proves nothing about the service.
+  // In the half-open state, every result except a response is a failure: an aborted call proves nothing about the service.
   const circuit: CircuitBreakerPolicy = circuitBreaker(
     handleWhen((error) => isOutage(error) || circuit.state === CircuitState.HalfOpen),
     {
@@ -66,7 +66,7 @@ export function resilience(name: string, options: ResilienceOptions = {}) {
 
   async function once<T>(work: (signal: AbortSignal) => Promise<T>, timed: boolean, signal: AbortSignal) {
     signal.throwIfAborted()
-    // While one call tries the circuit, cockatiel would let the others wait for its outcome: up to a whole time-out.
+    // While one call tests the circuit, cockatiel would make the others wait for its outcome: up to a whole time limit.
     if (circuit.state === CircuitState.HalfOpen) throw circuitOpen(name)
     const attempt = ({ signal }: { signal: AbortSignal }) => work(signal)
     return circuit.execute(
@@ -77,7 +77,7 @@ export function resilience(name: string, options: ResilienceOptions = {}) {
 
   return {
     circuit: (): Circuit => circuitName(circuit.state),
-    /** Runs `work`; throws what it throws, or `ServiceUnavailable` at once while the circuit is open. */
+    /** Runs `work` and rethrows its errors. Throws `ServiceUnavailable` immediately while the circuit is open. */
     async run<T>(work: (signal: AbortSignal) => Promise<T>, { retried, timed, signal }: RunOptions): Promise<T> {
       signal?.throwIfAborted()
       const tries = retried
@@ -115,7 +115,7 @@ const retryBackoff = new DelegateBackoff<IRetryBackoffContext<unknown>, IBackoff
   return { delay: Math.max(next.duration, requestedDelay), state: next }
 })
 
-/** A pause between two tries does not hold up a caller that has gone. */
+/** Rejects when the signal aborts, so that a pause between two attempts does not delay an aborted call. */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const onAbort = () => reject(signal.reason)

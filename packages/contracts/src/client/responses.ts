@@ -6,10 +6,10 @@ import { ProblemDocument } from '../problem.ts'
 import type { RawResponse } from './http-exchange.ts'
 import { RemoteProblem, retryAfterOf, ServiceUnavailable } from './errors.ts'
 
-/** One page of a longer list, and where it stands in it. */
+/** One page of a longer list, and its position in the list. */
 export interface ResultPage<T> {
   items: T
-  /** Rows on all pages; undefined where they were not counted. */
+  /** Number of rows on all pages; undefined if they were not counted. */
   total: number | undefined
   page: number
   pageSize: number
@@ -17,8 +17,7 @@ export interface ResultPage<T> {
 }
 
 /**
- * A service may be newer than its caller: fields that the contract does not know are dropped, everything it promises
- * must be there.
+ * A service can be newer than its caller: fields that the contract does not contain are removed, and all required fields must exist.
  */
 const ajv = ajvWith({ removeAdditional: true })
 
@@ -41,7 +40,7 @@ export function assertAvailable(answer: RawResponse): RawResponse {
   throw new ServiceUnavailable('overloaded', detail, { retryAfter: retryAfterOf(headers.get('retry-after')), problem })
 }
 
-/** The body that the signature promises. Throws `RemoteProblem`, or `ServiceUnavailable` for anything unforeseen. */
+/** Returns the body that the signature declares. Throws `RemoteProblem`, or `ServiceUnavailable` for an unexpected response. */
 export function bodyOf<Response>(
   { id, response }: Signature<string, any, any, Response>,
   { status, headers, text }: RawResponse,
@@ -91,7 +90,7 @@ function problemOf({ headers, text }: RawResponse): ProblemDocument | undefined 
   }
 }
 
-/** Something between us and the service refused, in words of its own. */
+/** A proxy rejected the request with a response of its own. */
 const undocumentedProblem = (id: string, status: number): ProblemDocument => ({
   type: `urn:problem:http-${status}`,
   title: `${id} was refused.`,

@@ -5,7 +5,7 @@ import { type ExchangeRequest, type RawResponse, type UploadBody, exchange } fro
 import { type Circuit, type ResilienceOptions, resilience } from './resilience.ts'
 
 export interface ServiceClientOptions extends ResilienceOptions {
-  /** `http://identity:3001`: without `/api/v1`. */
+  /** Base address without `/api/v1`, such as `http://identity:3001`. */
   baseUrl: string
   /** Name of the service in messages; its address when absent. */
   name?: string
@@ -25,29 +25,29 @@ interface UntypedInput extends CallOptions {
 }
 
 /**
- * Calls a service by its operations' signatures. Every method throws `RemoteProblem` for an answer that is a problem,
- * `ServiceUnavailable` where there is no usable answer, and the signal's reason when that ended the call.
+ * Calls a service by its operations' signatures. Every method throws `RemoteProblem` for a problem response,
+ * `ServiceUnavailable` without a usable response, and the signal's reason if the signal aborted the call.
  */
 export interface ServiceClient {
   call<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Response>
-  /** The same, with the totals that a paged answer has in its headers. */
+  /** As `call`, with the totals from the headers of a paged response. */
   callPaged<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<ResultPage<Response>>
-  /** Streams a file. Not retried; ends only with the connection or the signal. Always uses up or destroys the stream. */
+  /** Streams a file. Not retried; ends only with the connection or the signal. Always consumes or destroys the stream. */
   upload<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
     input: UploadInput<Path, Query>,
   ): Promise<Response>
-  /** For metrics and health. */
+  /** The state of the circuit, for metrics and health checks. */
   circuit(): Circuit
 }
 
-/** Opens nothing until the first call; connections are kept alive and shared by the process. */
+/** Creates a client. It connects at the first call; the process shares its keep-alive connections. */
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { baseUrl, name = new URL(baseUrl).origin, fetch = globalThis.fetch } = options
   const { run, circuit } = resilience(name, options)
@@ -113,13 +113,13 @@ async function headersOf(
   return all
 }
 
-/** Closes a body that was not read to its end. */
+/** Closes a body that was not completely read. */
 async function discard(body: UploadBody): Promise<void> {
   if (body instanceof Readable) body.destroy()
   else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
 }
 
-/** The address of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
+/** Returns the URL of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
 function addressOf(
   baseUrl: string,
   { id, path }: Signature,
@@ -136,7 +136,7 @@ function addressOf(
   return url
 }
 
-/** Dot segments survive percent-encoding: WHATWG URLs resolve `%2e%2e` too, so they are refused instead. */
+/** Dot segments survive percent-encoding: WHATWG URLs resolve `%2e%2e` too, so they are rejected instead. */
 function segment(id: string, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
     throw new TypeError(`${id} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`)
@@ -162,22 +162,21 @@ type PathInput<Path extends string> = InputField<
   keyof PathParameters<Path> extends never ? {} : PathParameters<Path>
 >
 
-/** The input of a call. */
 export type CallInput<Path extends string, Query, Body> = PathInput<Path> &
   InputField<'query', Query> &
   // The service distinguishes `{}` from an absent body.
   (undefined extends Body ? { body?: undefined } : { body: Body }) &
   CallOptions
 
-/** The input may be left out where nothing in it is needed. */
+/** The input is optional if all of its fields are optional. */
 type OptionalInput<Input> = {} extends Input ? [input?: Input] : [input: Input]
 
 export type UploadInput<Path extends string, Query> = PathInput<Path> &
   InputField<'query', Query> &
   CallOptions & {
     body: UploadBody
-    /** Bytes, where known: the service can then refuse before it has read them. */
+    /** Bytes, if known: the service can then reject the upload before it reads it. */
     length?: number
-    /** With its boundary, where the body is a form. */
+    /** Includes the boundary if the body is a form. */
     contentType?: string
   }

@@ -18,18 +18,18 @@ export const SecondFactor = contract(
 )
 export type SecondFactor = TypeOf<typeof SecondFactor>
 
-/** One's own password, so that an unattended screen is not enough. */
+/** The user's own password, which protects an unattended session. */
 export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: GivenPassword }, closed))
 export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
 
-/** One's own password or a code of one's second factor. Of both, the password counts. */
+/** The user's own password or a code of their second factor. If both are given, the password counts. */
 export const ProofBody = contract(
   'ProofBody',
   Type.Object({ password: Type.Optional(GivenPassword), code: Type.Optional(Code) }, { ...closed, minProperties: 1 }),
 )
 export type ProofBody = TypeOf<typeof ProofBody>
 
-/** One's new mail address, with the same proof. */
+/** The user's new email address, with the same proof. */
 export const ChangeEmailBody = contract(
   'ChangeEmailBody',
   Type.Object(
@@ -63,7 +63,7 @@ export const SecondFactorEnrolment = contract(
 )
 export type SecondFactorEnrolment = TypeOf<typeof SecondFactorEnrolment>
 
-/** Each signs in once in place of an authenticator's code. Shown this once. */
+/** Each code replaces an authenticator's code once. Shown only once. */
 export const RecoveryCodes = contract(
   'RecoveryCodes',
   Type.Object({ recoveryCodes: Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10 }) }, closed),
@@ -75,11 +75,11 @@ export const ApiTokenBody = contract(
   Type.Object(
     {
       name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['Nightly export'] }),
-      /** Roles that the user holds. None: it can do only what needs no role. */
+      /** Roles that the user holds. With an empty list, the token can only call operations that require no role. */
       roles: Roles,
       /** At most 365 days ahead. */
       expires: Timestamp,
-      /** One's own password or a code of one's second factor, for whoever has either. */
+      /** The user's own password or a code of their second factor; required if the user has either. */
       password: Type.Optional(GivenPassword),
       code: Type.Optional(Code),
     },
@@ -94,11 +94,14 @@ const apiToken = {
   roles: Roles,
   created: Timestamp,
   expires: Timestamp,
-  /** To the minute. */
+  /** Rounded to the minute. */
   lastUsed: Type.Optional(Timestamp),
-  /** False once it has expired, or its user's password was changed. */
+  /** False if it has expired, or if its user's password was changed. */
   usable: Type.Boolean(),
-  /** Of `roles`, what counts now: what the user still holds and their client has not switched off. None where not usable. */
+  /**
+   * The effective part of `roles`: those that the user still holds and that their client has not switched off. Empty if the
+   * token is not usable.
+   */
   effectiveRoles: Roles,
 }
 
@@ -110,7 +113,7 @@ export const NewApiToken = contract(
   Type.Object(
     {
       ...apiToken,
-      /** Shown this once, to be sent as `Authorization: Bearer …`. */
+      /** Shown only once. Send it as `Authorization: Bearer …`. */
       token: Type.String({ maxLength: 100 }),
     },
     closed,
@@ -129,9 +132,9 @@ export const OpenSession = contract(
       expires: Timestamp,
       address: Type.String({ maxLength: 100 }),
       userAgent: Type.String({ maxLength: 500 }),
-      /** The one that asks. */
+      /** Whether it is the session of this request. */
       current: Type.Boolean(),
-      /** The names of the applications that were signed in to. */
+      /** The names of the applications that the user signed in to. */
       applications: Type.Array(Line, { maxItems: 100 }),
     },
     closed,

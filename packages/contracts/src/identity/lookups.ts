@@ -22,7 +22,7 @@ export const ClientSummary = contract(
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
 
-/** A client that was deleted, as it was called then. */
+/** A deleted client, with its last name. */
 export const DeletedClientSummary = contract(
   'DeletedClientSummary',
   Type.Object({ id: Uid, code: Line, name: Line, deleted: Timestamp }, closed),
@@ -32,9 +32,9 @@ export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 export const credentialKinds = ['session', 'application', 'api-token'] as const
 
 /**
- * What a bearer token stands for, once its form and signature are right. `id` is the user's uid, the application's
- * ssoClientId, or the API token's SHA-256 in base64url; `session` comes with the first kind only, and with it the ssoClientId
- * of the `application` that the token was issued to, if it was one.
+ * The principal of a bearer token with a valid form and signature. `id` is the user's uid, the application's ssoClientId, or
+ * the API token's SHA-256 in base64url. Only the first kind has `session`, and also the ssoClientId of the `application` that
+ * the token was issued to, if it was one.
  */
 export const Credential = contract(
   'Credential',
@@ -51,10 +51,10 @@ export const Credential = contract(
 export type Credential = TypeOf<typeof Credential>
 
 /**
- * What a service must know of whoever asks before it lets them in: a token issued before `tokenValidAfter`, of a user who
- * is not ACTIVE or of a disabled client is refused. `client` is the one that is acted for. `roles` are those that count:
- * what the client's switches turn off is not among them, nor, of a session that an application acts in, what that
- * application may not have or its user did not say yes to. An application's standing names the application.
+ * The state of a principal that a service needs for authorisation: the service rejects a token that was issued before
+ * `tokenValidAfter`, and tokens of a user who is not ACTIVE or of a disabled client. `client` is the client that the principal acts
+ * for. `roles` are the effective roles: without those that the client's switches turn off and, in a session of an application, without
+ * those that the application may not have or its user did not allow. The state of an application contains the application's name.
  */
 export const PrincipalState = contract(
   'Standing',
@@ -66,10 +66,13 @@ export const PrincipalState = contract(
       name: Line,
       status: Type.Enum([...userStatuses]),
       tokenValidAfter: Timestamp,
-      /** False once the session, the API token or the application was ended. */
+      /** False if the session, the API token or the application was ended. */
       open: Type.Boolean(),
       roles: Roles,
-      /** Held, but switched off in this client: they open nothing. Absent: none. */
+      /**
+       * Roles that the principal holds but that are switched off in this client, so they grant nothing. Absent if all roles
+       * are effective.
+       */
       dormantRoles: Type.Optional(Roles),
       userGroups: Type.Array(Uid, { maxItems: 1000 }),
       client: ClientSummary,

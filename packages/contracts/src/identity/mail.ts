@@ -11,7 +11,7 @@ export const mailKinds = [
 ] as const
 export type MailKind = (typeof mailKinds)[number]
 
-/** QUEUED is tried until it is SENT or, after a day or when its link ended, FAILED. KEPT: there is no SMTP server. */
+/** QUEUED is retried until it is SENT or, after a day or when its link expires, FAILED. KEPT: no SMTP server is configured. */
 export const mailStates = ['QUEUED', 'SENT', 'FAILED', 'KEPT'] as const
 export type MailState = (typeof mailStates)[number]
 
@@ -24,14 +24,14 @@ const fields = {
   recipient: Line,
   subject: Line,
   state: Type.Enum([...mailStates]),
-  /** Why it was not sent at the last try, or why it was given up. */
+  /** Why the last attempt failed, or why the service gave up. */
   reason: Type.Optional(Type.String({ maxLength: 1000 })),
   attempts: Type.Integer({ minimum: 0, maximum: 100_000 }),
-  /** When it was sent or given up. */
+  /** When it was sent, or when the service gave up. */
   finished: Type.Optional(Timestamp),
 }
 
-/** A mail to a user, without what it says. */
+/** A mail to a user, without its text. */
 export const Mail = contract('Mail', Type.Object(fields, closed))
 export type Mail = TypeOf<typeof Mail>
 

@@ -17,7 +17,7 @@ export const AcceptInvitationBody = contract(
   Type.Object(
     {
       token: LinkToken,
-      /** Left out by users with single sign-on. */
+      /** Users with single sign-on omit it. */
       password: Type.Optional(NewPassword),
     },
     closed,

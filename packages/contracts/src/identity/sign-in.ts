@@ -20,14 +20,14 @@ export type LoginBody = TypeOf<typeof LoginBody>
 export const RefreshBody = contract('RefreshBody', Type.Object({ refreshToken: RefreshToken }, closed))
 export type RefreshBody = TypeOf<typeof RefreshBody>
 
-/** An access token to be sent as `Authorization: Bearer …`, and the single-use token that gets the next one. */
+/** An access token, to be sent as `Authorization: Bearer …`, and a single-use token that can be exchanged for the next one. */
 export const Tokens = contract(
   'Tokens',
   Type.Object(
     {
       accessToken: Type.String({ maxLength: 10_000 }),
       tokenType: Type.Enum(['Bearer']),
-      /** Seconds until the access token ends. */
+      /** Seconds until the access token expires. */
       expiresIn: Type.Integer({ minimum: 1, maximum: 900 }),
       refreshToken: RefreshToken,
       refreshTokenExpires: Timestamp,
@@ -42,17 +42,17 @@ export type SecondFactorMethod = (typeof secondFactorMethods)[number]
 
 const Ticket = Type.String({ minLength: 20, maxLength: 100 })
 
-/** Six digits of an authenticator, or a recovery code; spaces and dashes do not count. */
+/** Six digits of an authenticator, or a recovery code; spaces and dashes are ignored. */
 export const Code = Type.String({ minLength: 6, maxLength: 40 })
 
-/** The password was right, and a code is wanted besides: send both to `auth.loginWithCode`. */
+/** The password was correct, and a second factor is required: send the ticket and the code to `auth.loginWithCode`. */
 export const SecondFactorDemand = contract(
   'SecondFactorDemand',
   Type.Object(
     {
       secondFactor: Type.Object(
         {
-          /** Good for one sign-in, for five minutes. */
+          /** Valid for one sign-in, for five minutes. */
           ticket: Ticket,
           methods: Type.Array(Type.Enum([...secondFactorMethods]), { maxItems: secondFactorMethods.length }),
         },
@@ -64,7 +64,7 @@ export const SecondFactorDemand = contract(
 )
 export type SecondFactorDemand = TypeOf<typeof SecondFactorDemand>
 
-/** Tokens, or for a user with a second factor the demand for it. */
+/** Tokens, or a demand for the second factor if the user has one. */
 export const LoginAnswer = contract('LoginAnswer', Type.Union([Tokens, SecondFactorDemand]))
 export type LoginAnswer = TypeOf<typeof LoginAnswer>
 
@@ -73,7 +73,7 @@ export type LoginCodeBody = TypeOf<typeof LoginCodeBody>
 
 export const accessTokenAudience = 'sluice'
 
-/** The `client_id` of tokens that the service's own sign-in issued: what the user may do is not narrowed by a scope. */
+/** The `client_id` of tokens from the service's own sign-in: no scope restricts the user's roles. */
 export const firstParty = 'first-party'
 
 /** The claims of an access token (RFC 9068) beyond iss, aud, exp, iat and jti. */
@@ -82,10 +82,10 @@ export interface AccessTokenClaims {
   sub: string
   /** The client that the token was issued to: the first-party sign-in or a registered application. */
   client_id: string
-  /** The uid of the client (organisation) that is acted for. */
+  /** The uid of the client (organisation) that the principal acts for. */
   tenant: string
   /** The session; absent for an application that acts for itself. */
   sid?: string
-  /** Roles with spaces between, among other scopes: an application's token can do no more than these. */
+  /** Space-separated roles and other scopes: an application's token grants no more than these. */
   scope?: string
 }

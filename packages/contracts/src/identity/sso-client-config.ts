@@ -4,7 +4,7 @@ import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../named.ts'
 import { type Role, roles } from '../roles.ts'
 import { Client } from './client.ts'
 
-/** OpenID Connect scopes of an application, besides roles. */
+/** OpenID Connect scopes of an application, in addition to roles. */
 export const openIdScopes = ['openid', 'profile', 'email', 'groups', 'organization', 'offline_access'] as const
 
 /** All scopes of applications. The super admin role is excluded. */
@@ -14,10 +14,10 @@ export const applicationScopes = [
 ]
 export type ApplicationScope = (typeof applicationScopes)[number]
 
-/** The scopes that are roles: what an application may do at our own services. */
+/** Returns the scopes that are roles, which limit an application at these two services. */
 export const roleScopes = (scopes: readonly string[]): Role[] => roles.filter((role) => scopes.includes(role))
 
-/** The scopes that are about the user. */
+/** Returns the scopes that concern the user. */
 export const userScopes = (scopes: readonly string[]): string[] =>
   openIdScopes.filter((scope) => scopes.includes(scope))
 
@@ -29,7 +29,7 @@ const AuthorizationGrantType = Type.Object(
   { ...closed, title: 'AuthorizationGrantType' },
 )
 
-/** Characters that the service takes of an application's id and name: an index and a page have to hold them. */
+/** Maximum characters of an application's id and name, because an index and a page must be able to hold them. */
 export const longestApplicationText = 255
 
 const Name = lineOf({
@@ -53,7 +53,7 @@ const fields = {
   grantTypes: Type.Array(AuthorizationGrantType, { uniqueItems: true, maxItems: grantTypes.length }),
 }
 
-/** Without `clientSecret`, or with null, the stored one stays. An empty text clears it: the application is a public one then. */
+/** An absent or null `clientSecret` keeps the stored one. An empty text deletes it: the application is then a public client. */
 export const SsoClientConfigBody = contract(
   'SsoClientConfigBody',
   bodyOf(
@@ -80,7 +80,7 @@ export const SsoClientConfigBody = contract(
 )
 export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>
 
-/** An application that signs users of a client in here, or acts for itself. */
+/** An application that signs in users of a client, or acts for itself. */
 export const SsoClientConfig = contract(
   'SsoClientConfig',
   Type.Object(
@@ -90,7 +90,7 @@ export const SsoClientConfig = contract(
       lastUpdated: Timestamp,
       client: Client,
       ...fields,
-      /** It has a secret to prove itself with. */
+      /** Whether the application has a client secret. */
       confidential: Type.Boolean(),
     },
     closed,
@@ -98,20 +98,20 @@ export const SsoClientConfig = contract(
 )
 export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
 
-/** An application, and what its user said yes to. */
+/** An application, and the scopes that its user allowed. */
 export const AllowedApplication = contract(
   'AllowedApplication',
   Type.Object(
     {
-      /** Of the SSO client config. */
+      /** The id of the SSO client config. */
       id: Uid,
       ssoClientId: Line,
       clientName: Line,
       scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
-      /** When it was first allowed anything, and when last more. */
+      /** When the user first allowed scopes, and when the user last allowed further ones. */
       allowed: Timestamp,
       lastUpdated: Timestamp,
-      /** When it last signed in or refreshed, as far as a session that is kept knows of it. */
+      /** When the application last signed in or refreshed, as far as a stored session shows it. */
       lastUsed: Type.Optional(Timestamp),
     },
     closed,

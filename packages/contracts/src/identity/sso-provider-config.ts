@@ -33,7 +33,7 @@ const ClientSecret = Type.String({
   examples: ['the secret that the provider shows'],
 })
 
-/** No answer has clientId and clientSecret: an absent one, or null, keeps what is stored, and an empty text clears it. */
+/** Responses omit clientId and clientSecret: an absent or null value keeps the stored one, and an empty text deletes it. */
 export const SsoProviderConfigBody = contract(
   'SsoProviderConfigBody',
   bodyOf(
@@ -54,7 +54,7 @@ const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: 
 export const SsoProviderConfig = contract('SsoProviderConfig', Type.Object(recorded, closed))
 export type SsoProviderConfig = TypeOf<typeof SsoProviderConfig>
 
-/** For super admins, who set providers up for others. */
+/** For super admins, who configure providers for other clients. */
 export const SsoProviderConfigWithCredentials = contract(
   'SsoProviderConfigWithCredentials',
   Type.Object({ ...recorded, clientId: Type.Optional(ClientId), clientSecret: Type.Optional(ClientSecret) }, closed),

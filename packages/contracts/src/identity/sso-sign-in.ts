@@ -33,7 +33,7 @@ export const SsoCallbackQuery = contract(
   'SsoCallbackQuery',
   Type.Object(
     {
-      /** The SSO provider config: each has a way back of its own, so that no provider's answer passes for another's. */
+      /** The SSO provider config: each one has a separate callback URL, so that a provider cannot respond for another one. */
       provider: Uid,
       state: Type.String({ minLength: 1, maxLength: 2000 }),
       code: Type.Optional(Type.String({ maxLength: 4000 })),

@@ -4,7 +4,7 @@ import { dataTypes } from '../data-type.ts'
 import { Line } from '../named.ts'
 import { AnyNumber } from '../named.ts'
 
-/** A column of a tabular result: what people call it, what programs call it, and what its cells are. */
+/** A column of a tabular result: its label, its field name, and the type of its cells. */
 export const Header = contract(
   'Header',
   Type.Object(
@@ -12,9 +12,9 @@ export const Header = contract(
       name: Line,
       column: Line,
       valueType: Type.Enum([...dataTypes]),
-      /** In `rows` and `headers` only, not in `visibleRows` and `visibleHeaders`. */
+      /** Hidden columns are only in `rows` and `headers`, not in `visibleRows` and `visibleHeaders`. */
       hidden: Type.Boolean(),
-      /** Identifies what the row is about, rather than telling something of it. */
+      /** Whether the column identifies the subject of the row instead of describing it. */
       meta: Type.Boolean(),
     },
     closed,
@@ -36,8 +36,8 @@ const Rows = Type.Array(Type.Array(Cell, { maxItems: 100 }), { maxItems: 1000 })
 const Count = Type.Integer({ minimum: 0, maximum: 1000 })
 
 /**
- * A page of a report. Cells are JSON values in the order of the headers: strings, numbers, booleans, null, and objects
- * or arrays where the header says JSONB; times are ISO 8601. `metaData.pager` tells of the pages.
+ * A page of a report. Cells are JSON values in the order of the headers: strings, numbers, booleans, null, and objects or
+ * arrays if the header is JSONB; times are ISO 8601. `metaData.pager` contains the paging totals.
  */
 export const TabularResult = contract(
   'TabularResult',
@@ -53,13 +53,13 @@ export const TabularResult = contract(
       ),
       rows: Rows,
       visibleRows: Rows,
-      /** Which of `headers` are `meta`, from 0. */
+      /** Indexes, from 0, of the `headers` that are `meta`. */
       metaColumnIndexes: Type.Array(Count, { uniqueItems: true, maxItems: 100 }),
       headers: Type.Array(Header, { maxItems: 100 }),
       visibleHeaders: Type.Array(Header, { maxItems: 100 }),
       /** Rows on this page. */
       height: Count,
-      /** Headers, hidden ones included. */
+      /** Number of headers, including hidden ones. */
       width: Count,
       visibleWidth: Count,
     },

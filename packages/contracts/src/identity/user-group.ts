@@ -16,7 +16,7 @@ export const UserGroupBody = contract(
 )
 export type UserGroupBody = TypeOf<typeof UserGroupBody>
 
-/** People of one client with whom things are shared together. */
+/** Users of one client that objects can be shared with as a group. */
 export const UserGroup = contract(
   'UserGroup',
   Type.Object({ ...recorded, ...fields, displayDescription: Type.Optional(Text), client: Client }, closed),

@@ -25,7 +25,7 @@ const fields = {
 
 const Status = Type.Enum([...userStatuses])
 
-/** Fields that only other operations change. A PUT body that would change them is refused. */
+/** Fields that only other operations change. A PUT body that would change them is rejected. */
 const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: Status }
 
 const derived = {
@@ -71,7 +71,7 @@ export const UserBody = contract(
 )
 export type UserBody = TypeOf<typeof UserBody>
 
-/** INVITATION is left by accepting it; who loses every way to sign in comes back to it. */
+/** Accepting the invitation ends INVITATION; a user who loses all sign-in methods returns to it. */
 export const UserStatusBody = contract(
   'UserStatusBody',
   Type.Object({ status: Type.Enum(['ACTIVE', 'INACTIVE']) }, { additionalProperties: false }),
@@ -92,7 +92,7 @@ export const User = contract(
       ...authored,
       ...fields,
       auths: Roles,
-      /** The roles before an update; only in the answer to one. */
+      /** The roles before an update; only in its response. */
       existingAuths: Type.Optional(Roles),
       client: Client,
       userGroups: Type.Array(UserGroup, { maxItems: 1000 }),
@@ -118,7 +118,7 @@ export const UserListQuery = contract(
 )
 export type UserListQuery = TypeOf<typeof UserListQuery>
 
-/** A user and, where there is no mail server to bring it to them and somebody asks in person, the link by which they accept their invitation. */
+/** A user with, if no mail server can deliver it and the caller signed in directly, the link that accepts their invitation. */
 export const InvitedUser = contract(
   'InvitedUser',
   Type.Object({ ...User.properties, invitationLink: Type.Optional(InvitationLink) }, closed),

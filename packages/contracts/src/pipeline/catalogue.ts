@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line } from '../named.ts'
 
-/** Which tables are listed. */
 export const TableListQuery = contract(
   'TableListQuery',
   Type.Object(

@@ -6,7 +6,7 @@ import { DataPipelineBody, type SentDataPipelineBody } from './data-pipeline/dat
 /** Maximum number of pipelines in one request. */
 export const mostAtOnce = 1_000
 
-/** Pipelines to be saved together, of one type or of several. The name says which pipeline each one replaces. */
+/** Pipelines to save in one request, of one type or of several. The name selects the pipeline that each one replaces. */
 export const DataPipelinesBody = contract(
   'DataPipelinesBody',
   Type.Object(

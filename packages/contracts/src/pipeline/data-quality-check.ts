@@ -41,7 +41,7 @@ const LabelsBody = Type.Array(
 
 const Labels = Type.Array(Label, { uniqueItems: true, maxItems: 50 })
 
-/** Checks and groups are translated in more than their names: a label's value goes by `labels.` and its key. */
+/** Translations of checks and groups, which include labels: the property of a label's value is `labels.` and its key. */
 const translations = translationsWith(
   Type.String({
     maxLength: 120,
@@ -51,7 +51,7 @@ const translations = translationsWith(
   'LabelledTranslation',
 )
 
-/** What checks and groups of them have alike. */
+/** Common fields of checks and check groups. */
 export const labelled = {
   ...named,
   translations,
@@ -97,7 +97,7 @@ export type DataQualityCheckBody = TypeOf<typeof DataQualityCheckBody>
 export const DataQualityCheck = contract('DataQualityCheck', Type.Object({ ...labelledResponse, ...fields }, closed))
 export type DataQualityCheck = TypeOf<typeof DataQualityCheck>
 
-/** A check inside another object: whole for whoever may read it, else only its name. */
+/** A check inside another object: complete if the caller may read it, else only its name. */
 export const ReferencedCheck = contract(
   'ReferencedCheck',
   Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: Line }, closed),
@@ -109,7 +109,7 @@ export const DataQualityCheckGroupBody = contract(
   body(
     {
       ...labelled,
-      /** In the order in which they are run. */
+      /** The order is the order of execution. */
       dataQualityChecks: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 200 })),
       access: Type.Optional(AccessPart),
     },

@@ -7,7 +7,7 @@ import { QueryResult } from './table.ts'
 const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['NO'] })
 
-/** A variable as a run is given it. */
+/** A variable in a run's request. */
 const RunVariableBody = contract(
   'RunVariableBody',
   body({ name: VariableName, secured: Type.Optional(Type.Boolean()), value: Type.Optional(VariableValue) }, [
@@ -16,7 +16,7 @@ const RunVariableBody = contract(
   ]),
 )
 
-/** The same as it is answered: the value of a secured one never is. */
+/** A variable in a response, which never contains the value of a secured one. */
 const RunVariable = Type.Object(
   { name: VariableName, secured: Type.Boolean(), value: Type.Optional(VariableValue) },
   { ...closed, title: 'RunVariable' },
@@ -52,7 +52,7 @@ export const CheckResult = contract(
       }),
       message: Text,
       completedAt: Timestamp,
-      /** Absent where all of them would have taken too long to count. */
+      /** Absent if counting all of them would have taken too long. */
       violations: Type.Optional(Count),
       data: Type.Optional(QueryResult),
     },
@@ -66,7 +66,7 @@ export const GroupResult = contract(
   Type.Object(
     {
       name: Line,
-      /** OK only if all checks are; ERROR if one could not be run. */
+      /** OK only if all checks are OK; ERROR if one could not be run. */
       status: Type.Enum([...checkStatuses]),
       message: Text,
       taskId: Uid,

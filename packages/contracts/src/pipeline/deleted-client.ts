@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
 
-/** A client that was deleted in the identity service and of which the pipeline service still holds data. */
+/** A client that was deleted in the identity service and whose data the pipeline service still stores. */
 export const DeletedClient = contract(
   'DeletedClient',
   Type.Object(

@@ -74,7 +74,7 @@ export const DestinationBody = contract(
       ...scheduled,
       type: Type.Optional(Type.Enum([...destinationTypes])),
       viewSource: Type.Object({ id: Uid }, { title: 'ViewReference', maxProperties: 200 }),
-      /** One of the two. */
+      /** Either `apiTarget` or `apiTokenTarget` is set. */
       apiTarget: Type.Optional(
         Type.Object(
           { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], kept)) },
@@ -130,7 +130,7 @@ const credentials = {
   authToken: Type.Optional({ ...TargetToken, writeOnly: true }),
 }
 
-/** A place to push to: with a username and a password, or with a token. */
+/** The address of a target with a username and a password, or with a token. */
 export const TargetBody = contract('TargetBody', Type.Object({ url: TargetUrl, ...credentials }, closed))
 export type TargetBody = TypeOf<typeof TargetBody>
 

@@ -13,9 +13,9 @@ export const SourceLookupBody = contract(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
       functionSource: Type.Optional(functionAccess.given),
-      /** Or its `url` and `authToken` alone. */
+      /** `url` and `authToken` are sufficient alone. */
       spreadsheetSource: Type.Optional(spreadsheetAccess.given),
-      /** Of systems that are asked by HTTP. */
+      /** Fields for HTTP systems. */
       ...TargetLookupBody.properties,
       within: Type.Optional({
         ...Line,
@@ -28,7 +28,7 @@ export const SourceLookupBody = contract(
 )
 export type SourceLookupBody = TypeOf<typeof SourceLookupBody>
 
-/** Something that a source has, to be chosen. Of a table, the code is its schema. */
+/** An option that a source offers. For a table, the code is its schema. */
 export const LookedUp = contract(
   'LookedUp',
   Type.Object(

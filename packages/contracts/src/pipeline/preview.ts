@@ -17,18 +17,18 @@ const Sheet = Type.Object(
   { ...closed, title: 'PreviewSheet' },
 )
 
-/** The first rows of a source, and what they would become. */
+/** The first rows of a source, and the resulting table. */
 export const SourcePreview = contract(
   'SourcePreview',
   Type.Object(
     {
       ...QueryResult.properties,
       complete: Type.Boolean({ description: 'Whether these are all rows that there are.' }),
-      /** Rows among them that would be set aside. */
+      /** Rows of the preview that a load would reject. */
       rejected: Type.Array(RejectedRow, { maxItems: 100 }),
       /** Sentences that describe how the source was read. */
       notes: Type.Array(Text, { maxItems: 100 }),
-      /** Of a text file. */
+      /** Only for a text file. */
       csvGuesses: Type.Optional(CsvGuesses),
       sheets: Type.Optional(
         Type.Array(Sheet, { maxItems: 1_000, description: 'Of a workbook: its sheets with cells, in their order.' }),

@@ -5,7 +5,7 @@ import { Count } from '../named.ts'
 import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 
-/** Names a public dataset, for everybody and for ever; its table is called so. */
+/** The permanent name of a public dataset for all clients, which is also its table name. */
 export const PublicDatasetKey = Type.String({
   minLength: 2,
   maxLength: 63,
@@ -45,7 +45,7 @@ export const PublicDatasetBody = contract(
   'PublicDatasetBody',
   body(
     {
-      /** As it is: a dataset keeps its key. */
+      /** The current key, because a dataset keeps its key. */
       key: PublicDatasetKey,
       ...fields,
       tags: Type.Optional(Tags),
@@ -83,7 +83,7 @@ export const PublicDatasetStatus = contract(
 )
 export type PublicDatasetStatus = TypeOf<typeof PublicDatasetStatus>
 
-/** A table that was uploaded once, for every PUBLIC_DATASET pipeline of every organisation. */
+/** An uploaded table for every PUBLIC_DATASET pipeline of every organisation. */
 export const PublicDataset = contract(
   'PublicDataset',
   Type.Object(
@@ -94,7 +94,7 @@ export const PublicDataset = contract(
       tags: Tags,
       tagString: Type.Optional(Text),
       headerRow: Type.Boolean(),
-      /** Absent in lists of them, and until the file is loaded. */
+      /** Absent in lists, and until the file is loaded. */
       table: Type.Optional(Table),
       /** Result of loading the file. */
       status: PublicDatasetStatus,

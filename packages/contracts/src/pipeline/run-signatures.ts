@@ -12,7 +12,7 @@ interface Runnable<Path extends string> {
   manage: readonly Role[]
 }
 
-/** Run, cancel, and the runs so far: of everything that can be run. */
+/** Returns the signatures for running, cancelling and listing the runs of a runnable object. */
 export function runSignatures<const Path extends string>({
   noun,
   plural,
@@ -54,7 +54,6 @@ export function runSignatures<const Path extends string>({
   }
 }
 
-/** Rows that a run rejected. */
 export function rejectedRowsSignature<const Path extends string>(
   { plural, path, see }: Pick<Runnable<Path>, 'plural' | 'path' | 'see'>,
   summary: string,

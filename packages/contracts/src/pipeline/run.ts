@@ -53,9 +53,9 @@ export const DataPipelineStatus = contract(
     {
       ...status,
       taskId: Type.Optional(Line),
-      /** While a run is under way. */
+      /** Present while a run is in progress. */
       progress: Type.Optional(Progress),
-      /** As the last run that ended well left them: its own, and those of groups and other streams beside it. */
+      /** Tables after the last successful run: the pipeline's own table, and those of its groups and other streams. */
       tables: Type.Array(TableSummary, { maxItems: 1000 }),
       mainTableAsTable: Type.Optional(Table),
     },
@@ -161,9 +161,9 @@ export const Run = contract(
       /** The outcome in a sentence for users: what, where, why, and what to do. */
       message: Type.Optional(Text),
       errorCode: Type.Optional(Line),
-      /** Of a dry run that came as far as its plan. */
+      /** Present for a dry run that reached its plan. */
       plannedTables: Type.Optional(Type.Array(PlannedTable, { maxItems: 1000 })),
-      /** Of a workflow's run. */
+      /** Present for a run of a workflow. */
       jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: mostJobs })),
     },
     closed,

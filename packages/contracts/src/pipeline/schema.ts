@@ -15,7 +15,7 @@ export const providerSchemas = [
 
 const fields = {
   ...namedAndDescribed,
-  /** The schema in the warehouse; made from the name when absent, and fixed from then on. */
+  /** The schema in the warehouse; derived from the name when absent, and permanent. */
   schemaName: Type.Optional(WarehouseName),
   description: Type.Optional(Text),
   tags: Type.Optional(Tags),
@@ -48,7 +48,7 @@ export const Schema = contract(
 )
 export type Schema = TypeOf<typeof Schema>
 
-/** A schema inside another object: whole for whoever may read it, else only what that object shows of it anyway. */
+/** A schema inside another object: complete if the caller may read it, else only the fields that this object shows anyway. */
 export const ReferencedSchema = contract(
   'ReferencedSchema',
   Type.Object({ ...Type.Partial(Schema).properties, id: Uid, name: Line, schemaName: Line }, closed),

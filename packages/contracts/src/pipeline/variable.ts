@@ -6,7 +6,7 @@ const Value = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 
 const fields = {
   ...namedAndDescribed,
-  // `${name}` has to find it again.
+  // `${name}` must be able to match the name.
   name: Type.String({
     maxLength: 255,
     pattern: '^[^{}\\p{Cc}]*$',
@@ -35,7 +35,7 @@ export const VariableBody = contract(
 )
 export type VariableBody = TypeOf<typeof VariableBody>
 
-/** Several at once, by name. */
+/** Several variables by name. */
 export const VariableBodies = {
   type: 'array',
   title: 'VariableBodies',

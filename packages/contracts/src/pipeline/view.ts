@@ -58,7 +58,7 @@ const given = {
   ...scheduled,
   schema: SchemaReference,
   dataWarehouseViewName: ViewName('The view in the warehouse; made from the name when absent.'),
-  // Optional once more: spreading an optional schema makes a required one of it.
+  // Optional again, because spreading an optional schema makes it required.
   warehouseAViewName: Type.Optional({
     ...ViewName(
       'The same as dataWarehouseViewName. It counts where it differs from the stored name; 422 where both are new and differ.',
@@ -86,7 +86,7 @@ const answeredNames = [
 export const ViewBody = contract('ViewBody', body(given, answeredNames))
 export type ViewBody = TypeOf<typeof ViewBody>
 
-/** A view before it is saved: a form can be sent as it stands. */
+/** A view before it is saved: a form can be sent unchanged. */
 export const ViewPreviewBody = contract(
   'ViewPreviewBody',
   body(

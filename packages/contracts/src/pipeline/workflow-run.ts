@@ -26,12 +26,12 @@ export const workflowJobStates = [
   'SKIPPED',
 ] as const
 
-/** A job of a workflow's run, as the workflow was when that run began. */
+/** A job of a workflow's run, as the workflow defined it when the run started. */
 export const WorkflowRunJob = contract(
   'WorkflowRunJob',
   Type.Object(
     {
-      /** From 1; of the jobs in its step, likewise. */
+      /** Counted from 1, as are the jobs of a step. */
       step: Count,
       job: Count,
       jobType: Type.Enum([...jobTypes]),

@@ -150,7 +150,7 @@ export const WorkflowSearchResult = contract(
         {
           page: Count,
           pageSize: Count,
-          /** Absent where they were not counted. */
+          /** Absent if the workflows were not counted. */
           totalCount: Type.Optional(Count),
           /** Number of items before this page. */
           offset: Count,

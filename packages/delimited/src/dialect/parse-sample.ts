@@ -33,7 +33,6 @@ export interface SampleRecord {
 export interface ParsedSample {
   grammar: Grammar
   records: SampleRecord[]
-  /** The numbers of blank lines. */
   blankLines: number[]
   /** Whether the last record reaches the end of the sample. */
   exhausted: boolean

@@ -68,7 +68,7 @@ export function queryCondition(text: string | undefined, { query }: SearchTarget
 function operatorNamed(name: string, { type }: Property): FilterOperator {
   const operator = operators.get(name)
   if (!operator)
-    rejectTerm(`uses ${quoteText(name)}, which is none of the operators: ${[...operators.keys()].join(', ')}`)
+    rejectTerm(`uses ${quoteText(name)}, which is not an operator. Operators: ${[...operators.keys()].join(', ')}`)
   if (!operator.types.includes(type)) {
     const suitable = [...operators].filter(([, { types }]) => types.includes(type)).map(([known]) => known)
     rejectTerm(

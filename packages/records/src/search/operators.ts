@@ -88,8 +88,8 @@ const patterns: Record<string, TextPattern> = {
 const piecesOf = (name: string) => (name === 'token' ? wordsOf : (value: string) => [value])
 
 /**
- * Every operator by its name on the wire. Where a row has no value for the property, `ne` and the negated patterns hold;
- * nothing else does but `null`, and `empty` for a collection.
+ * All operators by their names on the wire. A row without a value for the property matches only `ne`, the negated patterns,
+ * `null`, and `empty` for a collection.
  */
 export const operators: ReadonlyMap<string, FilterOperator> = new Map<string, FilterOperator>([
   ...Object.entries({ eq, ne, neq: ne, '!eq': ne, ieq }),

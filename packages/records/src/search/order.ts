@@ -2,7 +2,6 @@ import { sql, type RawBuilder } from 'kysely'
 import { columnOf, getProperty, type Properties, type PropertyType } from './properties.ts'
 import { quoteText, rejectTerm } from './violations.ts'
 
-/** One term of an order. */
 export interface OrderTerm {
   key: RawBuilder<unknown>
   type: PropertyType

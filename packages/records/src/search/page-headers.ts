@@ -20,9 +20,9 @@ interface AnsweredPage {
 const maxLinkLength = 3000
 
 /**
- * Returns the headers of one page: X-Page, X-Page-Size, X-Total-Count and X-Page-Count if the total is known, X-Next-Cursor if
- * there is a cursor, and Link to the first, prev, next and last page. `url` is the GET address of this page; without it there
- * is no Link header.
+ * Returns the headers of one page: X-Page, X-Page-Size, X-Total-Count and X-Page-Count if the total is known, X-Next-Cursor with
+ * a cursor, and Link to the first, prev, next and last page. `url` is the GET address of this page; without it, the
+ * Link header is omitted.
  */
 export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
   const { page, pageSize, total, rows, cursor } = answered

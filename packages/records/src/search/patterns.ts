@@ -36,9 +36,7 @@ export function occursInTrigrams(within: ColumnReference, text: string): RawBuil
   return isLike(within, trigramPattern(like) ?? like)
 }
 
-/**
- * Returns the trigram condition for a pattern of `RecordKind.matches` on a column that stores one text per line.
- */
+/** Returns the trigram condition for a pattern of `RecordKind.matches` on a column that stores one text per line. */
 export function matchesLineOf(within: ColumnReference, like: string): RawBuilder<SqlBool> {
   if (like.includes('\n')) return sql`false`
   const pieces = trigramPattern(like)

@@ -22,8 +22,8 @@ interface PropertyLocation {
   /** Only holders of one of these roles may search by it. Absent: no restriction. */
   onlyFor?: readonly Role[]
   /**
-   * For a property of related records (`userGroups.name`): turns a condition on one of them into "there is one for
-   * which", usually by `exists`. A search cannot be ordered by such a property.
+   * For a property of related records (`userGroups.name`): converts a condition on one related record to the condition that
+   * one such record exists, usually by `exists`. A search cannot be ordered by such a property.
    */
   some?: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
 }
@@ -40,7 +40,7 @@ export type PropertyType = Property['type']
 /** The searchable properties of a resource by wire name (`name`, `client.code`). */
 export type Properties = Record<string, Property>
 
-/** Returns the property of that name. Rejects an unknown name. */
+/** Returns the property with this name. Rejects an unknown name. */
 export function getProperty(name: string, properties: Properties): Property {
   const property = Object.hasOwn(properties, name) ? properties[name] : undefined
   return property ?? rejectTerm(`names ${quoteText(name)}, which is none of: ${Object.keys(properties).join(', ')}`)

@@ -22,13 +22,13 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   effectiveRoles: row.usable ? effectiveRoles(rolesWithin(row.held, row.roles.join(' ')), row).roles : [],
 })
 
-/** One's own, newest first. */
+/** Returns the caller's API tokens, newest first. */
 export async function ownApiTokens({ db, caller }: IdentityRequestContext): Promise<ApiToken[]> {
   const { id } = await readOwnUser(db, caller)
   return (await apiTokensOf(db, id)).map(presentApiToken)
 }
 
-/** Makes a token that can do no more than who makes it. They prove that it is them: it outlives the session. */
+/** Creates a token with at most the caller's roles. Requires proof of identity, because the token outlives the session. */
 export async function createApiToken(
   body: ApiTokenBody,
   input: IdentityRequestContext,
@@ -60,7 +60,7 @@ function expiryOf(text: string): Date {
   return expires
 }
 
-/** It stops at once here, and within ten seconds in the other service. */
+/** Deletes a token. It stops working here at once, and within ten seconds in the pipeline service. */
 export async function deleteApiToken(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)

@@ -14,10 +14,10 @@ export interface OwnUser {
   two_factor_auth: boolean
 }
 
-/** The user who asks. Gone since they were let in: 404. */
+/** Returns the caller's user. Throws 404 if the user was deleted after the request was authenticated. */
 export const readOwnUser = (db: Kysely<DB>, caller: Caller): Promise<OwnUser> => ownUser(db, caller, sql``)
 
-/** The same, kept as they are until the transaction ends. */
+/** Returns the caller's user and locks the row until the transaction ends. */
 export const lockOwnUser = (trx: Transaction<DB>, caller: Caller): Promise<OwnUser> =>
   ownUser(trx, caller, sql`for update of u`)
 

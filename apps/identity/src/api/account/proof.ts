@@ -12,13 +12,13 @@ import { admitCode, admitAttempt, forgiveAttempt, undoAttempt } from '../../sign
 import type { IdentityRequestContext } from '../operation.ts'
 import { type OwnUser, lockOwnUser, readOwnUser } from './own-user.ts'
 
-/** Locks the user who asks, once they proved to be at hand. */
+/** Locks the caller's user after the proof of identity. */
 export type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**
- * Has the user who asks prove again who they are, by their password or by a code: a session that somebody found open is not
- * enough. What is costly or counted happens here; the answer goes on inside the transaction of the change. Throws 422 for
- * what does not prove it, and 429 after too many tries, which count together with those of signing in.
+ * Verifies the caller's password or code again, because an unattended open session is not enough proof. Hashing and
+ * throttling happen here; the returned function runs inside the transaction of the change. Throws 422 for a wrong
+ * password or code, and 429 after too many tries. These tries and sign-in tries share one limit.
  */
 export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
   password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
@@ -46,7 +46,7 @@ export async function proveByPassword(
   }
 }
 
-/** The code is used up here, whatever becomes of the change. */
+/** Uses up the code, even if the change fails later. */
 async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
@@ -73,12 +73,12 @@ async function refused(
   return problems.refused(pointer, detail)
 }
 
-/** Minutes. */
+/** The maximum age of a sign-in in minutes. */
 const fresh = 15
 
 /**
- * Has the user who asks prove again who they are, as `prove` does. Whoever signs in through their organisation and has no
- * second factor here has nothing to prove it with: they must have signed in just now. Throws 422 besides what `prove` throws.
+ * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password or
+ * code here, so they must have signed in recently. Throws 422 if they did not, and the errors of `proveIdentity`.
  */
 export async function proveIdentityUnlessFresh(
   { password, code }: Partial<ProofBody>,

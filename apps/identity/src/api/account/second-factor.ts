@@ -15,14 +15,14 @@ import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
 import { proveIdentity, proveByPassword } from './proof.ts'
 
-/** Whether the user who asks has a second factor. */
+/** Returns the status of the caller's second factor. */
 export async function ownSecondFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {
   const { id } = await readOwnUser(db, caller)
   const { since, recoveryCodesLeft } = await readSecondFactor(db, id)
   return { enrolled: since !== undefined, since: since?.toISOString(), recoveryCodesLeft }
 }
 
-/** Gives out a seed, which counts from its confirmation on. */
+/** Returns a new seed, which takes effect when the user confirms it. */
 export async function enrol(
   { password }: OwnPasswordBody,
   input: IdentityRequestContext,
@@ -41,7 +41,7 @@ export async function enrol(
   })
 }
 
-/** Takes the seed into use. Its first code is the proof that it arrived. */
+/** Activates the seed. Its first code proves that the user received it. */
 export async function confirm({ code }: CodeBody, input: IdentityRequestContext) {
   const { db, write, config, caller, request } = input
   const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
@@ -49,7 +49,7 @@ export async function confirm({ code }: CodeBody, input: IdentityRequestContext)
     const { id } = await lockOwnUser(trx, caller)
     const confirmed = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
     if (confirmed === 'nothing to confirm')
-      throw problems.conflict('/', 'There is no second factor to confirm. Start the setup first.')
+      throw problems.conflict('/', 'No second factor is being set up. Start the setup first.')
     if (confirmed === 'wrong code') {
       request.audit(caller.uid, { outcome: confirmed })
       return undefined
@@ -59,12 +59,12 @@ export async function confirm({ code }: CodeBody, input: IdentityRequestContext)
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
     return confirmed
   })
-  // Once the guess is in the audit, like those at signing in.
+  // Throw after the audit row of the wrong code is written, as a sign-in does.
   if (!confirmed) throw problems.refused('/code', 'This code is not right: is the clock of your device?')
   return { recoveryCodes: confirmed }
 }
 
-/** Gives up one's second factor, or one that was not confirmed. */
+/** Removes the caller's second factor, even if it was not confirmed. */
 export async function remove(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
   const { write, config, caller, request } = input
   const proven = await proveIdentity(proof, input)
@@ -76,7 +76,7 @@ export async function remove(proof: ProofBody, input: IdentityRequestContext): P
   })
 }
 
-/** New recovery codes: the old ones are good no more. */
+/** Replaces the caller's recovery codes. The old codes stop working. */
 export async function renewRecoveryCodes(proof: ProofBody, input: IdentityRequestContext) {
   const { write, caller, request } = input
   const proven = await proveIdentity(proof, input)

@@ -18,13 +18,13 @@ export const presentSession =
     applications: row.applications,
   })
 
-/** One's own that are open, last used first. */
+/** Returns the caller's open sessions, last used first. */
 export async function ownSessions({ db, caller }: IdentityRequestContext): Promise<OpenSession[]> {
   const { id } = await readOwnUser(db, caller)
   return (await openSessionsOf(db, id)).map(presentSession(caller))
 }
 
-/** Ends one of one's own; the one that asks, too. */
+/** Ends one of the caller's sessions, possibly the current one. */
 export async function endSession(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
@@ -33,7 +33,7 @@ export async function endSession(uid: string, { write, caller, request }: Identi
   })
 }
 
-/** Ends all of one's own but the one that asks. */
+/** Ends all of the caller's sessions except the current one. */
 export async function endOthers({ write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)

@@ -22,7 +22,8 @@ type PasswordResetContext = Omit<LinkContext, 'config'> & {
 }
 
 /**
- * Queues a password-reset request. Response and timing do not depend on whether the user exists. The mail is created later by `answerForgotten`. Too many tries are 429.
+ * Queues a password-reset request. Response and timing do not depend on whether the user exists. `answerPasswordReset`
+ * creates the mail later. Throws 429 after too many tries.
  */
 export async function forgotPassword({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
   const { db, write, request } = context
@@ -35,8 +36,8 @@ export async function forgotPassword({ username }: ForgotPasswordBody, context: 
 }
 
 /**
- * Gives whom a link is for the password that they choose, ends whatever they had open, and tells them by mail. 422 at
- * `/token` for a link that does not work, at `/password` for a password that will not do.
+ * Sets the password that the link's user chose, ends all their sessions, and notifies them by mail. Throws 422 at
+ * `/token` for an invalid link, and at `/password` for a rejected password.
  */
 export async function resetPassword(
   { token, password }: ResetPasswordBody,
@@ -62,8 +63,8 @@ export async function resetPassword(
 }
 
 /**
- * Makes whom an invitation is for ACTIVE, with the password that they choose; with single sign-on, without one. They then
- * sign in as everybody does. 422 at `/token` for a link that does not work, at `/password` for a password that will not do.
+ * Makes the invited user ACTIVE with the password that they chose, or without one for single sign-on. Opens no session;
+ * the user signs in afterwards. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password.
  */
 export async function acceptInvitation(
   { token, password }: AcceptInvitationBody,
@@ -85,7 +86,7 @@ export async function acceptInvitation(
   })
 }
 
-/** The hash of the password. Null: single sign-on needs none. */
+/** Returns the hash of the password; null for single sign-on, which needs none. */
 async function hashChosenPassword(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
   if (user.ssoAuth) {
     if (password === undefined) return null
@@ -104,7 +105,7 @@ const by = ({ uid, client }: { uid: string; client: string }) => ({ user: uid, c
 const { auth } = identityOperations
 const nothing = () => undefined
 
-/** Ways in for those who have no password, or not any more. */
+/** Operations for users without a usable password: invitations and password resets. */
 export const authLinkOperations = {
   acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(nothing)),
   forgotPassword: operation(auth.forgotPassword, (input) => forgotPassword(input.body, input).then(nothing)),

@@ -5,7 +5,7 @@ import { signIn, type SignedIn, type SignInContext } from '../../sign-in/sign-in
 import type { IdentityRequestContext } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
-/** Signs in with a password, for tokens or the demand for a code. */
+/** Signs in with a password. Returns tokens, or a ticket if a code is required. */
 export async function login(body: LoginBody, input: IdentityRequestContext): Promise<LoginAnswer> {
   const { context, tokensFor } = forTokens(input)
   const result = await signIn(body, context)
@@ -19,7 +19,7 @@ export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestC
   return tokensFor(await signInWithCode(body, context))
 }
 
-/** A sign-in that ends in tokens: the first refresh token is made with the session. */
+/** Returns a sign-in context that creates the first refresh token with the session, and a function for the tokens. */
 function forTokens(input: IdentityRequestContext) {
   const { db, write, config, request } = input
   const refreshToken = newRefreshToken()

@@ -52,7 +52,7 @@ export async function finishSso(
   const cookies = browserCookies(new URL(callbackUrl(config)))
   const secret = underWay && cookies.read(request.stream.headers.cookie, underWay.browser)
   if (!underWay || !secret || !isBrowserOf(underWay, secret)) throw unknownSignIn()
-  // Another config's answer: RFC 9207 calls it a mix-up.
+  // The answer is for another config: a mix-up attack (RFC 9207).
   if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
 
   // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
@@ -75,7 +75,7 @@ export async function finishSso(
   }
 }
 
-/** Redirects a problem to the interaction page. Rethrows if there is none, and internal errors. */
+/** Redirects a problem to the interaction page. Rethrows internal errors, and all errors without an interaction. */
 function redirectToInteraction(
   error: unknown,
   underWay: PendingSignIn,
@@ -91,7 +91,7 @@ function redirectToInteraction(
   return new ProblemPageRedirect(interactionUrl(underWay, input, { problem: error.code }), headers)
 }
 
-/** As it is now; one that asks elsewhere than when the sign-in began is another. */
+/** Returns the current config of a sign-in. A config whose issuer changed since the start counts as another one. */
 async function providerOf(underWay: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
   const provider = await findProviderConfig(db, config, { uid: underWay.config })
   if (!provider || provider.issuer.href !== underWay.issuer) throw unknownSignIn()
@@ -193,7 +193,7 @@ async function open(
     : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
 }
 
-/** Leads a browser to its client's provider. Writes nothing: what has to be remembered goes along, sealed. */
+/** Redirects a browser to its client's provider. Writes nothing to the database: the sealed state carries the data. */
 export async function startSso(
   clientCode: string,
   { interaction, mark = '' }: SsoStartQuery,
@@ -216,8 +216,7 @@ export async function startSso(
 }
 
 /**
- * Returns whether the interaction is open and this browser received its link. A link of another browser would open an
- * unusable session.
+ * Returns whether the interaction is open and this browser received its link. A link of another browser would open an unusable session.
  */
 async function isOwnInteraction(
   interaction: string,

@@ -25,7 +25,7 @@ export async function tokensOf(
   }
 }
 
-/** Exchanges a refresh token for the next one and a new access token. What is refused leaves its reason in the audit only. */
+/** Exchanges a refresh token for the next one and a new access token. Only the audit log has the reason of a refusal. */
 export async function refresh({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<Tokens> {
   const refreshed = await input.write.atOnce((db, facts) => exchangeRefreshToken(db, refreshToken, facts))
   if (refreshed) return tokensOf(input, refreshed)

@@ -5,20 +5,20 @@ import type { Property } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { type ClientRow, clientOf } from './records.ts'
 
-/** The rows of one's own client; a super admin crosses clients. For tables with a column `client`. */
+/** Returns the condition for rows of the caller's client; super admins see all. For tables with a column `client`. */
 export const ownClientScope = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
 const ofClient = (column: 'code' | 'name') => sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
 
-/** The searchable client properties of such rows. */
+/** The searchable client properties of rows with a column `client`. */
 export const clientProperties = {
   'client.id': { column: 'r.client', type: 'uid', required: true },
   'client.code': { column: ofClient('code'), type: 'string' },
   'client.name': { column: ofClient('name'), type: 'string' },
 } satisfies Record<string, Property>
 
-/** The rows of the clients that such rows belong to, by uid. */
+/** Returns the client rows of rows with a column `client`, by uid. */
 export async function clientRowsOf(
   db: Kysely<DB>,
   rows: readonly { client: string }[],
@@ -28,7 +28,7 @@ export async function clientRowsOf(
   return new Map(found.rows.map((row) => [row.uid, row]))
 }
 
-/** The same as they go out. */
+/** Returns the presented clients of rows with a column `client`, by uid. */
 export async function clientsOf(
   db: Kysely<DB>,
   rows: readonly { client: string }[],
@@ -39,8 +39,8 @@ export async function clientsOf(
 }
 
 /**
- * The client that something new belongs to: the caller's own, or for a super admin any. The error does not reveal whether
- * another client exists.
+ * Returns the client of a new row: the caller's own client, or any client for a super admin. The error does not reveal
+ * whether another client exists.
  */
 export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
   const client = wanted.toLowerCase()
@@ -48,6 +48,6 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted
   const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
     : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'There is no such client.')
+  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist.')
   return client
 }

@@ -53,9 +53,9 @@ export const clientRecords = records<ClientRow, Client, IdentityRequestContext>(
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
   },
-  /** Id, code and name. */
+  /** The search text contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
-  /** One's own client; a super admin crosses clients. */
+  /** Callers see their own client; super admins see all. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
   present: async (rows, { request }) => rows.map((row) => clientOf(row, request.locales)),
 })
@@ -103,13 +103,13 @@ export const clientColumns = (body: ClientBody) => ({
 })
 
 /**
- * The zone of a body as it is kept; null where none is given, which is UTC. Refuses what the runtime knows no rules for: every
- * schedule of the client would stop.
+ * Returns the time zone to store; null, which means UTC, if the body has none. Rejects zones that the runtime does not
+ * know, because every schedule of the client would stop.
  */
 function timeZoneColumn(name: string | undefined): string | null {
   if (name === undefined) return null
   try {
-    // Also knows offsets such as +02:00, which no summer changes: the contract's pattern keeps those out.
+    // Intl also accepts offsets such as +02:00, which have no daylight saving time. The contract's pattern rejects those.
     Intl.DateTimeFormat('en', { timeZone: name })
   } catch {
     throw problems.refused(

@@ -18,9 +18,9 @@ export async function createClient(
 }
 
 /**
- * Replaces a client. Disabling one ends what its users have open; the last one that a super admin can enter stays enabled. With
- * a million sessions that takes longer than one transaction should: they are refused from the moment it is disabled, and
- * ended afterwards. What is left of them is ended before it is enabled.
+ * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter stays
+ * enabled. A million sessions take too long for one transaction, so the service refuses them from the moment the client
+ * is disabled and ends them afterwards. Enabling the client first ends the sessions that are left.
  */
 export async function updateClient(
   uid: string,
@@ -44,8 +44,8 @@ export async function updateClient(
 }
 
 /**
- * Removes a disabled client that has no users; its groups go with it. That it was deleted is remembered for the pipeline service,
- * which erases what it holds of the client 30 days later.
+ * Deletes a disabled client that has no users, and its groups. Records the deletion for the pipeline service, which erases
+ * its data of the client 30 days later.
  */
 export async function deleteClient(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
@@ -72,7 +72,7 @@ const operatorFields = [
   'enterpriseEnabled',
 ] as const satisfies (keyof Client & keyof ClientBody)[]
 
-/** Changes what a client's own administrators may say of it. 403 names what else the body would change. */
+/** Changes the fields that a client's own administrators may edit. Throws 403 that names other changed fields. */
 export async function updateClientProfile(
   uid: string,
   body: ClientBody,

@@ -12,7 +12,7 @@ import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations
 
-/** Look-ups of users, groups and clients for the pipeline service. Answers omit unknown ids. */
+/** Look-ups of users, groups and clients for the pipeline service. Responses omit unknown ids. */
 export const lookupOperations = {
   standing: operation(lookups.standing, async ({ db, body }) => {
     const standing = await findPrincipal(db, body)

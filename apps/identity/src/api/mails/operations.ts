@@ -20,8 +20,8 @@ export const mailOperations = {
 }
 
 /**
- * A mail, with its text where it was kept because there is no mail server: somebody has to hand it over. Whoever reads a link
- * could use it, so that takes the same power as setting the user's password would.
+ * Returns a mail. Includes the text if it is stored because no mail server is configured and an administrator has to hand
+ * the mail over. A reader could use a link in it, so this requires the same rights as setting the user's password.
  */
 async function readMail(uid: string, input: IdentityRequestContext): Promise<ReadMail> {
   const { db, caller, config } = input
@@ -42,7 +42,7 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
     throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }
 
-/** Reading is not audited elsewhere; this hands out a way in. */
+/** Audits the reading of a mail. Other reads are not audited, but this one can reveal a link to an account. */
 async function noteReading(
   { uid, user_id, kind, recipient }: MailRow,
   { db, caller, request }: IdentityRequestContext,

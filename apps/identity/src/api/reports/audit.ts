@@ -20,7 +20,7 @@ type AuditRow = Selectable<Audit> & {
   outcome: string
 }
 
-/** The object's name at that time: the object may be gone by now. Of a membership, the group's code and the username. */
+/** The object's name at that time, because the object may be deleted. For a membership: the group's code and the username. */
 const objectName = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
   r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
@@ -28,7 +28,7 @@ const objectName = sql<string | null>`coalesce(
   case when r.operation in ('userGroups.addMember', 'userGroups.removeMember')
     then concat(r.details ->> 'code', ': ', r.details ->> 'username') end)`
 
-/** A write that was refused leaves no row, but a sign-in does: its outcome says why. */
+/** The outcome of a sign-in with the reason of a refusal. Refused writes leave no row. */
 const outcome = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 const summaries: ReadonlyMap<string, string> = new Map(
@@ -37,7 +37,7 @@ const summaries: ReadonlyMap<string, string> = new Map(
     .map(({ id, summary }) => [id, summary]),
 )
 
-/** Not the row's number: from the gaps a client would see how much the others do. */
+/** The report omits the row number, because its gaps would reveal the activity of other clients. */
 const auditColumns: ReportColumn<AuditRow>[] = [
   { name: 'When', column: 'at', valueType: 'TIMESTAMPTZ', cell: ({ at }) => at.toISOString() },
   { name: 'User id', column: 'user.id', valueType: 'VARCHAR_50', id: true, cell: ({ actor }) => actor },
@@ -73,7 +73,7 @@ export const auditProperties = {
   requestId: { column: 'r.request_id', type: 'string' },
 } as const
 
-/** Pages do not go further either, and to count a log of years would take longer than to read it. */
+/** The limit of paging and counting, because counting a log of several years takes longer than reading a page. */
 const countedAtMost = 100_000
 
 /** Returns one page of audit rows, newest first. */
@@ -111,7 +111,10 @@ export function planOf(request: SearchRequest): SearchPlan {
 
 type AuditReader = Pick<Caller, 'roles' | 'client'>
 
-/** Of which rows a caller sees all: of everything, or of their client and of what was done to it from another. No row is of two. */
+/**
+ * The conditions of the rows that a caller sees: all rows for a super admin, otherwise the rows of their client and the
+ * rows of other clients that affected it. No row meets two conditions.
+ */
 const visibleTo = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
 
@@ -119,8 +122,8 @@ const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
   sql`from audit as r where ${sql.join([visible, ...where], sql` and `)}`
 
 /**
- * One page of what a caller may see. Each part is cut to what the page can need of it, in the order of an index: an `or`
- * would make PostgreSQL read and sort all of a client's rows.
+ * Returns one page of the rows that a caller may see. Each part reads only the rows that the page can need, in index
+ * order, because an `or` would make PostgreSQL read and sort all of a client's rows.
  */
 export function auditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
   const order = sql.join(plan.order)

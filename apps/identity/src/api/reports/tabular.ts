@@ -2,9 +2,9 @@ import { type Header, type TabularResult, holds } from '@sluice/contracts'
 import { sql } from 'kysely'
 import type { IdentityRequestContext } from '../operation.ts'
 
-/** A column of a report, and where its cells come from. */
+/** A column of a report and the source of its cells. */
 export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
-  /** An id, for programs: hidden from people. */
+  /** Marks an id for programs, which user interfaces hide. */
   id?: boolean
   cell(row: Row): unknown
 }
@@ -27,7 +27,7 @@ interface TabularReport<Row> {
   metaData?: TabularResult['metaData']
 }
 
-/** Rows as a page of a report. What is absent is null: every row is as wide as the headers. */
+/** Returns rows as a page of a report. Absent values are null, so that every row is as wide as the headers. */
 export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
   const { table, title, subtitle, columns, pager, metaData } = report
   const headers = columns.map(({ name, column, valueType, id = false }) => ({

@@ -13,7 +13,7 @@ interface UserAccessColumns {
 }
 type UserAccessRow = User & Partial<UserAccessColumns>
 
-/** Sessions are forgotten some time after they end; the user's own column remembers the last of those. */
+/** Maintenance deletes ended sessions after some time, so the user's column stores the last sign-in of deleted sessions. */
 const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
 
 const listed = (values: readonly string[]) => values.join(', ')
@@ -85,14 +85,14 @@ export const userAccessProperties: Properties = {
   lastSignIn: { column: lastSignIn, type: 'date-time' },
 }
 
-/** Made once, because they remember the totals that were counted. */
+/** Created once, because the records cache the counted totals. */
 const reported = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
 const all = reported(userRecords)
 const [enabled, notEnabled] = [true, false].map((analyticsPlatform) => reported(usersWhere({ analyticsPlatform })))
 const reportedWhere = (analyticsPlatform?: boolean) =>
   (analyticsPlatform === undefined ? all : analyticsPlatform ? enabled : notEnabled)!
 
-/** Users × what they can reach: the same users, filters and pages as their list, and `lastSignIn` besides. */
+/** Returns users and their access. It has the users, filters and pages of the user list, plus `lastSignIn`. */
 export async function userAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,

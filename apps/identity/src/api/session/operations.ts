@@ -6,8 +6,8 @@ import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 
 /**
- * Lets a super admin act for another client in this session. Nothing is issued anew: who a session acts for is asked with
- * every request, so the tokens that are there already follow.
+ * Lets a super admin act for another client in this session. It issues no new tokens: every request reads the session's
+ * client, so existing tokens follow the switch.
  */
 async function switchClient(
   { clientId }: SwitchClientBody,
@@ -25,15 +25,15 @@ async function switchClient(
   })
 }
 
-/** Locked, so that a client is not entered while it is being disabled: that ends the sessions it finds. */
+/** Locks the client, because disabling it concurrently would miss this session. */
 async function assertClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
-  if (!rows[0]) throw problems.refused('/clientId', 'There is no such client.')
+  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist.')
   if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
 }
 
-/** Likewise: a role that is taken away ends the sessions that it finds, and none may slip out of its own client before. */
+/** Locks the user, because removing the role concurrently would miss a session that enters another client. */
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)

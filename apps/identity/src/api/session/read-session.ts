@@ -47,7 +47,7 @@ export async function readSession(input: IdentityRequestContext): Promise<Sessio
       domain: client.domain,
       managerEnabled: client.manager_enabled,
       integrationRoutesEnabled: client.routes_enabled,
-      // No switch of its own: the analytics platform reads what pipelines load.
+      // The analytics platform uses the switch for pipelines, because it reads the data that pipelines load.
       analyticsPlatformEnabled: client.pipelines_enabled,
       enterpriseEnabled: client.enterprise_enabled,
     },
@@ -56,7 +56,7 @@ export async function readSession(input: IdentityRequestContext): Promise<Sessio
   }
 }
 
-/** What the user holds; of an application or API token, what they gave it of that. Asleep or not: see `effectiveRoles`. */
+/** Returns the user's roles, enabled or dormant (see `effectiveRoles`); for an application or API token, its granted part. */
 const heldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]
 
@@ -85,11 +85,11 @@ interface SignedInAs {
   row: UserRow
   /** The rows that the answer needs. */
   around: UserReferences
-  /** The client that is acted for. */
+  /** The client that the session acts for. */
   client: ClientRow
   /** Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
-  /** Has no session of theirs ended yet? */
+  /** Whether no session of the user has ended yet. */
   intro: boolean
 }
 
@@ -104,8 +104,8 @@ interface SessionRows {
 }
 
 /**
- * Everything that is known of a sign-in, in one statement: pages ask for it with every view. By uid alone, because a super
- * admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
+ * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid alone, because a
+ * super admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
  */
 async function signedInAs({ db, caller }: IdentityRequestContext): Promise<SignedInAs> {
   const { rows } = await sql<SessionRows>`

@@ -33,7 +33,7 @@ export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfi
   },
 })
 
-/** A row as it goes out, its client aside. */
+/** Presents a row without its client. */
 export const ownFields = (row: SsoClientConfigRow) => ({
   id: row.uid,
   created: row.created_at.toISOString(),
@@ -46,5 +46,5 @@ export const ownFields = (row: SsoClientConfigRow) => ({
   confidential: row.secret_hash !== null,
 })
 
-/** The same for the audit log, with the client. */
+/** Returns the audit details of a row, including the client. */
 export const auditedOf = (row: SsoClientConfigRow) => ({ ...ownFields(row), client: row.client })

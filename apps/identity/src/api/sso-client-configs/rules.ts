@@ -54,8 +54,8 @@ function redirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): 
 const loopback = ['127.0.0.1', '[::1]']
 
 /**
- * What keeps an address from being one that browsers are sent to with a code. Addresses are compared as they are written,
- * so only what every browser reads the one way is taken.
+ * Returns why an address is not allowed as a redirect URI; undefined if it is allowed. The provider compares addresses as
+ * text, so only addresses that every browser parses in the same way are allowed.
  */
 function wrongWithRedirectUri(uri: string): string | undefined {
   if (!/^[!-~]+$/.test(uri)) return 'must hold printable ASCII only, without spaces'
@@ -70,7 +70,7 @@ function wrongWithRedirectUri(uri: string): string | undefined {
   return undefined
 }
 
-/** Every redirect URI that is refused, and why. */
+/** Returns a violation with the reason for each rejected redirect URI. */
 const redirectUriViolations = (uris: readonly string[]): Violation[] =>
   uris.flatMap((uri, index) => {
     const detail = wrongWithRedirectUri(uri)

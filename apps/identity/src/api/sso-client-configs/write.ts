@@ -29,7 +29,7 @@ export async function createSsoClientConfig(
   })
 }
 
-/** Replaces an application. A new secret ends what the application was issued for itself with the old one. */
+/** Replaces an application. A new secret revokes the tokens that the application got for itself with the old secret. */
 export async function updateSsoClientConfig(
   { clientId, uid }: { clientId?: string; uid: string },
   body: SsoClientConfigBody,
@@ -56,7 +56,7 @@ export async function updateSsoClientConfig(
   })
 }
 
-/** Removes an application with all that it was issued. */
+/** Deletes an application and everything that was issued to it. */
 export async function deleteSsoClientConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,
@@ -91,7 +91,7 @@ function assertScopesGrantable(client: string, row: SsoClientConfigRow): void {
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
 }
 
-/** The secret's hash after a body: absent keeps what is stored, null (an empty text on the wire) clears it. */
+/** Returns the secret hash after a change. Absent keeps the stored hash; null (an empty text on the wire) clears it. */
 function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
   if (clientSecret === undefined) return current
   return clientSecret === null ? null : secretHash(clientSecret)
@@ -107,7 +107,7 @@ const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
   grant_types: body.grantTypes.map(({ value }) => value),
 })
 
-/** Does a change end what the application was issued for itself? A new secret means that the old one may be known to others. */
+/** Returns whether a change revokes the application's own tokens. After a new secret, others may know the old one. */
 function takesBack(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
   const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
   return !same || !after.grant_types.includes('client_credentials')

@@ -13,7 +13,7 @@ export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProvide
   path: '/sso-provider-configs',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // It has no name of its own; a client has one at most.
+    // A config has no name, and a client has at most one config, so the name is the client's.
     name: { ...clientProperties['client.name'], required: true },
     provider: { column: 'r.provider', type: 'enum', required: true, values: ssoProviders },
     clientDomain: { column: 'r.client_domain', type: 'string', required: true },
@@ -39,7 +39,7 @@ const ownFields = (row: SsoProviderConfigRow) => ({
   mappingClaim: row.mapping_claim,
 })
 
-/** For the audit: with what it is registered as, and whether there is a secret. */
+/** Returns the audit details of a config: its registration, and whether it has a secret. */
 export const auditedOf = (row: SsoProviderConfigRow) => ({
   ...ownFields(row),
   client: row.client,

@@ -19,7 +19,7 @@ export async function createSsoProviderConfig(
   return write(async (trx) => {
     const uid = randomUUID()
     const client = await resolveClient(trx, caller, body.client?.id)
-    // Nobody gets a power there meanwhile, with no config yet to look at.
+    // Lock the client, because a concurrent role change has no config to check yet.
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
     const made = await ssoProviderConfigRecords.insert(trx, caller, {
@@ -34,7 +34,7 @@ export async function createSsoProviderConfig(
   })
 }
 
-/** Replaces a config. At another address, the secret must come along, and everybody signs in there for the first time. */
+/** Replaces a config. A new address requires the secret, and unlinks all users from their identities at the old provider. */
 export async function updateSsoProviderConfig(
   uid: string,
   body: SsoProviderConfigBody,
@@ -57,7 +57,7 @@ export async function updateSsoProviderConfig(
   })
 }
 
-/** Removes a config: nobody signs in there any more, and whoever did is not known from there. */
+/** Deletes a config. Users can no longer sign in there, and their identities at the provider are removed. */
 export async function deleteSsoProviderConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,
@@ -72,8 +72,8 @@ export async function deleteSsoProviderConfig(
 }
 
 /**
- * Nobody is at another provider yet who they were at the old one: what they opened there ends. Their API tokens stay: they
- * made those themselves, and a typing error in an address must not cost them all.
+ * Removes the identities that users have at the old provider, and ends the sessions that they opened there. Their API
+ * tokens stay, because users created them on their own and a typing error in an address must not revoke them all.
  */
 async function forgetPersons(trx: Transaction<DB>, { id }: SsoProviderConfigRow): Promise<void> {
   await endSessionsOfUsers(trx, sql`(select user_id from sso_identities where config_id = ${id})`)
@@ -86,11 +86,14 @@ const plainColumns = (body: SsoProviderConfigBody) => ({
   mapping_claim: body.mappingClaim,
 })
 
-/** Is it another provider than before? */
+/** Returns whether the change points to another provider. */
 const movesAway = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
   issuerOf(before.provider, before.client_domain).href !== issuerOf(provider, clientDomain).href
 
-/** Absent keeps, null (an empty text on the wire) clears. Who may change the address may not read the secret, and would by having it sent there. */
+/**
+ * Returns the credential columns. Absent keeps the stored value; null (an empty text on the wire) clears it. A new address
+ * requires the secret again, because callers may not read the secret and could otherwise have it sent to that address.
+ */
 function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
   const { clientId, clientSecret } = body
   if (clientSecret === undefined && before.client_secret !== null && movesAway(before, body))
@@ -105,7 +108,7 @@ function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, 
   }
 }
 
-/** Refuses an address that would never be asked. One that cannot be looked up today may be there tomorrow. */
+/** Rejects an address that outgoing requests may never reach. Accepts one that DNS cannot resolve at the moment. */
 async function assertProviderReachable(
   { provider, clientDomain }: SsoProviderConfigBody,
   { federation }: IdentityRequestContext,
@@ -120,28 +123,28 @@ async function assertProviderReachable(
 
 type ProviderColumns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
 
-/** Does a change say who signs in as whom? */
+/** Returns whether a change affects which user a person signs in as. */
 const rulesOverUsers = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
   (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
 
 /**
- * Who chooses the provider of a client can be everybody who signs in there. So nobody does who lacks a role that one of them
- * holds.
+ * An editor of a client's provider can impersonate every user who signs in there. Callers may therefore edit it only if
+ * they hold every role of these users.
  */
 async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
   const lacked = missingRoles(caller, roles)
   if (lacked.length === 0) return
-  // One user is enough: whoever looks at all of a large client holds its lock for seconds.
+  // Read only one user: reading all users of a large client would hold the lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`
     select roles from users where client = ${client} and sso_auth and roles && ${lacked} limit 1`.execute(trx)
   const [found] = rows
   if (found)
     throw problems.forbidden(
-      `Users who sign in through this provider hold what you do not: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. Somebody who holds it can do this.`,
+      `Users who sign in through this provider hold what you do not: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. A user who holds it can do this.`,
     )
 }
 
-/** The same as an update, for a client that is named, and with the credentials in the answer. */
+/** Updates the config of the given client. The response includes the credentials. */
 export async function updateForClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,

@@ -14,7 +14,7 @@ interface MembershipReference {
   userUid: string
 }
 
-/** The users in a group, searched as all users are. */
+/** Lists the users in a group, with the search properties of the user list. */
 export async function listMembers(
   uid: string,
   query: ListQuery,
@@ -38,7 +38,7 @@ export const addMember = (place: MembershipReference, input: IdentityRequestCont
       insert into user_group_members (user_group_id, user_id) values (${group.id}, ${user.id}) on conflict do nothing`
   })
 
-/** Makes a user no member of a group, if they are one. */
+/** Removes a user from a group if they are a member. */
 export const removeMember = (place: MembershipReference, input: IdentityRequestContext) =>
   changeMembership(place, input, async (_trx, group, user) => {
     assertMembershipAllowed(input.caller, user, 'leaving')
@@ -46,8 +46,8 @@ export const removeMember = (place: MembershipReference, input: IdentityRequestC
   })
 
 /**
- * One membership, made or ended, with both ends locked. A user's groups are part of the user, so a change counts the
- * user's version up: whoever replaces the user as they read them before is told.
+ * Adds or removes one membership and locks user and group. A user's groups are part of the user, so a change increments
+ * the user's version, and a concurrent replacement of the user fails.
  */
 async function changeMembership(
   { uid, userUid }: MembershipReference,

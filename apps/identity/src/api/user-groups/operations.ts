@@ -28,14 +28,14 @@ const userGroupWriting = {
   afterDelete: async () => {},
 }
 
-/** Members are of the group's client, so a group stays where it is. */
+/** Members belong to the group's client, so the client of a group cannot change. */
 function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
   if (client && client.id.toLowerCase() !== current.client)
     throw problems.refused('/client/id', 'A user group stays with its client: make a new one there.')
   return {}
 }
 
-/** The members of a deleted group for the audit log: their number and at most 1,000 usernames. */
+/** Returns the audit details of a deleted group's members: their number and at most 1,000 usernames. */
 async function noteMembers(
   trx: Transaction<DB>,
   group: UserGroupRow,

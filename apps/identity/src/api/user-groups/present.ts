@@ -6,7 +6,7 @@ import { clientRowsOf } from '../clients/client-scope.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
 import type { UserGroupRow } from './row.ts'
 
-/** User groups as they go out, each with its client. */
+/** Presents user groups, each with its client. */
 export async function presentUserGroups(
   rows: UserGroupRow[],
   { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },

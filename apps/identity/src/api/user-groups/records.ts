@@ -19,7 +19,7 @@ export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequest
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
     ...clientProperties,
   },
-  /** Id, code and name. */
+  /** The search text contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   scope: ownClientScope,
   present: presentUserGroups,

@@ -7,13 +7,13 @@ import { type Role, holds } from '@sluice/contracts'
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_511
 
-/** Can this user, while their client is not disabled, sign in and administer the whole system, even if no SSO provider answers? */
+/** Returns whether this user of an enabled client can sign in and administer the whole system without an SSO provider. */
 export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
   roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null
 
 /**
- * Makes a change that may take the last super admin away, and refuses it if it did. One such change at a time: two that
- * each see the other's super admin would leave none. `pointer` names the field that is at fault.
+ * Runs a change and rejects it if no super admin remains. Runs one such change at a time, because two concurrent changes
+ * that each see the other's super admin would leave none. `pointer` names the rejected field.
  */
 export async function assertSuperAdminRemainsAfter<T>(
   trx: Transaction<DB>,

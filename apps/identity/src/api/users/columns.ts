@@ -20,7 +20,7 @@ export function userColumns(body: UserBody) {
   }
 }
 
-/** The row for the audit, column by column, so that no secret column that comes later is in it by itself. */
+/** Returns the audit details of a row. It lists the columns, so that a secret column added later is not included. */
 export const auditedOf = (row: UserRow) => ({
   client: row.client,
   name: row.name,

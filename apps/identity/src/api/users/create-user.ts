@@ -14,8 +14,8 @@ import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 
 /**
- * Makes a user: ACTIVE with a password. With single sign-on the user is INVITATION until the first sign-in. Where administrators
- * choose passwords, a user without either is taken too, as INVITATION: an update or an invitation brings the password later.
+ * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in. If administrators
+ * set passwords, a user with neither is accepted as INVITATION; an update or an invitation sets the password later.
  */
 export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
   const { write, caller, config, request } = input
@@ -54,7 +54,7 @@ export async function hashOf(
 const clientSeen = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
   client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
-/** A new user in their groups: ACTIVE with a password, else INVITATION. `status` where it is to be another. */
+/** Inserts a user and their groups: ACTIVE with a password, otherwise INVITATION. `status` overrides that. */
 export async function insertUser(
   trx: Transaction<DB>,
   body: UserBody,

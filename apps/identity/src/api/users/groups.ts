@@ -19,9 +19,9 @@ interface GroupName {
 }
 
 /**
- * Makes a user a member of exactly these groups, which must be of their own client. Of others, nobody learns anything. Who is
- * in a group reaches what is shared with it, so a change takes the role that manages groups; the same list takes none, nor does leaving.
- * Answers what changed.
+ * Makes a user a member of exactly these groups of their own client. The error does not reveal whether other groups exist.
+ * Group members can access the data that is shared with the group, so joining requires the role that manages groups.
+ * Leaving a group and an unchanged list require no role. Returns the changes.
  */
 export async function replaceGroups(
   trx: Transaction<DB>,
@@ -66,7 +66,7 @@ export async function replaceGroups(
 export const auditedGroups = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
   joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
 
-/** The groups that a user is in, by code. */
+/** Returns the groups of a user, ordered by code. */
 export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
   const { rows } = await sql<GroupName>`
     select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
@@ -74,7 +74,7 @@ export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>
   return rows
 }
 
-/** As many as a user is shown with. */
+/** The maximum number of groups in the presentation of a user. */
 const maxGroupsPerUser = 1000
 
 /**

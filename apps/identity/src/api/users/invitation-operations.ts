@@ -53,7 +53,7 @@ async function resendInvitation(uid: string, input: IdentityRequestContext): Pro
   return withLink(await userRecords.answer(user, input), link)
 }
 
-/** Makes the link of an invitation and mails it, in the transaction of the change. */
+/** Creates an invitation link and mails it, in the transaction of the change. */
 async function invite(
   trx: Transaction<DB>,
   user: UserRow,
@@ -87,7 +87,7 @@ function assertInvitable({ status, password_hash, sso_auth }: UserRow): void {
     throw problems.conflict('/status', 'This user can sign in already: there is nothing to accept.')
 }
 
-/** Mails a user a link to choose a new password. Their old one, and what they have open, goes on until they use it. */
+/** Mails a user a link to choose a new password. The old password and open sessions work until the user uses the link. */
 async function startPasswordReset(
   uid: string,
   { write, caller, config, request }: IdentityRequestContext,
@@ -103,7 +103,7 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Without an SMTP server this would change the password without asking for the current one.
+  // Without an SMTP server, this would change the password without a check of the current one.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION') throw problems.refused('/', 'This user was invited: send the invitation again.')
@@ -127,8 +127,8 @@ export const userInvitationOperations = {
 }
 
 /**
- * Makes a user with the roles, the groups and the client of another, and the rest from the body; invites them where they have
- * no other way in. Whoever copies holds every role that is copied. Answers the original and the copy.
+ * Creates a user with the roles, groups and client of another user, and the other fields from the body. Invites the copy if
+ * it has no other way to sign in. The caller must hold every copied role. Returns the original and the copy.
  */
 async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input
@@ -154,7 +154,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
   return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
 }
 
-/** A copy has these of the original: a body that says otherwise is refused. */
+/** Lists the fields that a copy takes from the original. A body with other values is rejected. */
 function closedFields({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
   const instead = 'A copy has it of the original: leave it out, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())

@@ -15,7 +15,7 @@ export interface UserReferences {
   usernames: ReadonlyMap<string, string>
 }
 
-/** Users as they go out: with their client, their groups, and the names of who made and changed them. */
+/** Presents users with their client, their groups, and the names of the authors who created and changed them. */
 export async function presentUsers(
   rows: UserRow[],
   { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },

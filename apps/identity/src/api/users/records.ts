@@ -7,8 +7,8 @@ import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
 
 /**
- * The members are found first, and then their rows: how many a group has cannot be estimated, and a walk through all users of
- * a client to find those of a small group takes seconds.
+ * Finds the members first and then their rows. PostgreSQL cannot estimate the size of a group, and a scan of all users of
+ * a client for the members of a small group takes seconds.
  */
 const inGroups = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
   sql<SqlBool>`r.id = any(array(
@@ -43,7 +43,7 @@ const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   },
 })
 
-/** As `accessOfUser` has them: a role, and the switch of the client that it needs. */
+/** Applies the rule of `accessOfUser`: a matching role and the client's switch. */
 const accessProperty = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
   column: sql`(r.roles && ${[...roles, 'ROLE_SUPER_ADMIN']}::text[] and ${column})`,
   type: 'boolean',
@@ -109,7 +109,7 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
   present: presentUsers,
 })
 
-/** The same users as far as they also meet a condition, which no filter reaches around. */
+/** Returns the user records that meet a condition. Filters cannot bypass the condition. */
 export const usersOnly = (only: ListCondition) => records({ ...userRecords.kind, only })
 
 const analytics = (enabled: boolean) =>
@@ -121,7 +121,7 @@ const analytics = (enabled: boolean) =>
   })
 const [enabled, notEnabled] = [analytics(true), analytics(false)]
 
-/** The same users as far as they are enabled for the analytics platform, or are not. Undefined: all. */
+/** Returns the user records with or without access to the analytics platform; all records if undefined. */
 export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
   if (analyticsPlatform === undefined) return userRecords
   return analyticsPlatform ? enabled : notEnabled

@@ -78,7 +78,7 @@ export async function assertProviderTrusted(
     )
 }
 
-/** Undefined: the client has no provider. */
+/** Returns undefined if the client has no provider. */
 async function rolesOfProviderEditor(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
   const chosen = () =>
     sql<{ roles: Role[] }>`

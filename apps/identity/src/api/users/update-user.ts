@@ -24,7 +24,7 @@ import {
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 
-/** Replaces a user. The answer says which roles there were before. */
+/** Replaces a user. Also returns the previous roles. */
 export async function updateUser(
   uid: string,
   body: UserBody,
@@ -47,7 +47,7 @@ export async function updateUser(
       throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
     const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
-    // Their provider asks for one from now on.
+    // The provider is responsible for the second factor from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesPower(before, columns)
@@ -99,7 +99,7 @@ const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   },
 ]
 
-/** An address that an administrator sets counts as proven. */
+/** Treats an e-mail address that an administrator sets as verified. */
 const givenEmail = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
@@ -121,8 +121,8 @@ async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: U
 }
 
 /**
- * Ends their sessions too: the pipeline service never remembers the client of a super admin's session, and for that it must
- * know from a session's first request that a super admin uses it.
+ * Returns whether the user becomes a super admin, which ends their sessions. The pipeline service does not cache the client
+ * of a super admin's session, so it must know from a session's first request that a super admin uses it.
  */
 const becomesSuperAdmin = (before: UserRow, after: UserRow): boolean =>
   after.roles.includes('ROLE_SUPER_ADMIN') && !before.roles.includes('ROLE_SUPER_ADMIN')

@@ -20,7 +20,7 @@ export const userAccessOperations = {
     await write(async (trx) => {
       const user = await userRecords.lock(trx, caller, params.uid, request.ifMatch)
       assertMayManageUser(caller, user)
-      // One's own takes a proof, which a session that was found open does not have.
+      // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
       if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
       const before = await removeSecondFactor(trx, user.id)
       if (before) await mailSecondFactorChanged(trx, config, user, 'removed')

@@ -11,7 +11,7 @@ interface MissingScopes {
   missingResourceScopes?: Record<string, string[]>
 }
 
-/** Asks whether the application may have what it asks for, as far as the user has not said yes before. */
+/** Shows the consent page for the requested scopes that the user has not granted before. */
 export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { db, prefix, base, csrf, request, response, language, application, interaction, target } = step
   const { rows } = await sql<{ name: string; username: string }>`
@@ -39,7 +39,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
   sendPage(response, 200, page, { formAction: [target] })
 }
 
-/** Takes `decision`: `allow`, or anything else for a no. */
+/** Handles the form field `decision`. `allow` grants the scopes; any other value denies them. */
 export async function submitConsent(step: InteractionStep): Promise<void> {
   const { provider, interaction, application, request, response, audited } = step
   const user = interaction.session?.accountId

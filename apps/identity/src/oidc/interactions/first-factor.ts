@@ -11,7 +11,7 @@ import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions.ts'
 import { takeHandover } from '../../sign-in/federated/handovers.ts'
 
-/** Asks for username and password, or leads to where the organisation signs in its people. */
+/** Shows the page for username and password, or redirects to the organisation's SSO provider. */
 export const showPasswordPage = (step: InteractionStep): Promise<void> => renderPasswordPage(step, 200, {})
 
 export async function renderPasswordPage(
@@ -38,7 +38,7 @@ export async function renderPasswordPage(
   sendPage(response, status, page, { formAction: [target] })
 }
 
-/** Takes `username` and `password`. */
+/** Handles the form fields `username` and `password`. */
 export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>

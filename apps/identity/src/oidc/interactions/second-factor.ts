@@ -10,7 +10,7 @@ import { type InteractionStep, finishLogin } from './step.ts'
 
 const cookie = 'sluice-second-factor'
 
-/** Between the two steps the browser keeps what says that the password was right, for this interaction only. */
+/** Stores the ticket for the verified password in a cookie of this interaction, until the second step. */
 export function keepTicket({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
   const { secure } = publicAddress(config.IDENTITY_PUBLIC_URL)
   response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
@@ -18,7 +18,7 @@ export function keepTicket({ response, base, config }: InteractionStep, { ticket
 
 const ticketOf = (request: Request): string | undefined => cookieIn(request.headers.cookie, cookie)
 
-/** Asks for the code of an app, or with `?recovery` for a recovery code. */
+/** Shows the page for the code of an app, or with `?recovery` for a recovery code. */
 export async function showCodePage(step: InteractionStep): Promise<void> {
   if (ticketOf(step.request) === undefined) return step.response.redirect(303, step.base)
   renderCodePage(step, 200)
@@ -43,7 +43,7 @@ function renderCodePage(
   sendPage(response, status, page, { formAction: [target] })
 }
 
-/** Takes `code`. */
+/** Handles the form field `code`. */
 export async function submitCode(step: InteractionStep): Promise<void> {
   const { request, response, audited, application, base, language } = step
   const ticket = ticketOf(request)

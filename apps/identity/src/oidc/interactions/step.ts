@@ -8,7 +8,7 @@ import type { CsrfGuard } from '../../csrf.ts'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions.ts'
 
-/** One request to a page of a sign-in that an application began. */
+/** A request to a page of a sign-in that an application started. */
 export interface InteractionStep {
   db: Kysely<DB>
   config: Config
@@ -21,12 +21,12 @@ export interface InteractionStep {
     name: string
     tenant: string
     organisation: string
-    /** All that are registered for it. */
+    /** All scopes of the application's registration. */
     scopes: readonly string[]
   }
   /** The origin of the redirect URI, which the form-action policy must allow. */
   target: string
-  /** The path of our public address, without a slash at its end. */
+  /** The path of the public address, without a slash at its end. */
   prefix: string
   /** The path of this interaction's pages. */
   base: string
@@ -48,8 +48,8 @@ interface CompletedLogin {
 }
 
 /**
- * Goes back to the application's request with a user. Who was signed in already and has shown that it is still them goes
- * on in the session they had, with all that hangs from it.
+ * Resumes the application's request with a user. A user who was already signed in and authenticated again keeps their
+ * previous session and all its data.
  */
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
@@ -61,7 +61,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
       await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
     })
   }
-  // Until the browser is closed: it may be on a desk that others use.
+  // The session cookie ends with the browser, because several people may share the computer.
   const remember = false
   const login = {
     remember,

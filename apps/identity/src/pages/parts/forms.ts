@@ -10,13 +10,13 @@ interface FormField {
   hint?: HtmlValue
   error?: string | undefined
   inputmode?: 'text' | 'numeric'
-  /** Characters. Never for passwords: browsers cut a longer one off without a word. */
+  /** The maximum number of characters. Never set it for passwords, because browsers truncate a longer one silently. */
   maxlength?: number
   readonly?: boolean
   autofocus?: boolean
 }
 
-/** A label, what helps to fill it in, what was wrong with it, and the box: read out in that order. */
+/** Returns a field: label, hint, error and input. Screen readers read them in that order. */
 export function field({ name, label, type = 'text', hint, error, value, readonly, ...how }: FormField): HtmlMarkup {
   const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
   const names = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
@@ -34,7 +34,7 @@ interface FormMarkup {
   main: HtmlValue
 }
 
-/** Checked by us and not by the browser: what is wrong is then said in one language, all at once, and stays there. */
+/** Returns a form without browser validation. The server shows all errors at once, in one language, until the next try. */
 export const form = ({
   action,
   hidden,

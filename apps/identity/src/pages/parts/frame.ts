@@ -7,7 +7,7 @@ export interface Organisation {
 }
 
 /**
- * What every page needs to know. `language`: one of `languages`, English when absent. `prefix`: the path of our public
+ * The options of every page. `language`: one of `languages`, English when absent. `prefix`: the path of the public
  * address, without a slash at its end; empty when absent.
  */
 export interface PageFacts {
@@ -23,9 +23,9 @@ interface PageFrame {
   /** The page name for the title. */
   title: string
   heading: HtmlValue
-  /** The form on it was refused. */
+  /** Whether the page shows a rejected form. */
   failed?: boolean
-  /** Above the heading. */
+  /** The sign above the heading. */
   sign?: HtmlValue
   main: HtmlMarkup
 }
@@ -33,7 +33,7 @@ interface PageFrame {
 /** The default brand when no organisation is known. */
 const ourselves: Organisation = { name: 'Sluice' }
 
-/** A complete page with an organisation's name. It has no scripts and loads nothing from other servers. */
+/** Returns a complete page with an organisation's name. It has no scripts and loads nothing from other servers. */
 export function page({
   texts,
   prefix = '',
@@ -73,7 +73,7 @@ ${main}
 
 const tones = 6
 
-/** One or two letters, and a colour that stays the same for a name. */
+/** Returns one or two letters, and a colour that is always the same for a name. */
 function monogramOf(text: string): { initials: string; tone: number } {
   const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu) ?? []
   const ends = words.length > 1 ? [words[0], words.at(-1)] : words

@@ -1,12 +1,12 @@
 import type { ApplicationScope } from '@sluice/contracts'
 import { html, type HtmlValue } from '../html.ts'
 
-/** Every sentence of the pages. A language is one file with this shape. */
+/** All texts of the pages. Each language is one file with this shape. */
 export const en = {
   language: 'en',
   error: 'Error',
   problem: 'There is a problem',
-  /** The name of a page, and of whose it is, for the title. */
+  /** The title: the name of the page and of the organisation. */
   title: (page: string, whose: string) => `${page} – ${whose}`,
   username: 'Username',
   password: 'Password',
@@ -99,7 +99,7 @@ export const en = {
     resetDoneTitle: 'Your password is changed',
     resetDone: 'You were signed out everywhere. Sign in with the new password.',
   },
-  /** Where to go from there. */
+  /** The links that a final page shows. */
   next: {
     signIn: (host: string) => `Sign in at ${host}`,
     ask: 'You do not know the address where you sign in? Ask whoever invited you, or whoever manages your users.',
@@ -158,7 +158,7 @@ export const en = {
       'You could not be signed in with the account of your organisation. Try again, or ask whoever looks after your account.',
     forDevelopers: 'For whoever looks after the application:',
   },
-  /** What an application may do with a scope: goes on from the lead of the consent page. */
+  /** The permissions of each scope. They continue the lead sentence of the consent page. */
   scopes: {
     openid: 'know who you are',
     profile: 'see your name and username',
@@ -218,7 +218,10 @@ export const en = {
     unreadable: 'The form came in a way that cannot be read. Go back and try again.',
     internalTitle: 'Something went wrong',
     internal: 'The mistake is on our side, and nothing was changed. Try again in a minute.',
-    /** Pages about a failed sign-in at a provider, by problem code. If an application started the sign-in, it gets the error instead. */
+    /**
+     * Pages about a failed sign-in at a provider, by problem code. If an application started the sign-in, the application
+     * gets the error instead.
+     */
     federated: {
       'sso-unknown': {
         title: 'This sign-in has ended',

@@ -2,8 +2,8 @@ import { cookieIn } from '../../cookies.ts'
 import { stateLifetimeSeconds } from './pending-sign-in.ts'
 
 /**
- * One cookie for each sign-in under way, so that two tabs do not disturb each other. Lax, because the way back comes from
- * another site; __Host- keeps neighbours below the same domain from setting one.
+ * One cookie per pending sign-in, so that two tabs do not interfere. SameSite is Lax, because the callback comes from
+ * another site. The __Host- prefix prevents sibling domains from setting the cookie.
  */
 export interface BrowserCookies {
   set(browser: string, secret: string): string

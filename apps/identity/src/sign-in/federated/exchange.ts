@@ -44,7 +44,7 @@ export async function authorizationUrl(
   })
 }
 
-/** Exchanges what a browser came back with for who it is. `search`: the query of that address. Throws `ProviderProblem`. */
+/** Exchanges a callback's code for the person's identity. `search`: the callback's query. Throws `ProviderProblem`. */
 export async function personOf(
   provider: ProviderConfig,
   federation: Federation,
@@ -71,13 +71,13 @@ export async function personOf(
     }
   } catch (error) {
     const problem = providerProblem(error)
-    // Its endpoints may have moved since they were read.
+    // The provider's endpoints may have changed since the metadata was read.
     if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
     throw problem ?? error
   }
 }
 
-/** Storable text without control characters and lone surrogates. */
+/** Matches storable text without control characters and lone surrogates. */
 const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
 function assertSubject(subject: string): string {
@@ -89,7 +89,7 @@ function assertSubject(subject: string): string {
   return subject
 }
 
-/** From the ID token; where it is not in there, from the user information, which must be about the same person. */
+/** Reads the claim from the ID token, or from the user information, which must be about the same person. */
 async function readMappingClaim(
   claims: IDToken,
   claim: string,

@@ -29,7 +29,7 @@ interface FederatedUserRow extends FederatedUser {
 
 /**
  * Finds the user of a federated identity by ssoId within the config's client, or returns the reason for a refusal. The first
- * sign-in stores issuer and subject; from then on user and identity belong together, whatever the mapping claim says. An
+ * sign-in stores issuer and subject; from then on user and identity belong together, even if the mapping claim changes. An
  * invited user becomes active. Refuses if the config changed during the provider request; a concurrent change waits for this
  * transaction and then ends the session.
  */
@@ -46,7 +46,7 @@ export async function admitFederatedUser(
     where p.id = ${config.id} and u.sso_id = ${ssoId} and not c.disabled
     for update of u for share of p`.execute(trx)
   const user = rows[0]
-  if (!user) return { refusal: 'nobody has this ssoId' }
+  if (!user) return { refusal: 'no user has this ssoId' }
   if (!user.unchanged) return { refusal: 'the config changed meanwhile', user }
   if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
   if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }

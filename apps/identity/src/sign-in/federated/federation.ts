@@ -13,7 +13,7 @@ export interface Federation {
 
 /** Cache times in milliseconds. Failures are cached briefly, to limit requests to a failing provider. */
 const cacheMs = { found: 3_600_000, failed: 5_000 }
-/** Metadata of so many providers is kept; the oldest goes first. */
+/** The maximum number of cached providers. The cache evicts the oldest first. */
 const maxCached = 1000
 
 export function federation(outgoing: GuardedFetch): Federation {
@@ -40,5 +40,5 @@ export function federation(outgoing: GuardedFetch): Federation {
   }
 }
 
-/** The answers of providers are small, and people wait for them. */
+/** Limits of provider requests in milliseconds and bytes. Responses are small, and users wait for them. */
 export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }

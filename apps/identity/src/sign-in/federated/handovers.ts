@@ -6,7 +6,7 @@ import { endUnusedSession, type RequestAuditFacts, isOpenSession } from '../sess
 import type { SignedIn } from '../sign-in.ts'
 import { secretHash } from '../../secret-hash.ts'
 
-/** Seconds from one page to the next. */
+/** The lifetime of a ticket in seconds. */
 const lifetime = 60
 
 /** Issues a one-time ticket that hands a session over to the interaction page. */
@@ -35,9 +35,9 @@ interface HandoverRow {
 }
 
 /**
- * Who came with a ticket, and the session that was opened for them; undefined for one that is unknown, used, older than a
- * minute, for another page (`interaction`), or whose session has ended meanwhile. A session whose ticket is not good is of use
- * to nobody but whoever took the ticket from its owner: it ends.
+ * Uses up a ticket and returns its user and session. Returns undefined if the ticket is unknown, used, older than a minute
+ * or for another page (`interaction`), or if the session has ended. An expired ticket, or one for another page, may be
+ * stolen, so the session ends.
  */
 export function takeHandover(
   db: Kysely<DB>,

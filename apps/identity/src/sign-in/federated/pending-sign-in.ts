@@ -12,9 +12,9 @@ export interface PendingSignIn {
   /** The uid of the SSO provider config. */
   config: string
   issuer: string
-  /** The hash of what the browser keeps: only the browser that began can come back. */
+  /** The hash of the browser's secret. Only the browser that started the sign-in can finish it. */
   browser: string
-  /** The page of the OpenID Provider that it began on. */
+  /** The interaction of the OpenID Provider that started the sign-in. */
   interaction?: string
   /** Seconds since 1970. */
   expires: number
@@ -23,7 +23,7 @@ export interface PendingSignIn {
 const purpose = 'sso.state'
 const hashOf = (text: string): string => secretHash(text).toString('base64url')
 
-/** A new sign-in: the state for the provider, and the secret for the browser. */
+/** Starts a sign-in. Returns the state for the provider and the secret for the browser. */
 export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
@@ -45,8 +45,8 @@ export function openState(ring: KeyRing, state: string): PendingSignIn | undefin
 export const isBrowserOf = ({ browser }: PendingSignIn, secret: string): boolean => hashOf(secret) === browser
 
 /**
- * What ties the provider's code and token to this browser. Both come from the browser's secret, so nothing that is kept or
- * sent here is enough to finish a sign-in of somebody else.
+ * Returns the values that bind the provider's code and token to this browser. Both derive from the browser's secret, so
+ * stored or sent data is not enough to finish another user's sign-in.
  */
 export const proofsOf = (secret: string) => ({
   nonce: derived(secret, 'nonce'),

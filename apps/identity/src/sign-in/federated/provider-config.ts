@@ -8,7 +8,7 @@ import { problems } from '@sluice/http'
 /** The SSO provider config of a client, with the secret unsealed. */
 export interface ProviderConfig {
   id: number
-  /** Another one with each change. */
+  /** Every change of the config sets a new version. */
   version: number
   uid: string
   /** The client's uid. */
@@ -34,7 +34,10 @@ interface ProviderConfigRow {
 
 type ProviderSettings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
 
-/** Finds a config by client code (case-insensitive) or uid. Undefined if the client is unknown or disabled, or the config is incomplete. */
+/**
+ * Finds a config by client code (case-insensitive) or uid. Returns undefined if the client is unknown or disabled, or if
+ * the config is incomplete.
+ */
 export async function findProviderConfig(
   db: Kysely<DB>,
   settings: ProviderSettings,
@@ -78,8 +81,8 @@ const wellKnown = /\/\.well-known\/openid-configuration\/?$/
 const refused = (detail: string) => problems.refused('/clientDomain', detail)
 
 /**
- * The issuer that a config names: `https://<clientDomain>/` of a vendor, else the whole address or its host. People paste the
- * address of the metadata too, so its end is not looked at. Throws 422 with a sentence for what is neither.
+ * Returns the issuer of a config: `https://<clientDomain>/` for a vendor, otherwise the whole address or its host. Users
+ * also paste the address of the metadata, so the function ignores that ending. Throws 422 for any other text.
  */
 export function issuerOf(provider: SsoProvider, clientDomain: string): URL {
   const bare = !clientDomain.includes('/')

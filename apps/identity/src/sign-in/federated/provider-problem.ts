@@ -6,7 +6,7 @@ import {
 } from 'openid-client'
 import { OutgoingProblem, Problem, causesOf } from '@sluice/http'
 
-/** Stable codes of what can be wrong with a provider, or with what it says. */
+/** Stable error codes for a provider and its responses. */
 export type ProviderFault =
   /** The outgoing-request rules forbid its address. */
   | 'SSO_ADDRESS_REFUSED'
@@ -23,7 +23,7 @@ export type ProviderFault =
   /** It refused the sign-in. */
   | 'SSO_DENIED'
 
-/** A provider is not usable, or said something that is not believed. The message is a sentence for people. */
+/** A provider is unusable or sent an untrusted response. The message is a sentence for users. */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
   readonly fault: ProviderFault
@@ -58,7 +58,7 @@ const denials: Record<string, string> = {
   invalid_scope: 'The provider does not know what we ask for (its scopes openid, email, profile).',
 }
 
-/** Errors are the provider's to name; only those of the standards are repeated. */
+/** The provider chooses the error text, so the message repeats only error codes of the standards. */
 function denied(error: string): ProviderProblem {
   const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign anybody in.'
   return new ProviderProblem('SSO_DENIED', sentence)
@@ -129,7 +129,7 @@ const statusOf = ({ cause }: ClientError): string => {
   return status === undefined ? 'other than 200' : String(status)
 }
 
-/** The same for a client that is unknown, disabled, or signs in otherwise. */
+/** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
 export const noSingleSignOn = () =>
   new Problem(404, 'not-found', 'There is no such thing.', { detail: 'No such single sign-on.' })
 
@@ -138,7 +138,7 @@ export const unknownSignIn = () =>
     detail: 'It was finished already, took longer than ten minutes, or began in another browser: start again.',
   })
 
-/** The problem for a person without an active user; the audit log has the reason. */
+/** Returns the problem for a person without an active user. The audit log has the reason. */
 export const notAdmitted = () =>
   new Problem(401, 'sign-in-failed', 'You are not signed in.', {
     detail: 'Your provider knows you, but no active user here goes with that: ask your administrator.',

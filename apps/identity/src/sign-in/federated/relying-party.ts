@@ -28,7 +28,7 @@ export async function discover(issuer: URL, outgoing: GuardedFetch): Promise<Ser
     throw problemOf(error, issuer)
   })
   const { ...metadata } = found.serverMetadata()
-  // The library makes exceptions for vendors that share one issuer among everybody; we make none.
+  // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
   if (new URL(metadata.issuer).href !== issuer.href) throw otherIssuer(metadata.issuer, issuer)
   assertMetadataUsable(metadata)
   return metadata
@@ -88,7 +88,7 @@ export function configuration({ metadata, ...us }: ClientRegistration, outgoing:
   for (const extension of leniency(new URL(metadata.issuer))) extension(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
-    // The library takes the redirect URI for one without a query; ours names the config.
+    // The library expects a redirect URI without a query, but Sluice's redirect URI names the config in its query.
     if (options.body instanceof URLSearchParams && options.body.has('redirect_uri'))
       options.body.set('redirect_uri', us.redirectUri)
     return outgoing.fetch(url, options as RequestInit)
@@ -96,12 +96,12 @@ export function configuration({ metadata, ...us }: ClientRegistration, outgoing:
   return config
 }
 
-/** Plain http only where the issuer itself is; which hosts may be, the guard knows. */
+/** Allows plain http only for an http issuer. The guard decides which hosts may use http. */
 const leniency = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
 
 /**
- * In the body where the provider takes it there: for the header, RFC 6749 wants the secret encoded first, and providers that
- * do not decode it refuse every one that has a dash in it.
+ * Sends the secret in the body if the provider supports that. RFC 6749 requires an encoded secret in the header, and
+ * providers that do not decode it reject every secret with a dash.
  */
 function authenticationOf(
   { token_endpoint_auth_methods_supported: methods }: ServerMetadata,

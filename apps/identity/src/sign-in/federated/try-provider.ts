@@ -6,8 +6,8 @@ import { ProviderProblem, providerProblem } from './provider-problem.ts'
 import { acceptedAlgorithms, algorithmsOf, configuration } from './relying-party.ts'
 
 /**
- * Tries everything about a provider that can be tried without a person: its metadata, addresses and keys, and what it says
- * to a made-up code. Never throws for what is wrong with the provider.
+ * Tests a provider without a user: its metadata, addresses and keys, and its response to an invalid code. Returns errors
+ * of the provider as a result instead of throwing them.
  */
 export async function tryProvider(provider: ProviderConfig, federation: Federation): Promise<ResultEnvelope> {
   const data = { issuer: provider.issuer.href, redirectUri: provider.redirectUri }
@@ -32,7 +32,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
   }
 }
 
-/** Metadata is the provider's to write: none of what it names may lead inside. */
+/** The provider writes the metadata, so this rejects endpoints that lead into the internal network. */
 async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
   for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
     const url = metadata[name]
@@ -44,7 +44,7 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
   }
 }
 
-/** A code that nobody issued: a provider that knows us refuses the code, one that does not refuses us. */
+/** Sends an invalid code. A provider that knows the client rejects the code; another provider rejects the client. */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = configuration({ metadata, ...provider }, federation.outgoing)
   const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
@@ -91,7 +91,7 @@ const resultOf = (warnings: string[], data: Record<string, unknown>): ResultEnve
     ? envelope('WARNING', 'SSO_DOUBTFUL', `The provider answers as it should. ${warnings.join(' ')}`, data)
     : envelope('OK', 'OK', 'The provider answers as it should, and its keys can be used. Now sign in through it.', data)
 
-/** A bad result is still an answer. */
+/** Wraps a test result, including a failed one, in a response. */
 const envelope = (
   status: ResultEnvelope['status'],
   errorCode: string,
@@ -114,7 +114,7 @@ function causeOf({ cause }: ProviderProblem): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined
 }
 
-/** What keeps the keys of a provider from being used, if anything does. */
+/** Returns why the keys of a provider are unusable; undefined if they are usable. */
 async function keysFault(metadata: ServerMetadata, { outgoing }: Federation): Promise<ProviderProblem | undefined> {
   try {
     const response = await outgoing.fetch(metadata.jwks_uri!, { headers: { accept: 'application/json' } })

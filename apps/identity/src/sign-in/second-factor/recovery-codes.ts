@@ -4,10 +4,10 @@ import type { DB } from '../../database.ts'
 
 const count = 10
 
-/** Crockford's base32: without letters that are taken for others. Five bits each. */
+/** Crockford's base32, without letters that look like others. Each character has five bits. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** 125 random bits, so a fast hash is enough. Format: `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
+/** Returns a code with 125 random bits, so a fast hash is enough. Format: `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
 function newRecoveryCode(): string {
   const letters = Array.from(randomBytes(25), (byte) => alphabet[byte % 32]).join('')
   return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
@@ -26,7 +26,7 @@ const hashOf = (code: string): Buffer =>
     )
     .digest()
 
-/** New codes for a user in place of whatever they had. Only hashes are kept. */
+/** Replaces the codes of a user. Stores only hashes. */
 export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promise<string[]> {
   const codes = Array.from({ length: count }, newRecoveryCode)
   await sql`delete from recovery_codes where user_id = ${user}`.execute(trx)
@@ -36,7 +36,7 @@ export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promi
   return codes
 }
 
-/** Uses a code up. Of any number of parallel uses exactly one finds it unused. */
+/** Uses up a code. Exactly one of any number of concurrent uses returns true. */
 export async function useRecoveryCode(trx: Kysely<DB>, user: number, code: string): Promise<boolean> {
   const { rows } = await sql`
     update recovery_codes set used_at = now()

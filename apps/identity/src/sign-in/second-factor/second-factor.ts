@@ -31,7 +31,7 @@ export async function methodsOf(db: Kysely<DB>, user: number): Promise<SecondFac
   return (await recoveryCodesLeft(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
 }
 
-/** A new seed, in place of one that was not confirmed. Undefined: there is a confirmed one. The caller holds the user's row. */
+/** Creates a seed and replaces an unconfirmed one. Undefined if a confirmed one exists. Requires the lock on the user. */
 export async function beginEnrolment(trx: Transaction<DB>, user: number, keys: KeyRing): Promise<string | undefined> {
   const seed = newSeed()
   const { rows } = await sql`
@@ -42,7 +42,7 @@ export async function beginEnrolment(trx: Transaction<DB>, user: number, keys: K
   return rows.length > 0 ? seed : undefined
 }
 
-/** Takes the seed into use if this is a code of it, and answers recovery codes. The caller holds the user's row. */
+/** Activates the seed if the code matches it, and returns recovery codes. Requires the lock on the user. */
 export async function confirmEnrolment(
   trx: Transaction<DB>,
   user: number,
@@ -57,7 +57,7 @@ export async function confirmEnrolment(
   return replaceRecoveryCodes(trx, user)
 }
 
-/** Uses up a code of an authenticator or a recovery code. Undefined: it is neither, or was used before. */
+/** Uses up an authenticator code or a recovery code. Returns undefined if the code is wrong or already used. */
 export async function useCode(
   trx: Transaction<DB>,
   user: number,
@@ -70,7 +70,7 @@ export async function useCode(
   return (await useRecoveryCode(trx, user, code)) ? 'RECOVERY_CODE' : undefined
 }
 
-/** Each step once, and none older than the newest used: the update is the question. */
+/** Uses up a time step. The conditional update accepts each step once, and no step before the newest used one. */
 async function useStep(
   trx: Transaction<DB>,
   user: number,
@@ -87,7 +87,7 @@ async function useStep(
   return rows.length > 0
 }
 
-/** Takes a user's second factor away, with whatever belongs to it. False: there was none. */
+/** Removes a user's second factor and all its data. Returns false if the user had none. */
 export async function removeSecondFactor(trx: Transaction<DB>, user: number): Promise<boolean> {
   const { rows } = await sql`
     update users set two_factor_auth = false where id = ${user} and two_factor_auth returning true`.execute(trx)

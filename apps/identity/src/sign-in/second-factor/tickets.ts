@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { secretHash } from '../../secret-hash.ts'
 
-/** Seconds from the password to the code. */
+/** The lifetime of a ticket in seconds, from the password to the code. */
 const lifetime = 300
 
 /** Issues a ticket that proves the password until the code arrives. Only its hash is stored. */
@@ -23,7 +23,7 @@ export async function ticketHolder(db: Kysely<DB>, ticket: string) {
   return rows[0]
 }
 
-/** Uses a ticket up. Of any number of parallel uses exactly one finds it. */
+/** Uses up a ticket. Exactly one of any number of concurrent uses returns true. */
 export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolean> {
   const { rows } = await sql`
     delete from second_factor_tickets where ticket_hash = ${secretHash(ticket)} and expires_at > now()
@@ -31,7 +31,7 @@ export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolea
   return rows.length > 0
 }
 
-/** Ends the half sign-ins of a user. */
+/** Deletes the pending second-factor tickets of a user. */
 export async function endTicketsOfUser(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from second_factor_tickets where user_id = ${user}`.execute(trx)
 }

@@ -1,12 +1,12 @@
 import { Secret, TOTP } from 'otpauth'
 import { renderSVG } from 'uqr'
 
-/** Seconds of a step, digits of a code, and how many steps a clock may be off: what every authenticator can do. */
+/** Seconds of a step, digits of a code, and the clock tolerance in steps. Every authenticator supports these values. */
 const period = 30
 const digits = 6
 const window = 1
 
-/** 160 bits, as RFC 4226 recommends. In base32. */
+/** Returns a seed of 160 bits, as RFC 4226 recommends, in base32. */
 export const newSeed = (): string => new Secret({ size: 20 }).base32
 
 /** Returns the time step of a code; undefined if no step near now matches. */
@@ -19,7 +19,7 @@ export function stepOf(code: string, seed: string, now = Date.now()): number | u
 
 /** Returns the enrolment data of a seed: an `otpauth://` URI and its QR code as SVG. */
 export function enrolmentOf(seed: string, { issuer, username }: { issuer: string; username: string }) {
-  // A colon would end it, and what is longer no screen shows and no QR code holds: each letter may take nine, twice.
+  // A colon would end the issuer. A longer one fits no screen and no QR code: each letter may take nine characters, twice.
   const short = [...issuer.replaceAll(':', ' ')].slice(0, 40).join('')
   const uri = totpOf(seed, { issuer: short, label: username }).toString()
   return { uri, qrCode: renderSVG(uri, { border: 4, ecc: 'M' }) }

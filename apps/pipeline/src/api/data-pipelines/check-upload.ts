@@ -51,9 +51,7 @@ type FirstRowResult =
   | { failure: { code: string; message: string } }
   | { checkSkipped: string }
 
-/**
- * Compares a received file with the last load of its pipeline. Throws a 422 for a file that no setting makes readable.
- */
+/** Compares a received file with the last load of its pipeline. Throws a 422 for a file that no setting makes readable. */
 export async function checkUpload(
   input: CheckContext,
   pipeline: DataPipelineRow,
@@ -137,9 +135,8 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first row of a received file. The memory of the last load (`remembered`) sets the
- * delimiter, the date order and the decimal sign, as in a run. Throws a 422 for a file that no
- * setting makes readable.
+ * Reads the first row of a received file. The memory of the last load (`remembered`) sets the delimiter, the date order and the decimal
+ * sign, as in a run. Throws a 422 for a file that no setting makes readable.
  */
 export async function readFirstRow(
   input: CheckContext,

@@ -78,9 +78,7 @@ export async function updateGroup(input: SaveGroupRequest): GroupAnswer {
   return groups.answer(row, input)
 }
 
-/**
- * Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay.
- */
+/** Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay. */
 async function writeChecks(
   trx: Transaction<DB>,
   caller: Caller,

@@ -6,9 +6,7 @@ import { variablesIn } from '../../engine/variables/place-variables.ts'
 
 type GivenVariables = NonNullable<RunInput['variables']>
 
-/**
- * Throws 422 for values of unknown names, which no query uses and no stored variable has, and for two values of one name.
- */
+/** Throws 422 for values of unknown names, which no query uses and no stored variable has, and for two values of one name. */
 export async function assertKnownVariables(
   db: Kysely<DB>,
   client: string,

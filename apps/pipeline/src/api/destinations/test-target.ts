@@ -105,9 +105,7 @@ function parseTarget({ url, username, password, authToken }: GivenTarget & { url
   return { url, username, password, authToken }
 }
 
-/**
- * Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for.
- */
+/** Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for. */
 function mergeSavedTarget(given: GivenTarget, row: DestinationRow, ring: KeyRing): Target {
   assertOneSignIn(given)
   const { settings } = row

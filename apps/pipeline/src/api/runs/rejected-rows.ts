@@ -15,7 +15,6 @@ export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<Rej
 
 type RejectedRowsRequest = OperationInput<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
 
-/** The operation that lists the rejected rows of a run. */
 export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
   signatures: ReturnType<typeof rejectedRowsSignature<string>>,
   records: Records<Row, any, RequestContext>,

@@ -10,7 +10,6 @@ import { mayImport, systemOf } from './dhis2/metadata.ts'
 import type { PushResult, PushReport } from './push.ts'
 import { baseUrl, type ImportOptions, type Target } from './target.ts'
 
-/** The result of testing a target. */
 export interface TargetTestResult {
   status: 'OK' | 'WARNING' | 'ERROR'
   code: string

@@ -11,7 +11,6 @@ export interface PushReport {
   log(level: 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
 
-/** The result of a push. */
 export interface PushResult {
   /** Rows of the view. */
   rows: number

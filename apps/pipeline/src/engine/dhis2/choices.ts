@@ -1,4 +1,4 @@
-/** What DHIS2 has to choose from, by the kind that people ask for. */
+/** The kinds of DHIS2 objects that users can choose from, and their API names. */
 const plurals: Readonly<Record<string, string>> = {
   'data-sets': 'dataSets',
   'data-elements': 'dataElements',
@@ -20,10 +20,10 @@ interface Choice {
   name: string
 }
 
-/** Where the choices of a kind are, below /api. Undefined for a kind that there is not. */
+/** Returns the path of a kind below /api. Undefined for an unknown kind. */
 export const pluralOf = (kind: string): string | undefined => (Object.hasOwn(plurals, kind) ? plurals[kind] : undefined)
 
-/** Asks for the first so many by name, of those that have `query` in it. */
+/** Returns the parameters that request the first `most` objects by name whose name contains `query`. */
 export const choicesAsked = (query: string | undefined, most: number) => ({
   fields: 'id,code,displayName~rename(name)',
   order: 'displayName:asc',
@@ -32,7 +32,7 @@ export const choicesAsked = (query: string | undefined, most: number) => ({
   filter: query ? `name:ilike:${query}` : undefined,
 })
 
-/** What of an answer can be chosen. Undefined where it holds no such list. */
+/** Returns the choices of a response. Undefined if it contains no such list. */
 export function choicesIn(answer: unknown, plural: string): Choice[] | undefined {
   const list = (answer as Readonly<Record<string, unknown>> | null | undefined)?.[plural]
   if (!Array.isArray(list)) return undefined

@@ -14,7 +14,6 @@ import type {
 /** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
 export type LoadedTable = PublishedTable
 
-/** How staged feeds are published. */
 export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
   warehouse: Warehouse
   /** Whether this attempt may still publish. Called again just before the publication. */
@@ -29,7 +28,7 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behin
 /** The rows of all feeds of a run, complete, transformed and not published. */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
   loads: readonly TableLoad[]
-  /** By table. */
+  /** Cursors by table. */
   cursors: Record<string, unknown>
 }
 

@@ -18,8 +18,7 @@ interface GroupRunSubject {
 export const qualityFailed = 'DATA_QUALITY_FAILED'
 
 /**
- * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is
- * stored.
+ * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is stored.
  */
 export async function recordGroupRun(
   trx: Transaction<DB>,

@@ -82,7 +82,7 @@ export async function* runChecks(
 /** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, surroundings: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, patience = 0, refusal, signal } = surroundings
-  if (!warehouse) return checkNotRun(check, 'There is no data yet: no table was loaded.')
+  if (!warehouse) return checkNotRun(check, 'No table was loaded yet.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
   let hide = hider([])

@@ -10,13 +10,12 @@ export interface QueuedRun {
 /** A run that the queue delivers to this worker. */
 export interface Delivery {
   run: string
-  /** The client of the run. */
   client: string
   /** Aborts when the queue ends the delivery: the heartbeats stopped, or the job expired after a day. */
   signal: AbortSignal
   /**
-   * Ends this delivery and queues the run again after so many seconds, in the caller's transaction. False, and queues nothing, if
-   * the delivery has already ended.
+   * Ends this delivery and queues the run again after `afterSeconds`, in the caller's transaction. Returns false, and queues
+   * nothing, if the delivery has already ended.
    */
   requeue(trx: Transaction<DB>, afterSeconds: number): Promise<boolean>
 }

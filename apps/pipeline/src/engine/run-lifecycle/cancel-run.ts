@@ -8,8 +8,8 @@ import { type WorkflowRun, writeWorkflowLog } from '../workflows/workflow-run.ts
 type RunSelector = { runnableId: number } | { id: number }
 
 /**
- * Cancels the queued or running run of an object, if there is one. It takes effect immediately: the run publishes nothing any
- * more. Its worker notices at the next heartbeat, at most one second later, and cleans up. The jobs of a workflow are cancelled
+ * Cancels the queued or running run of an object, if it has one. The cancellation takes effect immediately: the run publishes
+ * nothing any more. Its worker notices at the next heartbeat, at most one second later, and cleans up. The jobs of a workflow are cancelled
  * with it.
  */
 export async function cancelRun(

@@ -10,7 +10,7 @@ export interface Runnable {
   kind: RunnableKind
 }
 
-/** What requested a run, and its options. */
+/** The trigger of a run, and its options. */
 export type RunOptions = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
   /** Data pipelines only: the table takes its columns and types from this load alone. */
   rebuild?: boolean

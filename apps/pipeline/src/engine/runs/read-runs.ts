@@ -81,7 +81,7 @@ export async function listLogs(
   return listed(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
-/** Lists the rejected rows of a run in the order of the source. Undefined if there is no such run. */
+/** Lists the rejected rows of a run in the order of the source. Undefined if the object has no such run. */
 export async function listRejectedRows(
   db: Kysely<DB>,
   runnableId: number,

@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import type { Claim } from './claim.ts'
 import { underWay } from './states.ts'
 
-/** What an attempt stores after all its rows are staged, so that a later attempt can publish them. */
+/** The record that an attempt stores after all its rows are staged, so that a later attempt can publish them. */
 export interface StagedLoads {
   /** The attempt that wrote the rows. */
   attempt: number

@@ -11,7 +11,7 @@ export interface Cron {
   everyHour: boolean
   /**
    * Returns the next tick after `wall`, without daylight saving: both are wall-clock times as if they were UTC, in
-   * milliseconds. Undefined if there is no tick within a century.
+   * milliseconds. Undefined without a tick within a century.
    */
   next(wall: number): number | undefined
 }
@@ -84,7 +84,7 @@ const parse = (five: readonly string[], wall = Date.UTC(2024, 0, 1)) => {
   try {
     return CronExpressionParser.parse(`0 ${five.join(' ')}`, { tz: 'UTC', currentDate: new Date(wall) })
   } catch (error) {
-    // A day that none of the months has: each field is valid by itself.
+    // None of the months has this day, although each field is valid by itself.
     if (/explicit day of month/i.test((error as Error).message))
       throw new CronProblem(
         `The expression ${five.join(' ')} never matches: none of its months has such a day. Change the day or the month.`,

@@ -51,7 +51,7 @@ export interface DueTicks {
   tick: number
   /** Number of earlier due ticks. */
   missed: number
-  /** Whether `missed` reached its maximum and there are more. */
+  /** Whether `missed` reached its maximum and further ticks are due. */
   more: boolean
 }
 

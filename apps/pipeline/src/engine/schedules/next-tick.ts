@@ -5,7 +5,7 @@ import { instantsOf, offsetAt, wallAt } from './wall-clock.ts'
 const nearby = 4 * 3_600_000
 
 /**
- * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if there is none. A wall-clock time that
+ * Returns the next tick of a cron expression in a zone, in milliseconds; undefined without a further tick. A wall-clock time that
  * daylight saving skips becomes one hour later. A repeated wall-clock time is used once, at its first occurrence, unless the
  * expression contains every hour. Throws `CronProblem`.
  */

@@ -17,12 +17,12 @@ export interface SchedulerOptions {
   also?: readonly { name: string; run(): Promise<unknown> }[]
 }
 
-/** What the jobs of a round use. `signal` aborts when the scheduler stops. */
+/** The context of the jobs of a round. `signal` aborts when the scheduler stops. */
 export type SchedulerContext = SchedulerOptions & { clock: Clock; signal: AbortSignal }
 
 export type Clock = (db: Kysely<DB>) => Promise<Date>
 
-/** With the database's clock, a worker whose own clock is wrong starts no run early, late or twice. */
+/** Returns the time of the database, so that a worker with a wrong clock starts no run early, late or twice. */
 export const databaseClock: Clock = async (db) => {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(db)
   return rows[0]!.now

@@ -97,7 +97,7 @@ async function logToRun(trx: Transaction<DB>, run: Selectable<Runs>, message: st
   `.execute(trx)
 }
 
-/** Logs a skipped tick in the log of the last run, if there is one. */
+/** Logs a skipped tick in the log of the last run, if the object has one. */
 async function logToLastRun(trx: Transaction<DB>, runnable: number, message: string): Promise<void> {
   await sql`
     insert into run_logs (run_id, runnable_id, level, importance, message)
@@ -110,13 +110,13 @@ async function logToLastRun(trx: Transaction<DB>, runnable: number, message: str
 const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
   `The run that was due at ${wallTime(tick, zone)} is skipped: file, options and variables are those of the last load.`
 
-/** For the log of the run that is still running. */
+/** Returns a line for the log of the run that is still running. */
 function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {
   const others = missed > 0 ? ` and ${count(missed, more)} before it are` : ' is'
   return `The run that was due at ${wallTime(tick, zone)}${others} skipped: this run had not ended yet.`
 }
 
-/** For the log of a run that covers earlier ticks too. */
+/** Returns a line for the log of a run that covers earlier ticks too. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
   const why = row.not_before === null ? 'no worker was running' : 'they could not be started in time'
   return `This run was due at ${wallTime(tick, zone)}. It also covers ${count(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${wallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`

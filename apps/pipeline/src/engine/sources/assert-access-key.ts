@@ -1,6 +1,9 @@
 import { SourceProblem } from './source.ts'
 
-/** An access key of AWS and its like, which stands in a header as it is. Throws SourceProblem AUTHENTICATION_FAILED where it cannot. */
+/**
+ * Returns an access key of AWS or a compatible store, which is sent in a header unchanged. Throws SourceProblem
+ * AUTHENTICATION_FAILED if a header cannot contain it.
+ */
 export function assertAccessKey(accessKey: string): string {
   if (/^[\x21-\x7e]+$/.test(accessKey)) return accessKey
   throw new SourceProblem(

@@ -6,7 +6,7 @@ import { previewFeed } from './preview/preview-feed.ts'
 import type { SourceChoice, SourceReading, SourceKind } from './reading.ts'
 import type { SourceFeed } from './source.ts'
 
-/** Looked through. What is answered is one page of them. */
+/** Maximum number of tables that are searched. The response is one page of them. */
 const mostTables = 50_000
 
 type DatabaseType = keyof typeof defaultPorts
@@ -19,7 +19,10 @@ const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
   WAREHOUSE_A: 'redshift',
 }
 
-/** Sources that read a query or a table of a database. `connectable` resolves the host of the settings and checks that it may be reached. */
+/**
+ * Sources that read a query or a table of a database. `connectable` resolves the host of the settings and checks that
+ * users may reach it.
+ */
 export function databaseQueries(connectable: ConnectableAddress): Record<DatabaseType, SourceKind> {
   const source = databaseSource(connectable)
   const kind: SourceKind = {
@@ -35,7 +38,7 @@ export function databaseQueries(connectable: ConnectableAddress): Record<Databas
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
-    // Both are names, and names are text in every database.
+    // Both columns are names, and names are text in every database.
     return (rows as [string, string][])
       .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
       .toSorted((one, other) => (one.id < other.id ? -1 : 1))
@@ -61,7 +64,7 @@ function configOf({ type, settings, secrets }: SourceReading): DatabaseConfig {
   }
 }
 
-/** The one table of a pipeline becomes the pipeline's own table, whatever the source calls it. */
+/** Gives the one table of a pipeline the name of the pipeline's own table, whatever its name in the source. */
 async function* intoTarget(feeds: AsyncIterable<SourceFeed>): AsyncGenerator<SourceFeed, void, void> {
   for await (const feed of feeds) yield { ...feed, table: '' }
 }
@@ -69,8 +72,8 @@ async function* intoTarget(feeds: AsyncIterable<SourceFeed>): AsyncGenerator<Sou
 const { raw } = String
 
 /**
- * What lists the tables and views that the login may read, without those of the system itself: schema and name. No order:
- * not every database lets a query be looked at that has one.
+ * Queries that list schema and name of the tables and views that the login may read, without system tables. They have no
+ * ORDER BY, because not every database can describe a query with one.
  */
 const tableQueries: Readonly<Record<DatabaseKind, string>> = {
   postgres: raw`
@@ -79,7 +82,7 @@ const tableQueries: Readonly<Record<DatabaseKind, string>> = {
     where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
       and n.nspname not like 'pg\_%' and n.nspname <> 'information_schema'
       and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_table_privilege(c.oid, 'select')`,
-  // The view has what the user may see, tables of lakes included.
+  // This view has everything that the user may see, including tables of data lakes.
   redshift: `
     select table_schema::varchar as schema, table_name::varchar as name
     from svv_tables where table_schema not like 'pg!_%' escape '!' and table_schema <> 'information_schema'`,

@@ -4,7 +4,7 @@ import { databaseSource, tryDatabase } from './databases/database-source.ts'
 import type { SourceReading, SourceKind } from './reading.ts'
 import { type SourceFeed, SourceProblem } from './source.ts'
 
-/** A public dataset as it lies in the dataset catalogue. */
+/** A public dataset in the dataset catalogue. */
 export interface DatasetTable {
   host: string
   port: number
@@ -12,7 +12,7 @@ export interface DatasetTable {
   user: string
   password: string
   ssl: boolean
-  /** Whether any certificate will do. */
+  /** Whether to accept any certificate. */
   trustServerCertificate: boolean
   schema: string
   table: string
@@ -21,13 +21,13 @@ export interface DatasetTable {
 }
 
 export interface DatasetDatabase {
-  /** Undefined if there is no dataset with this key; without a table until the dataset was loaded. */
+  /** Returns undefined if the dataset does not exist; `table` is absent until the dataset is loaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>
 }
 
-/** A table of the dataset catalogue, copied as its role `read`: its types and its labels come along. */
+/** Reads a table of the dataset catalogue as the role `read`, with its types and labels. */
 export function publicDatasets(datasets: DatasetDatabase): SourceKind {
-  // The warehouse is the operator's own: its host may be anywhere.
+  // The operator configures this warehouse, so its host may have any address.
   const connectable = (host: string) => lookup(host, { all: true })
   const source = databaseSource(connectable)
 
@@ -51,7 +51,7 @@ export function publicDatasets(datasets: DatasetDatabase): SourceKind {
   }
 }
 
-/** The pipeline's own table, with the labels that the file had. */
+/** Returns the feed as the pipeline's own table, with the labels of the file. */
 const asUploaded = (feed: SourceFeed, labels: ReadonlyMap<string, string>): SourceFeed => ({
   ...feed,
   table: '',

@@ -14,8 +14,8 @@ import { isPacked } from './files/detect-format.ts'
 export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }
 
 /**
- * An uploaded file of rows, whatever it is written as: opened as plain text, then read like any delimited file. An empty list has
- * `columnsBefore`, the columns of the last load.
+ * Reads an uploaded file of rows in any supported format: opens it as plain text, then reads it as delimited text. An
+ * empty list has `columnsBefore`, the columns of the last load.
  */
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
@@ -35,7 +35,7 @@ export async function* readUpload(
   yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
 }
 
-/** The same once it is open. What is told of progress are bytes of the opened file. */
+/** Reads an upload that is already open. Progress is in bytes of the opened file. */
 export async function* readOpened(
   opened: OpenedUpload,
   { lookAtAll, ...options }: FileOptions,
@@ -64,7 +64,7 @@ export async function* readOpened(
     },
   }
   await tellRejects()
-  // What was written is all that can still fit: what is too much already need not be loaded first.
+  // The written rows are all rows that can fit: if too many are rejected already, loading the rest is unnecessary.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const written = opened.dialect !== undefined
@@ -85,7 +85,7 @@ export async function* readOpened(
     }
 }
 
-/** An uploaded Parquet file, read where it lies; one in gzip or ZIP is unpacked into a spool first. */
+/** Reads an uploaded Parquet file in place; one in gzip or ZIP is unpacked into a spool first. */
 export async function* readParquetUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
   report: LoadReport,
@@ -100,7 +100,7 @@ export async function* readParquetUpload(
   yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: second(size) }, signal)
 }
 
-/** What cannot be opened is not: whoever reads it says why. */
+/** Returns false for a file that cannot be opened: the reader reports the error. */
 function looksPacked(path: string): boolean {
   let descriptor: number | undefined
   try {

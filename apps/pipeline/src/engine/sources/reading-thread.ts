@@ -13,7 +13,7 @@ export interface ProblemMessage {
 }
 
 export interface ThreadReader {
-  /** The thread's own file; it is started with `job` as its `workerData`. */
+  /** The thread's program file, which receives `job` as its `workerData`. */
   program: URL
   /** For debuggers and process lists. */
   name: string
@@ -21,23 +21,23 @@ export interface ThreadReader {
   reading: string
   /** Memory limits for JavaScript objects; buffers do not count. */
   resourceLimits?: ResourceLimits
-  /** A thread of the program that waits for its job as a message: it was started without one, or is through with its last. */
+  /** A thread of the program that waits for its job as a message: it started without a job, or has finished one. */
   ready?: Worker | undefined
-  /** Takes the thread when it is through with its job and waits for another. */
+  /** Receives the thread when it has finished its job and waits for another. */
   keep?: (worker: Worker) => void
   env?: Record<string, string>
   /**
-   * The command by which a thread that is ended early cancels its query, and the milliseconds that it has to do so. After a message of
-   * the kind `lastMessage` there is nothing to cancel.
+   * The command that makes the thread cancel its query before an early end, and the milliseconds allowed for it. After a
+   * message of the kind `lastMessage` nothing is left to cancel.
    */
   cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
-  /** Creates the problem of a source whose reader exceeds its memory limit. */
+  /** The problem of a source whose reader exceeds its memory limit. */
   tooDense?: SourceProblem
-  /** Creates the problem of a source whose reader sent no message for `milliseconds`. */
+  /** The problem of a source whose reader sent no message for `milliseconds`. */
   silence?: { milliseconds: number; problem: SourceProblem }
 }
 
-/** A thread that reads one source, seen from the event loop. Aborting or disposing ends it at once, wherever it is, unless it was let go. */
+/** The main thread's handle of a thread that reads one source. Aborting or disposing ends the thread at once, unless it was released. */
 export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
   /** Resolves when the thread has exited; never if the thread was released for reuse. */
   readonly ended: Promise<void>
@@ -79,7 +79,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#worker.postMessage(command, transfer)
   }
 
-  /** The next message in order. Throws the abort's reason, what went wrong in the thread, or the problem it reports. */
+  /** Returns the next message in order. Throws the abort's reason, the thread's error, or the problem that the thread reports. */
   async receive(): Promise<Exclude<Message, ProblemMessage>> {
     for (;;) {
       this.#signal.throwIfAborted()
@@ -91,7 +91,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     }
   }
 
-  /** Called when the job is done and all of its messages were received: the thread can take another job. */
+  /** Releases the thread for another job. Call it when the job is done and all of its messages were received. */
   letGo(): void {
     const { keep } = this.#reader
     if (!keep || this.#letGo || this.#signal.aborted || this.#failure !== undefined) return
@@ -108,7 +108,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     await this.#end()
   }
 
-  /** Waits for anything to happen: a message, a failure, the abort, or too long a silence. */
+  /** Waits for a message, a failure, the abort, or the silence timeout. */
   async #something(): Promise<void> {
     const { silence } = this.#reader
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -128,7 +128,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#wake?.()
   }
 
-  /** Ends the thread, after it had time to cancel its query. */
+  /** Ends the thread after giving it time to cancel its query. */
   #end(): Promise<void> {
     const { cancellation } = this.#reader
     return (this.#ending ??= (async () => {
@@ -145,7 +145,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     })())
   }
 
-  /** The first failure is the cause; that the thread then ends is not. */
+  /** Keeps the first failure, which is the cause; the exit of the thread that follows is not. */
   #fail(failure: Error): void {
     this.#failure ??= failure
     this.#wake?.()

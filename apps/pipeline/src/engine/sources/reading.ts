@@ -3,19 +3,19 @@ import type { SourceSecrets } from '../../sealed-secrets.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { SourceFeed, LoadReport } from './source.ts'
 
-/** What is to be read: a pipeline's type and settings, its secrets opened, and the run's input as it was when the run was asked for. */
+/** One reading of a source: a pipeline's type and settings, its decrypted secrets, and the run's input at the time of the request. */
 export interface SourceReading {
   type: string
   settings: unknown
   secrets: SourceSecrets
   input: unknown
-  /** INCREMENTAL asks for what is new; FULL, and absent, for everything. */
+  /** INCREMENTAL requests the changes; FULL, or absent, requests everything. */
   mode?: 'FULL' | 'INCREMENTAL'
-  /** The pipeline's own table, which others that it fills are called by. */
+  /** The pipeline's own table. The names of further tables that the pipeline fills derive from it. */
   table?: string
-  /** What the last reading kept with its rows: `cursor` of the pipeline's own feed. */
+  /** The state that the last reading stored with its rows: `cursor` of the pipeline's own feed. */
   cursor?: unknown
-  /** Set where somebody reset the cursor: everything is read, or what has changed since `from`. */
+  /** Set if a user reset the cursor: the source reads everything, or the changes since `from`. */
   reset?: { from?: string | undefined } | undefined
   /** The memory of the table's last load; absent if it must be ignored. */
   remembered?: RememberedFeed
@@ -32,28 +32,28 @@ export interface RememberedFeed {
   reading?: unknown
 }
 
-/** Something that a source has, to be chosen. Of a table, the code is its schema. */
+/** A selectable item of a source. For a table, the code is its schema. */
 export interface SourceChoice {
   id: string
   code: string
   name: string
 }
 
-/** One type of pipeline as a source. Each throws `SourceProblem` for what a person can mend. */
+/** The source of one type of pipeline. All operations throw `SourceProblem` for problems that a user can fix. */
 export interface SourceKind {
-  /** Nothing is read before the first feed is asked for. */
+  /** Reads the feeds. Reading starts with the request for the first feed. */
   read(reading: SourceReading, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
   /**
-   * Whether it can go on from the reading's cursor: then what it gives in mode INCREMENTAL is merged by primary key. One that never can is
-   * without this, and reads everything at each run.
+   * Whether the source can continue from the reading's cursor: the rows of mode INCREMENTAL are then merged by primary
+   * key. Absent for a source that never can; such a source reads everything at each run.
    */
   increments?(reading: SourceReading): Promise<boolean>
-  /** The kind of cursors: timestamps, or opaque values. NONE, and absent, if there are none. */
+  /** The kind of cursors: timestamps, or opaque values. NONE, or absent, if the source has no cursor. */
   cursor?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Tests the connection. Absent if there is none. */
+  /** Tests the connection. Absent if the source has no connection to test. */
   test?(reading: SourceReading, signal: AbortSignal): Promise<void>
-  /** Lists the choices of a kind in display order. Absent, or undefined, for an unknown kind. */
+  /** Lists the choices of a kind in display order. Absent if the source has no kinds; returns undefined for an unknown kind. */
   lookup?(kind: string, reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
-  /** The first rows; where it is absent, they are read as a load reads them. */
+  /** Returns the first rows. If absent, a preview reads them as a load does. */
   preview?(reading: SourceReading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

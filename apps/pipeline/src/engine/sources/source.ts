@@ -1,10 +1,10 @@
 import type { DataType } from '@sluice/contracts'
 import { type ReaderAdvice, withAdvice } from '../../advice.ts'
 
-/** PostgreSQL's own limit of columns in a table; every kind of file is held to it before it is read. */
+/** PostgreSQL's limit of columns per table; applied to every kind of file before it is read. */
 export const maxColumns = 1600
 
-/** One column as a source understands it. Sources know no warehouse: `dataType` is the neutral list of the contracts. */
+/** One column as the source describes it. Sources do not depend on a warehouse: `dataType` is from the neutral list of the contracts. */
 export interface FeedColumn {
   /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
   name: string
@@ -15,24 +15,24 @@ export interface FeedColumn {
   scale?: number
   primaryKey?: boolean
   /**
-   * Evidence for the type. Absent: the values or the source decide the type. NOTHING: there was no value. AMBIGUOUS: days
-   * and months that could change places. REQUESTED: the settings give the type.
+   * Evidence for the type. Absent: the values or the source decide the type. NOTHING: the column had no value. AMBIGUOUS:
+   * day and month could be swapped. REQUESTED: the settings give the type.
    */
   evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 }
 
-/** The contents of a column, known after all rows were read. */
+/** Facts about a column, known after all rows were read. */
 export interface ColumnFacts {
   column: string
   evidence?: FeedColumn['evidence']
-  /** Whether days come before months in its values, where one of them said so. */
+  /** Whether days come before months in the values; set if a value proved it. */
   dayFirst?: boolean
 }
 
 /** The stored type of a column. It can be wider than the type of the feed if the table was wider before. */
 export type StoredType = Pick<FeedColumn, 'dataType' | 'precision' | 'scale'>
 
-/** Rows on their way: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
+/** A chunk of rows: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
 export interface TupleChunk {
   bytes: Uint8Array
   /** Called once when the bytes are no longer needed; their memory can then be reused. */
@@ -40,8 +40,8 @@ export interface TupleChunk {
 }
 
 /**
- * What one column holds, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
- * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. What was not measured is absent.
+ * Profile of one column, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
+ * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not measured are absent.
  */
 export interface ColumnProfile {
   column: string
@@ -53,9 +53,9 @@ export interface ColumnProfile {
 }
 
 /**
- * The tuples of binary COPY are the interchange that every warehouse understands. Each chunk holds whole rows, so chunks
- * may go to several connections. `rows` is asked with what each column is stored as, in the order of the columns; it may
- * be asked again after `TypesWidened`, and begins anew then.
+ * Rows as tuples of binary COPY, the interchange format that every warehouse accepts. Each chunk holds whole rows, so
+ * chunks may go to several connections. `rows` receives the stored type of each column, in the order of the columns. The
+ * consumer may call `rows` again after `TypesWidened`; it then starts from the beginning.
  */
 export interface BinaryContent {
   format: 'copy-binary'
@@ -70,12 +70,12 @@ export interface BinaryContent {
   reading?(): unknown
 }
 
-/** One table of a source: its shape, then its rows as bytes that a warehouse can take. */
+/** One table of a source: its columns, then its rows as bytes that a warehouse can load. */
 export interface SourceFeed {
-  /** Empty for a source that has a single table; then the pipeline's own target table is meant. */
+  /** Empty for a source that has a single table; the pipeline's own target table is then used. */
   table: string
   columns: FeedColumn[]
-  /** The source leaves out columns that no record has a value for. */
+  /** Whether the source leaves out columns without a value in any record. */
   sparse?: boolean
   /** A sentence about parts of the source with rows that were not read although no setting excludes them. */
   unread?: string
@@ -83,17 +83,17 @@ export interface SourceFeed {
   /** Returns the cursor of the next increment, as JSON; call it after all rows. It is stored in the transaction of the rows. */
   cursor?(): unknown
   /**
-   * Set where each row is a part of a record of another feed. `column` holds the id of the record: the values of its `keys`, joined by `/`. An
-   * increment has all parts of each of its records.
+   * Set if each row is a part of a record of another feed. `column` holds the id of the record: the values of its `keys`,
+   * joined by `/`. An increment has all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
-  /** Of an increment, asked once all rows are through: whether they are all that there is after all, and replace the table's. */
+  /** For an increment, called after all rows: whether the rows are the whole table after all, and replace it. */
   whole?(): boolean
 }
 
 /**
- * Thrown by `rows` of a feed whose columns were a guess that the rest of the source did not hold to. `columns` hold for
- * every row: same names, same order. What was loaded so far is to be forgotten, and `rows` to be asked again.
+ * Thrown by `rows` if values do not fit the guessed types of the feed's columns. `columns` fit every row, with the same
+ * names in the same order. The consumer discards the rows loaded so far and calls `rows` again.
  */
 export class TypesWidened extends Error {
   override readonly name = 'TypesWidened'
@@ -105,14 +105,14 @@ export class TypesWidened extends Error {
   }
 }
 
-/** A row that does not fit, kept for people to look at. */
+/** A rejected row, stored for users to examine. */
 export interface RejectedRow {
   /** 1-based physical line of the record's first byte, as an editor counts it. */
   line: number
-  /** The column's label, where one column is to blame. */
+  /** The label of the column at fault, if it is a single column. */
   column?: string
   reason: string
-  /** The record as it stood in the source, cut to 4 KB. */
+  /** The record as written in the source, cut to 4 KB. */
   raw: string
 }
 
@@ -120,7 +120,7 @@ export interface RejectedRow {
 export interface LoadReport {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
-  /** So many rows more were set aside, behind as many that were given as are kept (`mostKeptRejects`). */
+  /** Counts further rejected rows, after `mostKeptRejects` rows have been passed on. */
   rejectMore(count: number): void
   /** An increment was requested, but everything is read; `why` is the reason as a sentence for users. */
   readsEverything?(why: string): void
@@ -132,14 +132,14 @@ export interface LoadReport {
 }
 
 /**
- * A place data comes from. Knows nothing of warehouses, runs or schedules.
- * Throws `SourceProblem` for what a person can mend; anything else is a bug.
+ * A source of data. It does not depend on warehouses, runs or schedules. Throws `SourceProblem` for problems that a user
+ * can fix; any other error is a bug.
  */
 export interface DataSource<Config> {
   read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
 }
 
-/** The source cannot be read. The message tells the person who configured it what happened, where, and what to do. */
+/** The source cannot be read. The message explains to the user who configured it what happened, where, and what to do. */
 export class SourceProblem extends Error {
   override readonly name = 'SourceProblem'
   readonly code: string

@@ -16,16 +16,16 @@ import { uploadedFiles } from './uploaded-files.ts'
 /** The sources of all pipeline types that this version can load. */
 export interface SourceRegistry {
   reads(type: string): boolean
-  /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
+  /** Whether a reading in mode INCREMENTAL continues from its cursor, so that its rows must be merged. */
   increments(reading: SourceReading): Promise<boolean>
   cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
+  /** Reads the feeds of a pipeline. Reading starts with the request for the first feed. Throws `SourceProblem`. */
   read(reading: SourceReading, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
   /** Tests the connection to the source. Returns the problem, or undefined. */
   test(reading: SourceReading, signal: AbortSignal): Promise<SourceTrouble | undefined>
   /** Lists choices; undefined for an unknown kind. Throws `SourceProblem`. */
   lookup(kind: string, reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
-  /** The first rows, so many at most. Throws `SourceProblem`. */
+  /** Returns at most the given number of first rows. Throws `SourceProblem`. */
   preview(reading: SourceReading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
@@ -40,7 +40,7 @@ export interface SourceOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to read from. */
   allowed: OutgoingAllowList
-  /** Absent: public datasets are not read here. */
+  /** If absent, public datasets cannot be read. */
   datasets?: DatasetDatabase
   retryPolicy?: RetryPolicy
   systems?: SystemsByType
@@ -110,7 +110,7 @@ export function createSourceRegistry({
   }
 }
 
-/** What can be configured and is not read yet: the one place that says so, in runs, tests, previews and look-ups alike. */
+/** Returns the problem of a type that can be configured but not read yet; runs, tests, previews and look-ups all use it. */
 function unsupportedType(type: string): SourceProblem {
   const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(

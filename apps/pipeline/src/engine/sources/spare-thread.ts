@@ -3,12 +3,12 @@ import { type ResourceLimits, Worker } from 'node:worker_threads'
 export interface SpareThread {
   /** Keeps a thread ready until every returned object is disposed of. The thread keeps no process alive. */
   keep(): Disposable
-  /** Whether there is a holder, that is, an object of `keep` that is not disposed of. */
+  /** Whether an object of `keep` exists that is not disposed of. */
   readonly isKept: boolean
   take(): Worker | undefined
   /** Returns a thread that has finished its job. */
   giveBack(worker: Worker): void
-  /** Counts a thread as borrowed until it is given back. Where `ended` resolves first, a new spare thread starts after `restartDelayMs`. */
+  /** Counts a thread as borrowed until it is given back. If `ended` resolves first, a new spare thread starts after `restartDelayMs`. */
   trackBorrowed(ended: Promise<void>): void
 }
 
@@ -48,7 +48,7 @@ export function spareThread(
     if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker
     worker.unref()
-    // The next job starts a thread of its own then, and reports the error.
+    // If the spare thread fails, the next job starts a thread of its own and reports the error.
     const forget = () => {
       if (spare === worker) spare = undefined
     }

@@ -1,16 +1,16 @@
 import type { LoadReport } from './source.ts'
 
-/** Writing an upload anew is the first half of the way, and reading that the second, both told in bytes of the upload. */
+/** Splits the progress of an upload into two halves, rewriting and reading; both report bytes of the upload. */
 export function splitProgress(report: LoadReport) {
   let uploadSize: number | undefined
   return {
-    /** Of the first half; what is read in place has none. */
+    /** Reports progress of the rewriting; an upload that is read in place skips this half. */
     first(bytesRead: number, bytesTotal: number): void {
       uploadSize = bytesTotal
       report.progress({ bytesRead: Math.floor(bytesRead / 2), bytesTotal })
     },
 
-    /** Of the second half, whose own size is `size`. */
+    /** Returns the reporter of the reading, whose input has `size` bytes. */
     second(size: number): LoadReport['progress'] {
       return (counts) => {
         if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)

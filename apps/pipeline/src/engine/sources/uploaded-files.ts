@@ -7,7 +7,7 @@ import { rememberedFile } from './files/csv/remembered.ts'
 import type { SourceReading, SourceKind } from './reading.ts'
 import { SourceProblem } from './source.ts'
 
-/** Files that people upload, by what they hold. */
+/** Sources for uploaded files, by their type of content. */
 export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
   const uploadOf = (reading: SourceReading) => {
     const { path, fileName: name } = fileOf(reading, filesDirectory)

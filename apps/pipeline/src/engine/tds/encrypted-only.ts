@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** The first byte of the packet that holds a user's name and password. */
+/** The first byte of the packet that contains the username and password. */
 const login = 0x10
 
 /**

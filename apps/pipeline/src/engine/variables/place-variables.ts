@@ -2,7 +2,7 @@ import { type Piece } from './sql-pieces.ts'
 import { rulesOf, type SqlLanguage } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 
-/** How a variable is used: as one value, as a quoted identifier, or as a list of values. */
+/** The use of a variable: as one value, as a quoted identifier, or as a list of values. */
 export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
 
 /** A part of SQL: unchanged text, or a variable. */
@@ -13,9 +13,9 @@ const namesTable = /^(from|join|into|update|table)$/i
 const hasOwnFrom = /^(extract|substring|trim|overlay)$/i
 
 /**
- * Splits SQL at its variables. `${name}` is a value, `'${name}'` as a whole literal is the value as a text, `${name:identifier}` a quoted identifier
- * and `${name:list}` a list. In comments there are none. Throws `VariableProblem` for any other use inside quotes, for one behind a word without a
- * space, and for a value where a table has to be named.
+ * Splits SQL at its variables. `${name}` is a value, `'${name}'` as a whole literal is the value as a text,
+ * `${name:identifier}` a quoted identifier and `${name:list}` a list. Comments contain no variables. Throws `VariableProblem`
+ * for any other use inside quotes, for a variable after a word without a space, and for a value in place of a table name.
  */
 export function* partsOf(pieces: Iterable<Piece>): Generator<SqlPart> {
   let last: Piece | undefined
@@ -83,12 +83,12 @@ function refuse({ kind, text }: Piece): void {
 const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
- * SQL with the values of its variables in it, as literals that the server's own rules quote: no value becomes SQL. A value that is a number is a
- * number. Throws `VariableProblem`.
+ * Returns SQL with the values of its variables as literals, quoted by the server's own rules: no value becomes SQL. Numeric
+ * values become numbers. Throws `VariableProblem`.
  */
 export function placeVariables(sql: string, variables: ReadonlyMap<string, string>, language: SqlLanguage): string {
   const { pieces, text, identifier } = rulesOf(language)
-  // Negative numbers in brackets, since two dashes begin a comment.
+  // Negative numbers are in brackets, because two dashes start a comment.
   const value = (one: string) => (number.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one))
   let placed = ''
   for (const part of partsOf(pieces(sql))) {

@@ -1,6 +1,6 @@
 import { assertSameAddress, type SecretAddress } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
-import { namesVariables, replaceVariables } from './replace.ts'
+import { replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
 
@@ -23,9 +23,6 @@ interface SourceValues {
   secrets: Readonly<Record<string, string>>
   givenFor?: SecretAddress | undefined
 }
-
-/** Whether a source may contain variables. */
-export const usesVariables = ({ settings, secrets }: SourceValues): boolean => namesVariables(settings, secrets)
 
 /**
  * Returns the settings and secrets of a source with the values of variables. In a database query, values become literals of that

@@ -1,24 +1,24 @@
 import { type Piece, sqlPieces } from './sql-pieces.ts'
 import type { providerSchemas } from '@sluice/contracts'
 
-/** How a server reads SQL text: the sources that are asked queries, and the warehouses that run transformations. */
+/** The SQL syntax of a server: a source database, or a warehouse that runs transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
 
 interface Rules {
-  /** Splits SQL into pieces, which joined are the text again. */
+  /** Splits SQL into pieces. Joined, the pieces are the text again. */
   pieces(sql: string): Iterable<Piece>
-  /** A text as a literal, which the server takes for this text and nothing else, whatever its settings are. */
+  /** Returns a text as a literal that the server reads as exactly this text, whatever its settings are. */
   text(value: string): string
   identifier(name: string): string
 }
 
 const doubled = (text: string): string => text.replaceAll("'", "''")
 
-/** With `E`, backslashes mean the same whatever `standard_conforming_strings` is. */
+/** The prefix `E` makes the meaning of backslashes independent of `standard_conforming_strings`. */
 const postgresText = (value: string): string =>
   value.includes('\\') ? `E'${doubled(value).replaceAll('\\', '\\\\')}'` : `'${doubled(value)}'`
 
-/** Redshift reads backslashes as escapes, PostgreSQL does not: a character by its code is the same for both. */
+/** Redshift reads backslashes as escapes, PostgreSQL does not. Character codes have the same meaning in both. */
 function redshiftText(value: string): string {
   if (!value.includes('\\')) return `'${doubled(value)}'`
   return `(${value
@@ -27,7 +27,10 @@ function redshiftText(value: string): string {
     .join(' || chr(92) || ')})`
 }
 
-/** Digits say the same whether or not backslashes escape. A day or a time is plain, for `date '2026-01-01'` takes no other literal. */
+/**
+ * Hexadecimal digits have the same meaning whether or not backslashes escape. Dates and times stay plain, because
+ * `date '2026-01-01'` accepts no other literal.
+ */
 const mysqlText = (value: string): string =>
   /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
 
@@ -78,7 +81,7 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
       curlyQuotes: true,
       // Tags consist of word characters; older servers accept any character.
       dollarQuotes: /^\$\w*\$$/,
-      // `#` before a space begins a comment, and values are inserted with spaces around them.
+      // `#` before a space starts a comment, and values are inserted with spaces around them.
       lineComment: /(?:--|\/\/|#(?=[ !]|\$\{))[^\n]*/y,
       nested: true,
       // Non-ASCII characters are quotes, spaces or errors. Names may contain dollar signs, numbers may not.
@@ -96,19 +99,19 @@ export const literalsOf = (value: string): string[] =>
   Object.values(rules).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
 
 interface Manner {
-  /** Whether a backslash escapes what follows it in a literal. */
+  /** Whether a backslash escapes the next character in a literal. */
   backslashes?: boolean
   backslashesInNames?: boolean
-  /** Names in backticks, and in brackets. */
+  /** Whether backticks, and brackets, quote names. */
   backticks?: boolean
   brackets?: boolean
-  /** Whether double quotes hold texts rather than names. */
+  /** Whether double quotes contain texts rather than names. */
   doubleQuotedTexts?: boolean
   /** ‘texts’ and “names”, which have no escapes. */
   curlyQuotes?: boolean
   /** Pattern of line comments; `--` by default. */
   lineComment?: RegExp
-  /** Comments in comments. */
+  /** Whether comments nest. */
   nested?: boolean
   /** Pattern of the tag in `$tag$ … $tag$`. */
   dollarQuotes?: RegExp
@@ -121,7 +124,10 @@ interface Manner {
 const variable = /\$\{[^{}\n]*\}/y
 const space = /\s+/y
 
-/** Splits SQL of one kind. It never fails: what is not closed reaches to the end, and the server says so. */
+/**
+ * Returns a function that splits SQL of one kind. It never fails: an unclosed piece extends to the end, and the server
+ * reports the error.
+ */
 function splitter(manner: Manner): (sql: string) => Generator<Piece> {
   const taken = (pattern: RegExp, sql: string, at: number): string | undefined => {
     pattern.lastIndex = at
@@ -151,7 +157,7 @@ function splitter(manner: Manner): (sql: string) => Generator<Piece> {
     if (manner.dollarQuotes && one === '$') {
       const tag = taken(/\$[^$]*\$/y, sql, at)
       const end = tag !== undefined && manner.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
-      // The end of the heredoc depends on the server's version, so variables after any other dollar sign are refused.
+      // The end of the heredoc depends on the server's version, so variables after any other dollar sign are rejected.
       if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
     }
     const other = manner.otherQuotes ? otherQuote(sql, at) : undefined
@@ -184,7 +190,7 @@ function commentEnd(sql: string, at: number, nested: boolean): number {
 
 const closing: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
 
-/** Oracle's `q'[it's]'`, with any sign in the place of the brackets. */
+/** Returns an Oracle literal such as `q'[it's]'`, with any delimiter in place of the brackets. */
 function otherQuote(sql: string, at: number): string | undefined {
   const begin = /n?q'([^\s])/iy
   begin.lastIndex = at
@@ -205,5 +211,5 @@ const languages: Readonly<Record<Provider, SqlLanguage>> = {
   NA: 'postgres',
 }
 
-/** How the warehouse of a schema reads the statements of transformations. */
+/** Returns the SQL language of a schema's warehouse, in which transformations are written. */
 export const warehouseLanguage = (provider: string): SqlLanguage => languages[provider as Provider] ?? 'postgres'

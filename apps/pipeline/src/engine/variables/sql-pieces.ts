@@ -1,4 +1,4 @@
-/** A stretch of SQL text as PostgreSQL reads it. `word`: a name, keyword or number. `variable`: `${name}` outside of all others. */
+/** A piece of SQL text as PostgreSQL reads it. `word`: a name, keyword or number. `variable`: `${name}` outside of all other pieces. */
 export interface Piece {
   kind: 'code' | 'word' | 'variable' | 'parameter' | 'literal' | 'quoted name' | 'comment'
   text: string
@@ -13,12 +13,12 @@ const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const plainLiteral = /'(?:[^']|'')*('|$)/y
 const escapedLiteral = /'(?:[^'\\]|''|\\[\s\S])*(?:'|\\?$)/y
 const quotedName = /"(?:[^"]|"")*("|$)/y
-/** A literal goes on behind a line end, in the same manner. Each character can be read in one way only: it takes no longer than its text. */
+/** A literal continues after a line end, with the same syntax. Each character matches in one way only, so the time is linear. */
 const continued = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
 
 /**
- * Splits SQL into pieces, which joined are the text again. It never fails: what is not closed reaches to the end, and
- * PostgreSQL says so.
+ * Splits SQL into pieces. Joined, the pieces are the text again. It never fails: an unclosed piece extends to the end, and
+ * PostgreSQL reports the error.
  */
 export function* sqlPieces(sql: string): Generator<Piece> {
   for (let at = 0; at < sql.length; ) {

@@ -39,7 +39,7 @@ export async function makeView(
     return { reads, unfinished: false }
   } catch (error) {
     const pending = pendingReason(error)
-    // An old view stays, and its change is refused.
+    // An old view stays, and its change is rejected.
     if (pending !== undefined && !(await warehouse.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error

@@ -34,8 +34,8 @@ export async function renameSource(db: Kysely<DB>, client: string, from: TablePl
 }
 
 /**
- * Returns the names of at most five views that read a table or view, which therefore cannot be deleted. `besides`: also the readers of
- * the pipeline's further tables (`name__…`).
+ * Returns the names of at most five views that read a table or view, which therefore cannot be deleted.
+ * With `besides`, also returns the readers of the pipeline's further tables (`name__…`).
  */
 export async function viewsReading(
   db: Kysely<any>,

@@ -10,21 +10,21 @@ import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from './postgres/provision.ts'
 import { type Warehouse, WarehouseProblem } from './warehouse.ts'
 
-/** Every client's own warehouse. Those that it answers are shared: not to be disposed of. Disposing this closes them. */
+/** The warehouses of all clients. The returned warehouses are shared: do not dispose of them. Disposing of this object closes them. */
 export interface ClientWarehouses extends AsyncDisposable {
-  /** Which warehouses schemas can be in here. */
+  /** The warehouse kinds that schemas can use in this installation. */
   readonly kinds: readonly WarehouseKind[]
-  /** For loading: makes the warehouse where there is none yet, and mends one that is gone or of an older version. */
+  /** For loading: creates the warehouse if the client has none, and repairs one that is gone or has an older version. */
   open(client: string): Promise<Warehouse>
-  /** For reading and dropping: undefined where none was made yet. Asks the warehouse's server nothing. */
+  /** For reading and dropping: undefined if the client has no warehouse yet. Sends nothing to the warehouse's server. */
   find(client: string): Promise<Warehouse | undefined>
-  /** Removes a client's warehouses with all that is in them, and whoever is connected. Safe to repeat. */
+  /** Removes a client's warehouses with all their data and ends their connections. Safe to repeat. */
   erase(client: string): Promise<void>
-  /** How its role `read` gets in, for a source that copies from it; undefined where there is none. */
+  /** Returns the access of role `read`, for a source that copies from the warehouse; undefined if the client has no such warehouse. */
   readAccess(client: string): Promise<ReadAccess | undefined>
-  /** Throws when the warehouse's server does not answer. */
+  /** Throws if the warehouse's server does not respond. */
   check(): Promise<void>
-  /** Servers of other kinds that are set up: what is in PostgreSQL goes on without them. `check` throws when one does not answer. */
+  /** The configured servers of other kinds; PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
   readonly others: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -34,7 +34,7 @@ export interface ReadAccess {
   port: number
   database: string
   ssl: boolean
-  /** Whether any certificate will do. */
+  /** If true, the connection accepts any certificate. */
   trustServerCertificate: boolean
   user: string
   password: string
@@ -43,25 +43,25 @@ export interface ReadAccess {
 interface ClientWarehouseOptions {
   db: Kysely<DB>
   keyRing: KeyRing
-  /** A role with CREATEDB and CREATEROLE in the warehouse's cluster, and no more. */
+  /** The URL of a role that has CREATEDB and CREATEROLE in the warehouse's cluster, and no other privileges. */
   adminUrl: string
   logger: Logger
-  /** Told of the passwords, so that no log line ever holds one. */
+  /** Receives the passwords, so that no log line contains one. */
   redaction: Redaction
-  /** The most loads of one client that this process does at once; none where it only reads. */
+  /** The maximum number of concurrent loads of one client in this process; absent if it only reads. */
   loads?: number
-  /** Bytes that a client's database may have; no limit when absent. */
+  /** The maximum size of a client's database in bytes; no limit if absent. */
   databaseBytes?: number
   /** See `WarehouseAccess.niceness`. */
   niceness?: number
-  /** Days that what a load replaces is kept. */
+  /** The number of days for which replaced tables are kept. */
   keepDays?: number
 }
 
-/** Milliseconds until a warehouse without connections is forgotten. */
+/** Milliseconds until the cache discards a warehouse without connections. */
 const idleTimeoutMs = 600_000
 
-/** What making the warehouse again mends. */
+/** Errors that a repeated creation of the warehouse repairs. */
 const repairableCodes = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
 export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouses {
@@ -70,7 +70,10 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
   const opening = new Map<string, Promise<Warehouse>>()
   const server = connect(adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
 
-  /** The one of this process. One that is in use is never forgotten: a second beside it would double its connections. */
+  /**
+   * Returns the warehouse instance of this process. The cache keeps instances with open connections: a second instance would
+   * double the connections.
+   */
   function warehouseOf(row: WarehouseRow): Warehouse {
     const now = Date.now()
     for (const [other, { usedAt, warehouse }] of known)
@@ -175,11 +178,11 @@ async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string
     })
     .onConflict((conflict) => conflict.column('client').doNothing())
     .execute()
-  // Another process may have been quicker; its row is the one.
+  // Another process may have inserted the row first; its row is valid.
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 }
 
-/** A client's name in its warehouses, and what the passwords there come from; undefined where it has none yet. */
+/** Returns a client's name in its warehouses, and the secret from which its passwords are derived; undefined if it has none yet. */
 export async function warehouseCredentials(
   parts: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
   client: string,

@@ -1,9 +1,12 @@
 import { type LoadTarget, WarehouseProblem } from './warehouse.ts'
 
-/** In bytes of UTF-8. PostgreSQL cuts longer ones silently, so two names could become one; kept by all, so that a pipeline can move between warehouses. */
+/**
+ * In bytes of UTF-8. PostgreSQL silently truncates longer names, so two names could become one; the limit applies to every kind,
+ * so that a pipeline can move between warehouses.
+ */
 const maximumBytes = 63
 
-/** Throws `WarehouseProblem` INVALID_NAME for what no warehouse takes as a name. `kind` is what is called so. */
+/** Throws `WarehouseProblem` INVALID_NAME for a name that no warehouse accepts. `kind` is the kind of object with the name. */
 export function checkIdentifier(kind: string, name: string): void {
   const bytes = Buffer.byteLength(name)
   if (bytes === 0) throw refusedName(kind, name, 'is empty')
@@ -17,7 +20,7 @@ export function refusedName(kind: string, name: string, why: string): WarehouseP
   return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${shown} ${why}. Choose another name.`)
 }
 
-/** Throws `WarehouseProblem` unless a load has columns, each name of which is right by `check` and there once. */
+/** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */
 export function checkColumns(
   { columns }: Pick<LoadTarget, 'columns'>,
   place: string,
@@ -37,7 +40,7 @@ export function checkColumns(
   }
 }
 
-/** Columns of a result: a name that came before gets a number behind it. */
+/** Makes the column names of a result unique: a repeated name gets a number as suffix. */
 export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set(names)
   const seen = new Set<string>()

@@ -2,7 +2,7 @@ import type { providerSchemas } from '@sluice/contracts'
 import { undoUnsupportedIn, undoableWarehouses, warehouseNames, warehouseSettings } from '../../warehouse-products.ts'
 import { WarehouseProblem } from './warehouse.ts'
 
-/** Which warehouse a schema is in, as the wire has it. */
+/** The kind of warehouse that contains a schema, as the API encodes it. */
 export type WarehouseKind = (typeof providerSchemas)[number]
 
 export const postgresKind = 'SQL_DATABASE_D' satisfies WarehouseKind
@@ -13,7 +13,7 @@ export const synapseKind = 'WAREHOUSE_C' satisfies WarehouseKind
 
 export const nameOf = (kind: WarehouseKind): string => warehouseNames[kind]
 
-/** Said of a schema whose warehouse cannot be used here. */
+/** Returns the problem of a schema whose warehouse is not available here. */
 export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
   if (kind === 'NA')
     return new WarehouseProblem(
@@ -31,6 +31,6 @@ export function assertUndo(kind: WarehouseKind): void {
   if (!undoableWarehouses.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', undoUnsupportedIn(kind))
 }
 
-/** The problem of a warehouse without dry runs and restoring. */
+/** Returns the problem of a warehouse without dry runs and restore. */
 export const cannotUndo = (): WarehouseProblem =>
   new WarehouseProblem('NOT_SUPPORTED_HERE', 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.')

@@ -18,22 +18,24 @@ export interface TargetColumn {
 export interface ColumnFacts {
   column: string
   evidence?: Evidence
-  /** Whether days come before months in its values, where one of them said so. */
+  /** Whether days precede months in the column's values, if one of the values showed it. */
   dayFirst?: boolean
 }
 
 /** The rules for comparing the shape of a load with the table. */
 export interface ShapeRequest {
-  /** EVOLVE when absent. */
+  /** EVOLVE if absent. */
   schemaChanges?: SchemaChanges
   rebuild?: boolean
-  /** A digest of what is read; another one than at the last load lets the table change its shape. */
+  /**
+   * A digest of the query or selection that the load reads; a different digest than the last load's lets the table change its shape.
+   */
   definition?: string
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
   /** A sentence about parts of the source that were not read. */
   unread?: string
-  /** The rows are to be merged into those of the table. */
+  /** The rows are merged into those of the table. */
   merging?: boolean
 }
 
@@ -44,10 +46,10 @@ export interface LoadTarget {
   columns: readonly TargetColumn[]
   run: string
   attempt: number
-  /** Which staging table of this attempt for this table it is, from 1, the default. */
+  /** The number of the attempt's staging table for this table, from 1, the default. */
   staging?: number
   shape?: ShapeRequest
-  /** Set where each row is a part of a record in another table of the same run. */
+  /** Set if each row is a part of a record in another table of the same run. */
   partOf?: PartOf
   /** Other tables of the schema that the same run has already staged, and replaces together with this one. */
   otherReplacedTables?: readonly string[]
@@ -56,9 +58,9 @@ export interface LoadTarget {
 }
 
 /**
- * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
+ * A change of a table by a load. `from` and `to` are the warehouse's own type names, or row counts for ROWS_FELL. TYPE_CHANGED:
  * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the column has
- * no value in any of the `rows` rows of the source, and it had values in the last load. COLUMN_DROPPED: it is gone.
+ * no value in any of the `rows` rows of the source, and it had values in the last load. COLUMN_DROPPED: the column is removed.
  * PART_NOT_READ: `to` is the sentence of the source. VIEWS_RECREATED: `to` names the views over columns with another type.
  */
 export interface TableChange {
@@ -73,13 +75,13 @@ export interface TableChange {
     | 'ROWS_FELL'
     | 'PART_NOT_READ'
     | 'VIEWS_RECREATED'
-  /** Empty where the change is the whole table's. */
+  /** Empty if the change affects the whole table. */
   column: string
   from?: string
   to?: string
   /** Rows of the source. */
   rows?: number
-  /** The run that made it is a WARNING. */
+  /** The change gives the run the status WARNING. */
   warning?: true
 }
 
@@ -92,7 +94,7 @@ export interface PublishedTable {
   changes: TableChange[]
 }
 
-/** What is restored: the table of a pipeline, with those that were published with it; and the attempt that restores it. */
+/** The table of a pipeline to restore, together with the tables of the same publication, and the attempt that restores it. */
 export interface RestoreTarget {
   schema: string
   table: string
@@ -104,7 +106,7 @@ export interface RestoreTarget {
 export interface PlannedTable {
   schema: string
   table: string
-  /** Absent where there is no such table yet. */
+  /** Absent if the table does not exist yet. */
   rowsBefore?: number
   rowsAfter: number
   changes: TableChange[]

@@ -1,6 +1,6 @@
 import type { ColumnProfile, WarehouseColumn } from './warehouse.ts'
 
-/** What a load has measured of a column, as tables tell it; nothing where it has not. */
+/** Returns a load's measurements of a column in the form that table descriptions use; an empty object if the load measured nothing. */
 export function measuredColumn(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
   if (!profile) return {}
   const { nulls, distinct, min, max } = profile

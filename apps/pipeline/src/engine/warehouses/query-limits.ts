@@ -42,7 +42,7 @@ export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['
 export const clampSeconds = (seconds: number | undefined, usual: number): number =>
   Math.max(1, clampLimit(seconds, maxQuerySeconds, usual))
 
-/** Returns the requested whole number if it is within the limits; `usual` if the caller requested none. */
+/** Clamps the requested number to a whole number from 0 to `most`; returns `usual` if the caller requested none. */
 export function clampLimit(asked: number | undefined, most: number, usual: number): number {
   return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
 }

@@ -1,10 +1,10 @@
 import { type PublishOptions, type ReadyTable, type LoadTarget, WarehouseProblem } from './warehouse.ts'
 import { type Increment, recordsOf, replacedColumns, stagedRecords } from './whole-records.ts'
 
-/** What one load has in its staging table. */
+/** The staged rows of one load. */
 interface StagedLoadState extends Increment {
   readonly target: LoadTarget
-  /** As SQL names it. */
+  /** The quoted SQL name. */
   readonly stagingTable: string
   readonly keys: readonly string[]
 }
@@ -12,13 +12,13 @@ interface StagedLoadState extends Increment {
 interface ReadinessChecks<Load> {
   merging: boolean
   gate: PublishOptions['gate']
-  /** The key of some two rows of the staging table that have the same one; undefined where there are none. */
+  /** Returns a key that two rows of the staging table share; undefined if all keys are unique. */
   findDuplicateKey(load: Load): Promise<string | undefined>
 }
 
 /**
- * Before anybody sees the rows of loads, where the server keeps no key unique: there are keys to merge by, no two rows have the same one, and
- * the gate lets them pass. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and what the gate throws.
+ * Checks loads before readers see their rows, on servers that do not enforce unique keys: the merge has keys, no two rows have the same
+ * key, and the gate accepts the rows. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and the errors of the gate.
  */
 export async function assertReadyToPublish<Load extends StagedLoadState & { readonly place: string }>(
   loads: readonly Load[],

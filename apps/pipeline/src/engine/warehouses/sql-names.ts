@@ -3,39 +3,39 @@ import { type SqlToken, tokensOf } from './sql-tokens.ts'
 import type { TablePlace } from './views.ts'
 import type { AmbiguousTable } from './warehouse.ts'
 
-/** What users call a table, and how the server has it. */
+/** The users' names for tables, and the server's. */
 export interface QueryScope {
-  /** Where names without a schema are looked for, in this order. The first is where the statement runs. */
+  /** The search path for unqualified names, in order. The statement runs in the first schema. */
   schemas: readonly string[]
-  /** Every table gets its whole name: for a text that is kept, and run from somewhere else. */
+  /** Qualifies every table name: for a text that is stored and run in another context. */
   whole?: boolean
   /** Tables and views of the client's schemas. */
   relations: readonly TablePlace[]
-  /** How the server's own SQL is read; usually as ClickHouse and PostgreSQL write it. */
+  /** The server's SQL syntax; the default is that of ClickHouse and PostgreSQL. */
   language?: SqlLanguage
   /** The whole name of a table. */
   address(place: TablePlace): string
-  /** What stands for `$1` …, counted from 1; undefined leaves it as it is. */
+  /** Returns the text that replaces `$1` …, counted from 1; undefined keeps the placeholder. */
   parameter?(number: number): string | undefined
 }
 
-/** A statement as the server takes it. */
+/** A statement in the server's form. */
 export interface ResolvedQuery {
   text: string
-  /** Which tables and views it names behind FROM and JOIN. */
+  /** The tables and views that the text names after FROM and JOIN. */
   reads: TablePlace[]
-  /** Those of them that it names without a schema. */
+  /** The names that the text uses unqualified. */
   bare: string[]
 }
 
-/** What has to be known of a server's SQL to find the names in it. */
+/** The properties of a server's SQL that the search for names needs. */
 export interface SqlLanguage {
   tokensOf(sql: string): SqlToken[]
-  /** Words behind which a table is named. */
+  /** Keywords that precede a table name. */
   opening: ReadonlySet<string>
 }
 
-/** As ClickHouse and PostgreSQL write it. */
+/** The syntax of ClickHouse and PostgreSQL. */
 export const defaultLanguage: SqlLanguage = { tokensOf, opening: new Set(['from', 'join']) }
 const closing = new Set(
   'where prewhere group order limit offset having union except intersect select settings window qualify fetch'.split(
@@ -44,9 +44,9 @@ const closing = new Set(
 )
 
 /**
- * For servers where a schema has another name than the client calls it. Behind FROM and JOIN `schema.table` gets the server's name
- * for it, and a table without a schema the first one that has it; `$1` becomes a parameter of the server. Nothing else of the text is
- * touched. Throws `WarehouseProblem` where servers might read the text otherwise.
+ * For servers with different names for the client's schemas. After FROM and JOIN, `schema.table` gets the server's name, and an
+ * unqualified table resolves to the first schema that contains it; `$1` becomes a parameter of the server. The rest of the text
+ * stays unchanged. Throws `WarehouseProblem` if servers might parse the text differently.
  */
 export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   assertPlainComments(sql)
@@ -109,7 +109,7 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   return found
 }
 
-/** Names that WITH gives: `name AS (`. */
+/** Returns the names that WITH defines: `name AS (`. */
 function commonTables(tokens: readonly SqlToken[]): Set<string> {
   const names = new Set<string>()
   for (let index = 0; index + 2 < tokens.length; index++) {
@@ -121,7 +121,7 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
 }
 
 /**
- * The first of the names without a schema that several of `schemas` have behind the first `preferred`, none of which has it; see
+ * Returns the first unqualified name that exists in several of `schemas` after the first `preferred`, and in none of those; see
  * `Warehouse.ambiguousTable`.
  */
 export function findAmbiguousTable(

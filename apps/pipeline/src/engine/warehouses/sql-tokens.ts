@@ -1,19 +1,21 @@
 import { WarehouseProblem } from './warehouse.ts'
 
-/** A piece of a statement that means something: what is between quotes and in comments is not looked into. */
+/** A token of a statement; the tokenizer does not look into quoted text and comments. */
 export interface SqlToken {
   kind: 'word' | 'quoted' | 'parameter' | 'sign'
-  /** Without quotes. */
+  /** The text, unquoted. */
   text: string
   start: number
   end: number
 }
 
-/** A comment to the end of its line ends where any server may end it: what one of them may run is not skipped. */
+/**
+ * A line comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run.
+ */
 const piece =
   /(?<blank>\s+|--[^\n\r]*|#[ !][^\n\r]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
-/** Strings are left out: nobody here asks for them. */
+/** Omits strings, because callers do not need them. */
 export function tokensOf(sql: string): SqlToken[] {
   const tokens: SqlToken[] = []
   const matcher = new RegExp(piece)
@@ -35,11 +37,11 @@ const unquoted = (text: string): string => {
 }
 
 /**
- * Throws SQL_NOT_ALLOWED for a comment with a carriage return that no line feed follows. To some servers the comment ends there and to others it
- * does not, so what stands behind may be a string to us and a statement to them, or the other way round.
+ * Throws SQL_NOT_ALLOWED for a comment with a carriage return that no line feed follows. Some servers end the comment there and
+ * others do not, so the text after it may be a string to this tokenizer and a statement to the server, or the reverse.
  */
 export function assertPlainComments(sql: string): void {
-  // By lines: an expression would try each of very many dashes to the end of its line.
+  // Works line by line: a regular expression over the text would scan from each dash to the end of its line.
   const endsOddly = (line: string) =>
     line
       .split('\r')

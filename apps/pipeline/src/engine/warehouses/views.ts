@@ -1,36 +1,38 @@
 import { createHash } from 'node:crypto'
 import type { WarehouseTable } from './warehouse.ts'
 
-/** Where a relation is, by names as they are in the warehouse. */
+/** The place of a relation, with the warehouse's names. */
 export interface TablePlace {
   schema: string
   name: string
 }
 
-/** A view that is to be. */
 export interface ViewDefinition extends TablePlace {
-  /** Whose it is, for good: kept in the warehouse beside it, so that nobody else's view of that name is taken for it. */
+  /**
+   * The view's permanent id. The warehouse stores it with the view, so that another user's view of the same name is not mistaken
+   * for it.
+   */
   id: string
-  /** One SELECT, VALUES, TABLE or WITH … SELECT. Names without a schema are looked for in the view's own schema. */
+  /** One SELECT, VALUES, TABLE or WITH … SELECT. Unqualified names resolve in the view's own schema. */
   query: string
   materialized: boolean
-  /** Whatever view of ours stands at its place is left over, and gives way. */
+  /** If true, the definition replaces any managed view at its place, which is a leftover. */
   takesOver?: boolean
-  /** It is made anew also where its definition is the same, since its tables may have other columns now. */
+  /** If true, the view is recreated even if its definition is unchanged, because its tables may have other columns now. */
   anew?: boolean
 }
 
-/** What a view has come to read: tables and views, through views that nobody manages. */
+/** The dependencies of a defined view: tables and views, also those that it reads through unmanaged views. */
 export interface DefinedView {
   reads: TablePlace[]
 }
 
-/** A view as it is. */
+/** An existing view. */
 export interface WarehouseView extends WarehouseTable {
   materialized: boolean
   /** False for a materialised view that was never filled. */
   populated: boolean
-  /** Whose view it is and by which definition; absent for one that was made by hand. */
+  /** The id and definition of a managed view; absent for a view that was created manually. */
   managed?: { id: string; definition: string }
 }
 
@@ -39,42 +41,42 @@ export interface StagingTable extends WarehouseTable {
   run: string
 }
 
-/** What a warehouse does with views, and how it lists what it has. Everything runs as role `load`. */
+/** Manages a warehouse's views and lists its relations. Everything runs as role `load`. */
 export interface WarehouseViews {
   /**
-   * Makes the view, or changes the one with this id, wherever it is, in one transaction: readers see the old one or the new,
-   * and what reads it is made anew where it has to be. A materialised view is filled; `empty` leaves that to a refresh.
-   * `seconds` is the most that one statement may take. Throws QUERY_FAILED with the server's sentence, QUERY_TIMEOUT,
-   * RESULT_TOO_LARGE, VIEW_NAME_TAKEN, VIEW_READS_ITSELF, VIEWS_DEPEND …; then nothing has changed.
+   * Creates the view, or changes the one with this id at any place, in one transaction: readers see the old view or the new one,
+   * and dependent views are recreated if necessary. A materialised view is filled; `empty` leaves that to a refresh. `seconds` is
+   * the limit for each statement. Throws QUERY_FAILED with the server's sentence, QUERY_TIMEOUT, RESULT_TOO_LARGE,
+   * VIEW_NAME_TAKEN, VIEW_READS_ITSELF, VIEWS_DEPEND …; then nothing has changed.
    */
   defineView(
     view: ViewDefinition,
     limits: { seconds: number; empty?: boolean },
     signal: AbortSignal,
   ): Promise<DefinedView>
-  /** Refuses with VIEWS_DEPEND while something reads it. One that is not there is dropped already. */
+  /** Throws VIEWS_DEPEND while another relation reads it. Succeeds if the view does not exist. */
   dropView(schema: string, name: string): Promise<void>
-  /** Fills a materialised view anew: its readers wait only where it has no unique index. Answers rows and bytes on disk. */
+  /** Refills a materialised view; its readers wait only if it has no unique index. Returns rows and bytes on disk. */
   refreshView(schema: string, name: string, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   findView(schema: string, name: string): Promise<WarehouseView | undefined>
-  /** What the view reads, as `defineView` answered it; nothing where there is no such view. */
+  /** Returns the view's dependencies, as `defineView` returned them; an empty list if the view does not exist. */
   viewReads(schema: string, name: string): Promise<TablePlace[]>
-  /** Whether there is a view with this id, wherever it is. */
+  /** Returns whether a view with this id exists at any place. */
   isManaged(id: string): Promise<boolean>
-  /** Views that read it and have no manager, `schema.name` each. */
+  /** Returns the unmanaged views that read it, `schema.name` each. */
   viewsByHand(schema: string, name: string): Promise<string[]>
-  /** Which tables and views there are in these schemas, by name; hidden ones, partitions and foreign tables are not among them. */
+  /** Lists the tables and views in these schemas, sorted by name; excludes hidden ones, partitions and foreign tables. */
   relations(schemas: readonly string[]): Promise<TablePlace[]>
-  /** Those of them that are there, with their columns. */
+  /** Returns the existing tables among these places, with their columns. */
   findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
   /**
-   * The newest rows that wait to become this table, or that a failed run left. `rowCount` may be an estimate unless the rows are
-   * `counted`, which takes as long as reading them.
+   * Returns the newest staging table for this table, also one that a failed run left. `rowCount` may be an estimate unless the
+   * rows are `counted`, which takes as long as reading them.
    */
   findStaging(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
 }
 
-/** Tells one definition from another, in sixteen bytes of SHA-256. The schema is in it, since names are looked for there. */
+/** Identifies a definition in sixteen bytes of SHA-256. The hash includes the schema, because unqualified names resolve there. */
 export const definitionHash = ({
   schema,
   query,

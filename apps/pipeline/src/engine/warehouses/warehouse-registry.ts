@@ -12,16 +12,16 @@ export interface WarehouseCredentials {
   readPassword: string
 }
 
-/** A kind of warehouse beside PostgreSQL that an operator has set up. */
+/** A kind of warehouse other than PostgreSQL that an operator has configured. */
 export interface WarehouseDriver {
   kind: WarehouseKind
-  /** A client's part of it. `redaction` is told its passwords. */
+  /** Opens the client's part of the server. It adds the client's passwords to `redaction`. */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
   /** Its server, for readiness. */
   part: { name: string; check(): Promise<void> }
 }
 
-/** Addresses with an administrator, as the settings of these names have them; undefined where there is no such server. */
+/** Server addresses with administrator credentials, from the settings of these names; undefined if the server is not configured. */
 export interface ServerSettings {
   CLICKHOUSE_URL?: string | undefined
   SQLSERVER_URL?: string | undefined
@@ -30,8 +30,8 @@ export interface ServerSettings {
 }
 
 /**
- * Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. `keepDays`: days that
- * what a load replaces is kept, where a kind can.
+ * Most installations configure none of these kinds, so their code is loaded only when a client has schemas there. `keepDays`: the
+ * number of days for which replaced tables are kept, if the kind supports it.
  */
 export function warehouseDrivers(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
   const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift: settings } = servers
@@ -118,8 +118,8 @@ const redshift =
   }
 
 /**
- * Whether somebody listens where a warehouse is; throws what the system says where nobody does within two seconds. It is not asked for more: a
- * statement would wake a serverless warehouse every few seconds, which costs its owner money.
+ * Checks that the warehouse's server accepts a connection; throws the system's error if none is accepted within two seconds. It
+ * sends no statement: that would wake a serverless warehouse every few seconds, which costs its owner money.
  */
 async function assertReachable(url: string, usualPort: number): Promise<void> {
   const { hostname, port } = new URL(url)

@@ -25,8 +25,8 @@ interface RouterOptions {
 }
 
 /**
- * The warehouses of clients in PostgreSQL and, for schemas of their kinds, on other servers. Whoever has schemas in PostgreSQL alone gets
- * that warehouse as it is.
+ * Routes a client's warehouses: PostgreSQL and, for schemas of other kinds, the other servers. A client with schemas only in
+ * PostgreSQL gets that warehouse directly.
  */
 export function routeWarehouses(
   postgres: ClientWarehouses,
@@ -43,7 +43,7 @@ export function routeWarehouses(
     return new Map(rows.map(({ schema_name, provider_schema }) => [schema_name, provider_schema as WarehouseKind]))
   }
 
-  /** What waits to be dropped may be all that is left there. */
+  /** The server may contain nothing but relations that wait to be dropped. */
   async function somethingLeft(client: string): Promise<boolean> {
     const { rows } = await sql`select from warehouse_drops where client = ${client} limit 1`.execute(db)
     return rows.length > 0
@@ -54,7 +54,7 @@ export function routeWarehouses(
     return credentials && open(credentials, redaction)
   }
 
-  /** The one of this process: a second beside it would have turns and connections of its own. */
+  /** Returns the warehouse instance of this process: a second instance would have its own concurrency limits and connections. */
   async function opened(client: string, other: WarehouseDriver): Promise<(readonly [WarehouseKind, Warehouse])[]> {
     const key = JSON.stringify([client, other.kind])
     const opening = known.get(key) ?? made(client, other)
@@ -128,7 +128,7 @@ async function emptyWarehouse(warehouse: Warehouse): Promise<void> {
         else await warehouse.dropTable(schema, name)
         dropped += 1
       } catch (error) {
-        // Something still reads it: its turn comes in the next round.
+        // Another relation still reads it: the next round tries again.
         problem = error
       }
     if (dropped === 0) throw problem
@@ -136,12 +136,12 @@ async function emptyWarehouse(warehouse: Warehouse): Promise<void> {
   for (const schema of schemas) await warehouse.dropSchema(schema)
 }
 
-/** A client's warehouses, by kind. The first is asked about schemas that nobody knows. */
+/** A client's warehouses, by kind. The first one handles unknown schemas. */
 type OpenedWarehouses = readonly [readonly [WarehouseKind, Warehouse], ...(readonly [WarehouseKind, Warehouse])[]]
 
 /**
- * Several warehouses as one: each schema is in one of them, and whatever names a schema goes there. A query goes where the tables are
- * that it reads. `kindsOf` answers which kind each schema of the client is now.
+ * Combines several warehouses: each schema is in one of them, and every call with a schema goes there. A query goes to the
+ * warehouse with the tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
  */
 export function routeBySchema(
   opened: OpenedWarehouses,
@@ -152,7 +152,7 @@ export function routeBySchema(
   const homes = new WeakMap<TableLoad, Warehouse>()
   const shown = new Map<string, Warehouse>()
 
-  /** One that was deleted is where it still is. */
+  /** A deleted schema still belongs to the warehouse that contains it. */
   async function of(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
@@ -182,7 +182,7 @@ export function routeBySchema(
     return found
   }
 
-  /** Where a query is to run, and which of its schemas are there. */
+  /** Returns the warehouse for a query, and the query's schemas in that warehouse. */
   async function forQuery<Query extends UserQuery>(query: Query): Promise<[Warehouse, Query]> {
     const schemas = query.schemas ?? []
     const rehearsing = schemas.map((schema) => shown.get(schema)).find((one) => one !== undefined)
@@ -210,7 +210,10 @@ export function routeBySchema(
     return total
   }
 
-  /** What one of them knows; where none does, the trouble of one that cannot tell just now goes before that of one that is gone. */
+  /**
+   * Returns the first result of any warehouse. If every warehouse has no result, a temporary failure takes precedence over a
+   * missing warehouse.
+   */
   const first = async <T>(ask: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> => {
     const troubles: unknown[] = []
     for (const warehouse of all) {
@@ -289,7 +292,7 @@ export function routeBySchema(
     sweepStaging: (alive) => sum((warehouse) => warehouse.sweepStaging(alive)),
     pruneLedger: (days) => sum((warehouse) => warehouse.pruneLedger(days)),
     async defineView(view, ...rest) {
-      // Refuses one that reads several warehouses, by their names.
+      // Rejects a view that reads several warehouses, and names them.
       await forQuery({ text: view.query, schemas: [view.schema] })
       return (await of(view.schema)).defineView(view, ...rest)
     },

@@ -8,13 +8,16 @@ import type { WarehouseViews } from './views.ts'
 
 export type * from './load-target.ts'
 
-/** Whole tuples of binary COPY. `release` is called once when the bytes are not needed any more. */
+/** Whole tuples of binary COPY. `release` is called once when the bytes are no longer needed. */
 export interface TupleChunk {
   bytes: Uint8Array
   release?(): void
 }
 
-/** What one column holds. Structurally what a source's feed measures: `distinct` is an estimate, `min` and `max` are text. */
+/**
+ * Statistics of one column. Structurally equal to the measurements of a source's feed: `distinct` is an estimate, `min` and `max`
+ * are text.
+ */
 export interface ColumnProfile {
   column: string
   nulls: number
@@ -24,13 +27,13 @@ export interface ColumnProfile {
   maxLength?: number
 }
 
-/** What is written to a load. Structurally what a source's feed offers, so neither module imports the other. */
+/** The input of a load. Structurally equal to a source's feed, so neither module imports the other. */
 export interface LoadContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source behind it, where they are known: what decides how it is copied. */
+  /** Bytes of the source's data, if known: they determine the copy strategy. */
   size?: number
-  /** Asked once the rows are through. */
+  /** Called once after the rows have ended. */
   profile?(): ColumnProfile[]
   /** Returns the contents of the columns; call it after the rows have ended. Absent if the source knows its types. */
   facts?(): ColumnFacts[]
@@ -38,12 +41,12 @@ export interface LoadContent {
   reading?(): unknown
 }
 
-/** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
+/** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
 export interface TableLoad extends AsyncDisposable {
   readonly stagingTable: string
   /**
-   * Streams the content into the staging table with back-pressure, once. Resolves to the rows the warehouse counted.
-   * An error of the content comes out as it is; the signal's reason comes out when it aborts.
+   * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
+   * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
    */
   write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
 }
@@ -56,13 +59,13 @@ export interface WarehouseColumn {
   precision?: number
   scale?: number
   primaryKey: boolean
-  /** The source fed it once, and the last load did not bring it. */
+  /** The source fed it once, and the last load did not contain it. */
   deleted?: boolean
-  /** When a load first made it, as ISO 8601. */
+  /** The time at which a load first created it, as ISO 8601. */
   created?: string
-  /** Whether the warehouse keeps the rows in the order of this column, alone or with others. */
+  /** Whether the warehouse stores the rows in the order of this column, alone or with others. */
   sortKey?: boolean
-  /** As the last load measured them, where nothing has changed the rows since. The first is an estimate. */
+  /** Statistics of the last load, if no later change affected the rows. The first is an estimate. */
   distinctValues?: number
   nullValues?: number
   minValue?: string
@@ -75,7 +78,7 @@ export interface TransformationStatement {
   statement: string
 }
 
-/** A load that is ready to be published, for whoever wants to look first: the rows are in `sluice`.`staging`. */
+/** A load that is ready to be published, for inspection before that: the rows are in `sluice`.`staging`. */
 export interface ReadyTable {
   schema: string
   table: string
@@ -84,48 +87,50 @@ export interface ReadyTable {
   merge?: { keys: readonly string[]; columns?: readonly string[]; records?: StagedRecords }
 }
 
-/** What a query would read of the last load: a table by its qualified name, or a view that shows its rows. */
+/** A relation of the last load that a query would read: a table by its qualified name, or a view that shows its rows. */
 export interface OldRows {
   name: string
   view: boolean
 }
 
-/** A name without a schema that several schemas have a table or view of. */
+/** An unqualified name of a table or view that exists in several schemas. */
 export interface AmbiguousTable {
   name: string
-  /** In the order of their names. */
+  /** Sorted by name. */
   schemas: string[]
 }
 
-/** The rows that are about to be published, as role `read` finds them. Disposing it leaves nothing behind. */
+/** The rows that are about to be published, as role `read` sees them. Disposing it removes everything it created. */
 export interface StagedRowsPreview extends AsyncDisposable {
-  /** Hidden: where the rows stand under the names of their tables. For the first of a query's `schemas`. */
+  /** The hidden schema with the rows under the names of their tables. Callers put it first in a query's `schemas`. */
   schema: string
   /**
-   * What the query would read of the tables' old rows, because it names a table with its schema or a view that does. The
-   * query is planned, not run. Functions are not looked into. Throws what `Warehouse.query` throws.
+   * Returns the old rows that the query would read, because it names a table with its schema or reads a view that does. Plans the
+   * query and does not run it. Does not look into functions. Throws the errors of `Warehouse.query`.
    */
   oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
 }
 
 export interface PublishOptions {
-  /** MERGE: rows take the place of those with the same primary key, all others stay. Else they replace the table's. */
+  /** MERGE: rows replace those with the same primary key, all others stay. REPLACE: the rows replace all rows of the table. */
   mode?: 'REPLACE' | 'MERGE'
-  /** By table: where the source goes on next time, as JSON. Kept in the same transaction; `findCursor` answers it. */
+  /**
+   * By table: the position at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
+   */
   cursors?: Readonly<Record<string, unknown>>
-  /** Asked when the rows are ready, before anyone sees them. Throws to refuse them; the old data stays. */
+  /** Runs when the rows are ready, before readers see them. Throws to reject them; the old data stays. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
-  /** Told once, in a sentence, when publication waits for readers for longer than a few seconds. The rows stay where they are. */
+  /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
   waiting?(why: string): void
   /**
-   * Told what still goes on once the rows are public: old ones are dropped, statistics of the whole table taken. It never
-   * fails. Where nobody is told, publication waits for it.
+   * Receives the work that continues after the rows are public: dropping old rows and collecting statistics of the whole table.
+   * The work never fails. If the callback is absent, publication waits for the work.
    */
   behind?(work: Promise<void>): void
 }
 
 export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {
-  /** Receives the plan before the gate is asked. */
+  /** Receives the plan before the gate runs. */
   planned?(tables: readonly PlannedTable[]): Promise<void>
 }
 
@@ -146,7 +151,7 @@ export interface WarehouseTable {
   foreignKeys: ForeignKey[]
 }
 
-/** Rows as they go to a client: strings for what JavaScript cannot hold exactly (BIGINT, DECIMAL, dates). */
+/** A cell in the form that clients receive: strings for values that JavaScript cannot represent exactly (BIGINT, DECIMAL, dates). */
 export type RowCell = string | number | boolean | null | object
 
 export interface QueryRows {
@@ -154,46 +159,46 @@ export interface QueryRows {
   rows: RowCell[][]
   /** True when the byte cap cut the page short; the next page starts at `offset + rows.length`. */
   truncated: boolean
-  /** Of queries: whether there are rows behind these, whatever cut them off. */
+  /** For queries: whether more rows follow these, for any reason that cut the result off. */
   more?: boolean
 }
 
-/** Seconds that a page may take at the server, 30 when absent: then QUERY_TIMEOUT. An abort ends it at the server. */
+/** The time limit of a page at the server in seconds, 30 if absent: then QUERY_TIMEOUT. An abort ends it at the server. */
 export interface ReadLimits {
   seconds?: number
   signal?: AbortSignal
 }
 
-/** A query that users wrote: one SELECT, WITH … SELECT, VALUES or TABLE. */
+/** A query from a user: one SELECT, WITH … SELECT, VALUES or TABLE. */
 export interface UserQuery {
   /** `$1`, `$2` … where `values` go. */
   text: string
   values?: readonly (string | null)[]
-  /** Places of values, from 0, that are texts even where they look like numbers. */
+  /** Positions of values, from 0, that are texts even if they look like numbers. */
   texts?: ReadonlySet<number>
-  /** Where unqualified names are looked for, in this order; in PostgreSQL's own schema alone when there are none. */
+  /** The search path for unqualified names, in order; if empty, only PostgreSQL's own schema. */
   schemas?: readonly string[]
   /**
-   * Rows: at most 10,000 and usually that, of pages as many as there are. Bytes: usually 4 MiB, of a page 32 MiB, which is the
-   * most. Seconds at the server: usually 30, of pages 1,800. `offset`: rows to leave out before the first.
+   * Rows: at most 10,000, which is the default; pages have no row limit in total. Bytes: 4 MiB by default, 32 MiB for a page,
+   * which is the maximum. Seconds at the server: 30 by default, 1,800 for pages. `offset`: the number of rows to skip.
    */
   limits?: { rows?: number; bytes?: number; seconds?: number; offset?: number }
 }
 
 /** One client's warehouse. Every statement runs as that client's own LOGIN roles. */
 export interface Warehouse extends AsyncDisposable, WarehouseViews {
-  /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED when its hidden schema is older than this version needs. */
+  /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED if its hidden schema is older than this version requires. */
   check(): Promise<void>
-  /** How many connections are open. */
+  /** Returns the number of open connections. */
   connections(): number
   ensureSchema(schema: string): Promise<void>
-  /** Refuses while tables are in it. */
+  /** Fails while the schema contains tables. */
   dropSchema(schema: string): Promise<void>
   beginLoad(target: LoadTarget, signal: AbortSignal): Promise<TableLoad>
   /**
-   * Makes the written loads of one run the tables, all in one transaction with its ledger row: readers see the old
-   * rows or the new. `stillOurs` is asked inside that transaction, just before the swap; false rolls everything back
-   * with `LostRun`. A run that finds its ledger row already there does nothing and answers that row.
+   * Publishes the written loads of one run as the tables, in one transaction with its ledger row: readers see the old rows or the
+   * new. It calls `stillOurs` inside that transaction, just before the swap; false rolls everything back with `LostRun`. If the
+   * run's ledger row already exists, it changes nothing and returns that row.
    */
   publish(
     loads: readonly TableLoad[],
@@ -212,17 +217,21 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    */
   adoptStaged?(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<TableLoad[] | undefined>
   /**
-   * Does with the written loads of one run what comes before a publication, the gate included, and answers what publishing them would
-   * change. Publishes nothing. Throws where `publish` would refuse the rows, and `WarehouseProblem` NOT_SUPPORTED_HERE in warehouses
-   * that cannot tell.
+   * Runs the steps before a publication on the written loads of one run, the gate included, and returns the changes that
+   * publishing would make. Publishes nothing. Throws if `publish` would reject the rows, and `WarehouseProblem`
+   * NOT_SUPPORTED_HERE in warehouses that cannot plan.
    */
   plan(loads: readonly TableLoad[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
-  /** When the rows were published that `restore` would publish again; undefined where nothing is kept. Throws as `restore` does. */
+  /**
+   * Returns the publication time of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of
+   * `restore`.
+   */
   findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
   /**
-   * Publishes what the last publication of a table replaced, with all tables of that publication, in one transaction with its ledger row. What
-   * it replaces is kept in turn. Cursor and memory are those of the rows. Fence, readers and retries are as in `publish`. Throws
-   * `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep nothing.
+   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one transaction
+   * with its ledger row. The tables it replaces are kept in turn. Cursor and memory are those of the restored rows. Fence,
+   * readers and retries are as in `publish`. Throws `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses
+   * that keep no replaced tables.
    */
   restore(
     target: RestoreTarget,
@@ -230,7 +239,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
     signal: AbortSignal,
     options?: Pick<PublishOptions, 'behind' | 'waiting'>,
   ): Promise<Publication>
-  /** Drops what is kept for longer than it should be; answers how many publications that were. */
+  /** Drops tables whose retention has expired; returns the number of publications. */
   expirePrevious(): Promise<number>
   /**
    * Runs the statements over the written loads of one run, before they are published. In them the name of a load's
@@ -244,26 +253,23 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
     signal: AbortSignal,
     options?: { retain?: boolean; dry?: boolean },
   ): Promise<void>
-  /**
-   * Shows the rows of loads that are ready to role `read`, for whoever has to pass them: for the time of a `gate`. Readers
-   * of the tables notice nothing.
-   */
+  /** Shows the rows of ready loads to role `read` while a `gate` checks them. Readers of the tables are not affected. */
   rehearse(tables: readonly ReadyTable[], of: { run: string; attempt: number }): Promise<StagedRowsPreview>
   findPublication(run: string): Promise<Publication | undefined>
   /**
-   * The same, for good: an attempt that has passed `stillOurs` is waited for, or kept from publishing any more. For whoever
-   * ends a run that no earlier attempt has in hand any longer; attempts after this one may still publish it. Throws
-   * `WarehouseProblem`, a retryable one where somebody publishes for too long.
+   * The same, permanently: waits for an attempt that has passed `stillOurs`, or prevents it from publishing. The caller ends a
+   * run that no earlier attempt holds; later attempts may still publish it. Throws `WarehouseProblem`, a retryable one if another
+   * process publishes for too long.
    */
   closeRun(run: string, attempt: number): Promise<Publication | undefined>
-  /** What the last publication of the table kept for its source; undefined where it kept nothing. */
+  /** Returns the cursor that the table's last publication stored for its source; undefined if it stored none. */
   findCursor(schema: string, table: string): Promise<unknown>
   /** Returns the memory of the table's last load, or undefined if there was none. */
   findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
   /** Returns the rules by which tables of a schema get their types. */
   typeRules(schema: string): Promise<TypeRules>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
-  /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
+  /** Runs as role `read`, read-only, with time, row and byte limits. `offset` and `limit` are in rows, in the table's own order. */
   readTable(
     schema: string,
     table: string,
@@ -271,35 +277,37 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
     limits?: ReadLimits,
   ): Promise<QueryRows>
   /**
-   * As role `read`, read-only, through a cursor on a connection that is thrown away; three at once, others wait 15 seconds
-   * for WAREHOUSE_BUSY. Names of columns are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the
-   * server's sentence and where in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
+   * Runs as role `read`, read-only, through a cursor on a connection that is closed afterwards; three run concurrently, others
+   * wait 15 seconds and then throw WAREHOUSE_BUSY. Column names are made unique. Throws SQL_NOT_ALLOWED (more than a query),
+   * QUERY_FAILED (the server's message and the position in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
    */
   query(query: UserQuery, signal?: AbortSignal): Promise<QueryRows>
   /**
-   * The same, page by page, for what is pushed out: never more than one page in memory, and an empty result has none. The
-   * result is as of its beginning, however long the pages take, and holds up no load.
+   * Runs the query page by page, for pushes: at most one page is in memory, and an empty result has none. The result is
+   * consistent, however long the pages take, and does not block loads.
    */
   queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<QueryRows>
   /**
-   * A table that the query names without a schema, where several of its `schemas` have one of that name; the first `preferred`
-   * schemas come before the others and are no reason. Undefined where there is none. The query is planned, not run. Throws what
-   * `query` throws.
+   * Returns an unqualified table name of the query that exists in several of its `schemas`; the first `preferred` schemas take
+   * precedence, and a name that they contain is not ambiguous. Undefined if every name is unambiguous. Plans the query and does
+   * not run it. Throws the errors of `query`.
    */
   ambiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
   /** The schemas of this warehouse that are the client's own, by name. */
   schemas(): Promise<string[]>
   dropTable(schema: string, table: string): Promise<void>
   /**
-   * Drops staging tables of runs that are not alive; answers how many. `alive` is asked after the tables were listed,
-   * so a run that starts meanwhile cannot lose its table.
+   * Drops staging tables of runs that are not alive; returns their number. It calls `alive` after listing the tables, so a run
+   * that starts in between cannot lose its table.
    */
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
-  /** Forgets what runs published more than so many days ago, where no table holds it any more; answers how many runs. */
+  /** Deletes the ledger's entries of runs older than this many days whose rows are in no table any more; returns the number of runs. */
   pruneLedger(days: number): Promise<number>
 }
 
-/** The warehouse refused, in a sentence for people. `retryable` when waiting may help (restart, lock time-out). */
+/**
+ * The warehouse rejected the operation; the message is a sentence for users. `retryable` if waiting may help (restart, lock time-out).
+ */
 export class WarehouseProblem extends Error {
   override readonly name = 'WarehouseProblem'
   readonly code: string
@@ -307,7 +315,7 @@ export class WarehouseProblem extends Error {
   /** The message without the advice. */
   readonly sentence: string
   readonly advice: ReaderAdvice | undefined
-  /** A query names a table or view that is not there. */
+  /** True if the query names a table or view that does not exist. */
   readonly relationMissing: boolean
 
   constructor(
@@ -324,7 +332,7 @@ export class WarehouseProblem extends Error {
   }
 }
 
-/** Codes of a warehouse, or a ledger, that is not there, or knows us no more. */
+/** Codes for a warehouse, schema, table or ledger that does not exist, and for a warehouse that rejects the service. */
 const gone = new Set([
   'WAREHOUSE_MISSING',
   'WAREHOUSE_ACCESS_DENIED',
@@ -335,5 +343,5 @@ const gone = new Set([
   'TABLE_MISSING',
 ])
 
-/** Whether a warehouse that answers so holds nothing that a run of ours published. */
+/** Returns whether the error means that the warehouse contains no published run. */
 export const isWarehouseGone = (error: unknown): boolean => error instanceof WarehouseProblem && gone.has(error.code)

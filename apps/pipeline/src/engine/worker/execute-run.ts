@@ -26,7 +26,7 @@ export class WorkerStopping extends Error {
 }
 
 /**
- * How an attempt ended. REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for
+ * The end of an attempt. REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for
  * another client, or its inputs run first. LOST: the attempt lost the lease.
  */
 export type AttemptEnding = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
@@ -40,7 +40,7 @@ export interface EndedAttempt {
 /** The queue expires a job after 24 hours. */
 const attemptTimeoutMs = 23.5 * 3_600_000
 
-/** For so long after its request, a run waits for unavailable servers without using up its attempts. */
+/** Milliseconds after its request during which a run waits for unavailable servers without using up its attempts. */
 const maxUnavailableMs = 24 * 3_600_000
 
 interface AttemptContext {
@@ -53,8 +53,8 @@ interface AttemptContext {
 
 /**
  * Executes one attempt at a run, from claim to end. `stopping` aborts with `WorkerStopping`. Throws only if the end cannot be
- * written to the service's database, or if the warehouse cannot tell what a cancelled run has published. The queue then delivers
- * the run again.
+ * written to the service's database, or if the ledger of a cancelled run cannot be read from the warehouse. The queue then
+ * delivers the run again.
  */
 export async function executeRun(
   services: AttemptContext['services'],
@@ -163,7 +163,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   }
   const published = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
     const { retryable, away } = failureOf(problem, claim.uid)
-    // A warehouse that has been unavailable for so long may never return, but a busy one will answer.
+    // A warehouse that has been unavailable for this long may never return, but a busy one will respond.
     return mayWait || (retryable && !away) ? ('UNKNOWN' as const) : undefined
   })
   if (published === 'UNKNOWN')

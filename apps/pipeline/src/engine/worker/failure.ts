@@ -12,7 +12,7 @@ export interface Failure {
   message: string
   retryable: boolean
   expected: boolean
-  /** A server that the run needs is unavailable, so the failure says nothing about the run itself. */
+  /** A server that the run needs is unavailable, so the failure is independent of the run itself. */
   away: boolean
 }
 

@@ -52,14 +52,14 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
     if (!isRefusedNow(pipeline)) throw error
-    // Earlier versions stored such a text. Saving a pipeline refuses it now, so the run ends with a warning instead of a failure.
+    // Earlier versions stored such a text. Saving a pipeline rejects it now, so the run ends with a warning instead of a failure.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Change the text of the pipeline and run it again.`
     const tables = await publishedTables(await parts.warehouses.open(attempt.claim.client), [], pipeline)
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
 
-/** Whether a stored pipeline uses a variable at a place where saving refuses it now. */
+/** Whether a stored pipeline uses a variable at a place where saving rejects it now. */
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
     assertSourceVariablesPlaced(type, settings)
@@ -168,7 +168,6 @@ async function clearReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promis
     .execute()
 }
 
-/** The result of a load. */
 interface LoadResult extends RunCounts {
   tables: LoadedTable[]
 }

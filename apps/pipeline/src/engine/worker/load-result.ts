@@ -12,7 +12,7 @@ type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 
 /**
  * Returns the tables of a pipeline after a publication, its own table first. After an incremental load they have all rows, and include
- * tables without new rows. If the warehouse cannot tell, returns the loaded tables.
+ * tables without new rows. If the warehouse query fails, returns the loaded tables.
  */
 export async function publishedTables(
   warehouse: Warehouse,

@@ -5,7 +5,6 @@ export type WorkerMetrics = ReturnType<typeof workerMetrics>
 export function workerMetrics(registry: Registry) {
   const registers = [registry]
   return {
-    /** By outcome of the attempt. */
     attempts: new Counter({
       name: 'pipeline_run_attempts_total',
       help: 'Attempts at runs, by outcome.',

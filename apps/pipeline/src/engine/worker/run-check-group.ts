@@ -10,7 +10,6 @@ import { verdictOn } from '../quality/record-group-run.ts'
 import type { RunLog } from '../runs/run-log.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
-/** Limits of each check in a run. */
 export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
 
 /** Seconds that a check waits for a free query slot of the warehouse before the run is requeued. */

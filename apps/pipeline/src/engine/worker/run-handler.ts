@@ -34,7 +34,6 @@ export interface RunContext {
   isClientActive(client: string): Promise<boolean>
 }
 
-/** One attempt at a run. */
 export interface RunAttempt {
   claim: Claim
   log: RunLog

@@ -22,7 +22,7 @@ export class RunHints {
       return
     }
     this.kept.set(sentence, advice)
-    // A source that is read again gives the same hints.
+    // A source that is read again returns the same hints.
     if (this.#logged.has(sentence) || this.#logged.size === mostKept) return
     this.#logged.add(sentence)
     this.#log(sentence)

@@ -10,7 +10,7 @@ export interface SourceIdleTimeout {
 }
 
 /**
- * Calls `end` if a read waits for the source without any activity for so many seconds, because a hanging connection gives no
+ * Calls `end` if a read waits for the source without any activity for `seconds`, because a hanging connection raises no
  * error. The time in which the warehouse writes does not count.
  */
 export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) => void): SourceIdleTimeout {

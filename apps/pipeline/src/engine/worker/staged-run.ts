@@ -45,7 +45,7 @@ export interface ReadingState {
   digest: string
 }
 
-/** Increment it with every change of `StoredRun` or of what warehouses store in it. */
+/** Increment it with every change of `StoredRun` or of the data that warehouses store in it. */
 const format = 1
 
 /** Call it before the values of variables are read: a value that changes in between changes the digest of the next attempt. */
@@ -85,8 +85,8 @@ export async function keepStagedRun(
 }
 
 /**
- * Takes over the rows that an earlier attempt staged. Returns undefined if there are none, or if the source would return others now: then it is
- * read again.
+ * Takes over the rows that an earlier attempt staged. Returns undefined without staged rows, or if the source would return other rows
+ * now; the caller then reads the source again.
  */
 export async function adoptStagedRun(
   db: Kysely<DB>,

@@ -6,7 +6,7 @@ import type { WorkerMetrics } from './metrics.ts'
 import type { RunContext } from './run-handler.ts'
 
 export interface Worker {
-  /** Takes no more runs, and requeues the running ones. Resolves when that is done, after at most 16 seconds. */
+  /** Accepts no further runs, and requeues the running ones. Resolves when that is done, after at most 16 seconds. */
   stop(): Promise<void>
 }
 

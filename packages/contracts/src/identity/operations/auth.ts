@@ -3,12 +3,12 @@ import { LoginAnswer, LoginBody, LoginCodeBody, RefreshBody, Tokens } from '../s
 import { SsoCallbackQuery, SsoStartQuery } from '../sso-sign-in.ts'
 import { AcceptInvitationBody, ForgotPasswordBody, ResetPasswordBody } from '../passwords.ts'
 
-/** Ways in for those who have no password, or not any more. */
+/** Operations for users who have no password or have lost it. */
 const authLinks = {
   acceptInvitation: signature({
     id: 'auth.acceptInvitation',
     summary: 'Accept an invitation, and choose a password',
-    description: 'The user is ACTIVE then, and signs in. With single sign-on there is no password to choose.',
+    description: 'The user becomes ACTIVE and signs in. With single sign-on, no password is needed.',
     method: 'post',
     path: '/auth/accept-invitation',
     guard: 'anyone',

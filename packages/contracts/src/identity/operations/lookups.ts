@@ -3,7 +3,7 @@ import { signature } from '../../operation.ts'
 import { ClientSummary, Credential, DeletedClientSummary, LookupBody, PrincipalState, UserSummary } from '../lookups.ts'
 import { UserGroupSummary } from '../user.ts'
 
-/** Asked by the pipeline service. Not for people: the guard is the services' own secret. */
+/** The pipeline service calls these operations. Users cannot: the guard is the shared secret of the services. */
 export const lookups = {
   standing: signature({
     id: 'lookups.standing',

@@ -5,7 +5,7 @@ import { Mail, ReadMail } from '../mail.ts'
 
 const guard = ['ROLE_MANAGE_USER'] as const
 
-/** The outbox: what was mailed to users in the last 30 days, or would have been. */
+/** The outbox: mails to users of the last 30 days, including mails that could not be sent. */
 export const mails = {
   list: signature({
     id: 'mails.list',

@@ -3,7 +3,7 @@ import { ListQuery } from '../../search.ts'
 import { TabularResult } from '../table.ts'
 import { UserListQuery } from '../user.ts'
 
-/** Filter, order and pages go by the query as in lists; the totals are in `metaData.pager`. */
+/** The query sets filter, order and pages, as in lists; the totals are in `metaData.pager`. */
 export const reports = {
   userAccess: signature({
     id: 'reports.userAccess',

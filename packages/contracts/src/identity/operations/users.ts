@@ -60,8 +60,8 @@ const userLife = {
 const userAccess = {
   removeSecondFactor: signature({
     id: 'users.removeSecondFactor',
-    summary: "Remove somebody's second factor",
-    description: 'For whoever lost theirs. Your own is removed as yours.',
+    summary: 'Remove the second factor of a user',
+    description: 'For users who lost theirs. Remove your own with the operation of your account.',
     method: 'delete',
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
@@ -71,7 +71,7 @@ const userAccess = {
   }),
   listApiTokens: signature({
     id: 'users.listApiTokens',
-    summary: "List somebody's API tokens",
+    summary: 'List the API tokens of a user',
     method: 'get',
     path: '/users/:uid/api-tokens',
     guard: ['ROLE_MANAGE_USER'],
@@ -79,14 +79,14 @@ const userAccess = {
   }),
   deleteApiToken: signature({
     id: 'users.deleteApiToken',
-    summary: "Delete one of somebody's API tokens",
+    summary: 'Delete an API token of a user',
     method: 'delete',
     path: '/users/:uid/api-tokens/:apiToken',
     guard: ['ROLE_MANAGE_USER'],
   }),
   listSessions: signature({
     id: 'users.listSessions',
-    summary: "List somebody's open sessions",
+    summary: 'List the open sessions of a user',
     method: 'get',
     path: '/users/:uid/sessions',
     guard: ['ROLE_MANAGE_USER'],
@@ -94,7 +94,7 @@ const userAccess = {
   }),
   endSessions: signature({
     id: 'users.endSessions',
-    summary: 'End all sessions of somebody',
+    summary: 'End all sessions of a user',
     method: 'delete',
     path: '/users/:uid/sessions',
     guard: ['ROLE_MANAGE_USER'],

@@ -3,8 +3,8 @@ import { closed } from '../../contract.ts'
 import { Address, field, Name, secret } from './field.ts'
 
 /**
- * Where a source is and who asks it: one object of a body. `given` has the secrets, `answered` has not. Two accesses of one
- * title are the same.
+ * The address and the credentials of a source: one object of a body. `given` contains the secrets, `answered` does not. Two
+ * accesses with the same title are the same.
  */
 export function access<Open extends TProperties, Secrets extends TProperties>(
   title: string,
@@ -31,20 +31,20 @@ const authToken = secret('Token', 'A key for programs, as the system gives it ou
 /** The interface's `apiSource`: an address and a token. */
 export const tokenAccess = access('ApiTokenSource', { url }, { authToken })
 
-/** An address, a user and a password. */
+/** An address, a username and a password. */
 export const loginAccess = access('ApiLoginSource', { url, username }, { password })
 
-/** An address, a user, and a key that belongs to the user. */
+/** An address, a username, and a token of this user. */
 export const userTokenAccess = access('ApiUserTokenSource', { url, username }, { authToken })
 
-/** Either way. */
+/** A token, or a username and a password. */
 export const anyAccess = access(
   'ApiSource',
   { url, username: Type.Optional({ ...username, description: 'With a password; not with a token.' }) },
   { password, authToken },
 )
 
-/** Those, or a program's own key pair (SMART Backend Services). */
+/** The same, or a key pair of the service (SMART Backend Services). */
 export const clinicalAccess = access(
   'ClinicalApiSource',
   {

@@ -46,7 +46,7 @@ export const pipelineTypes = [
 ] as const
 export type PipelineType = (typeof pipelineTypes)[number]
 
-/** The policy of a load whose source has other columns than before. */
+/** The policies for a source whose columns have changed. */
 export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
 export type SchemaChanges = (typeof schemaChanges)[number]
 
@@ -60,7 +60,7 @@ export const AnonymousAccess = Type.Object(
   { ...closed, title: 'AnonymousAccess' },
 )
 
-/** As it is sent. */
+/** The format of a request. */
 export const AnonymousAccessBody = Type.Object(
   { metadata: Type.Optional(Type.Boolean()), data: Type.Optional(Type.Boolean()) },
   { ...closed, title: 'AnonymousAccessBody', description: 'What is absent is closed.' },
@@ -107,7 +107,7 @@ export const baseFields = {
   ...fields,
   transformation: Type.Optional(TransformationBody),
   ...scheduled,
-  /** The checks that loaded rows have to pass before they are published. */
+  /** The checks that loaded rows must pass before the publication. */
   dataQualityCheckGroup: Type.Optional(Type.Union([Reference, Type.Null()])),
   anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
@@ -115,7 +115,7 @@ export const baseFields = {
     bodyOf(
       {
         schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
-        /** Made from the pipeline's name when absent. */
+        /** Derived from the pipeline's name when absent. */
         tableName: Type.Optional(WarehouseName),
       },
       { stagingTableName: Line, tableSchema: Line },
@@ -139,8 +139,8 @@ export const baseIgnored = [
 ]
 
 /**
- * A source before anything is saved: `fields` are read, and whatever else a pipeline's body may have is accepted, so that
- * a form can be sent as it stands. `id` names the saved pipeline whose file or secrets are meant.
+ * A source before the pipeline is saved: `fields` are read, and all other fields of a pipeline's body are accepted, so that a
+ * form can be sent unchanged. `id` names the saved pipeline whose file or secrets are used.
  */
 export function sourceBody<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
   return body(

@@ -34,9 +34,9 @@ const Lines = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 }))
 
 const CsvColumn = Type.Object(
   {
-    /** Its text in the header. Either this or its place. */
+    /** The header text of the column. Either this or `index`. */
     label: Type.Optional(Type.String({ maxLength: 1000 })),
-    /** Its place, from 0. */
+    /** The position of the column, from 0. Either this or `label`. */
     index: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_599 })),
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'Its name in the warehouse.' })),
     dataType: Type.Optional(Type.Enum([...dataTypes], { description: 'Instead of the type that its values tell.' })),
@@ -99,7 +99,7 @@ export type CsvOptions = TypeOf<typeof CsvOptions>
 
 export const csvOptions = Type.Optional(CsvOptions)
 
-/** Those that fit into a query. */
+/** The options that fit into a query string. */
 export const csvOptionsInQuery = options
 
 /** Detected options with their confidence; 1 for given options. */
@@ -123,7 +123,7 @@ export const CsvGuesses = contract(
       trimSpaces: guessOf(Type.Boolean()),
       footerLines: guessOf(Count),
       decimal: guessOf(Type.Enum(['POINT', 'COMMA'])),
-      /** `suggested` look as if they meant no value; only `value` is applied. */
+      /** `suggested` values probably mean a missing value; only `value` is applied. */
       nullValues: guessOf(Spellings, { suggested: Spellings }),
     },
     closed,

@@ -40,7 +40,7 @@ export const pipelineVariants = [
 
 type Variant = (typeof pipelineVariants)[number]
 
-/** A pipeline of any type, as it is sent. One without a type is checked by `checkPipelineBody`. */
+/** A pipeline of any type, as a client sends it. `checkPipelineBody` checks a body without a type. */
 export const DataPipelineBody = discriminated(
   'DataPipelineBody',
   pipelineVariants.map(({ sent }) => sent),
@@ -56,7 +56,7 @@ export const DataPipeline = discriminated(
 )
 export type DataPipeline = TypeOf<Variant['resource']>
 
-/** A pipeline's source, to be looked at before the pipeline is saved. */
+/** A pipeline's source, for a preview before the pipeline is saved. */
 export const SourceBody = discriminated(
   'SourceBody',
   pipelineVariants.map(({ source }) => source),
@@ -67,7 +67,7 @@ const checkers = new Map<string, (body: unknown) => ContractCheckResult<DataPipe
   pipelineVariants.map(({ type, body }) => [type, checker<DataPipelineBody>(body as object)]),
 )
 
-/** Checks a body as one of this type, whatever type it names. */
+/** Checks a body as one of this type, whatever type it contains. */
 export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
   const check = checkers.get(type)
   if (!check) throw new Error(`There is no type of pipeline ${type}.`)

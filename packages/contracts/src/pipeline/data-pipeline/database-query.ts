@@ -99,11 +99,11 @@ const region = field(
 
 const computed = {
   defaultPort: Type.Integer({ minimum: 1, maximum: 65_535 }),
-  /** Without credentials. */
+  /** The URL contains no credentials. */
   jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
 }
 
-// Only WAREHOUSE_A needs these two; the databases keep them and give them back.
+// Only WAREHOUSE_A needs these two; the other databases store and return them.
 const spare = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
 /** Body fields of a pipeline that queries a database. */
@@ -114,7 +114,7 @@ export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
 export const databaseQueryResponse = { jdbcSource: databaseAccess.answered, ...question, ...spare, ...computed }
 
-/** The same of a warehouse, which cannot be asked without the two. */
+/** Body fields of a warehouse, for whose queries the two fields are required. */
 export const warehouseQuery = { jdbcSource: databaseAccess.given, ...question, roleIdentifier, region }
 
 export const warehouseQueryResponse = {

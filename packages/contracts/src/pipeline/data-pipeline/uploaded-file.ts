@@ -10,7 +10,7 @@ export const UploadedFile = contract(
       name: Line,
       /** Bytes. */
       size: Count,
-      /** Of the bytes as they arrived, in hexadecimal. */
+      /** SHA-256 digest of the received bytes, in hexadecimal. */
       sha256: Type.String({ maxLength: 64 }),
       uploaded: Timestamp,
       uploadedBy: Type.Optional(Line),

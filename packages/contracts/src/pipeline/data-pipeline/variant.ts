@@ -3,17 +3,17 @@ import { closed, contract } from '../../contract.ts'
 import { body } from '../../named.ts'
 import { baseFields, baseIgnored, baseResponse, sourceBody, type PipelineType } from './base.ts'
 
-/** The fields of one pipeline type besides the common fields. */
+/** The fields of one pipeline type in addition to the common fields. */
 interface Own<Given extends TProperties, Answered extends TProperties> {
-  /** Read from a body. */
+  /** Body fields. */
   given: Given
-  /** Answered. */
+  /** Response fields. */
   answered: Answered
   /** Response fields that a body may contain and that are ignored. */
   ignored?: readonly string[]
 }
 
-/** The contracts of one type of pipeline: its body, its source before anything is saved, and itself as it is answered. */
+/** Returns the contracts of one pipeline type: its body, its source before the pipeline is saved, and its response. */
 export function variant<const Token extends PipelineType, Given extends TProperties, Answered extends TProperties>(
   token: Token,
   { given, answered, ignored = [] }: Own<Given, Answered>,
@@ -32,7 +32,7 @@ export function variant<const Token extends PipelineType, Given extends TPropert
   }
 }
 
-/** SQL_DATABASE_A is SqlDatabaseA. */
+/** Returns the title of a type: `SqlDatabaseA` for SQL_DATABASE_A. */
 const titleOf = (token: PipelineType): string =>
   token
     .toLowerCase()

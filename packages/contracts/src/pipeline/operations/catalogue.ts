@@ -9,7 +9,7 @@ const see = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 const shown =
   'Tables of the data pipelines and views that the caller may see. What nobody’s pipeline or view made is for those who may see all loaded data.'
 
-/** A thousand columns and more are one answer. */
+/** The response contains all columns, which can be more than a thousand. */
 const Columns = { type: 'array', items: Column, maxItems: 1600 } as Contract<TypeOf<typeof Column>[]>
 
 const SchemaBodies = { type: 'array', items: SchemaBody, minItems: 1, maxItems: 1000 } as Contract<

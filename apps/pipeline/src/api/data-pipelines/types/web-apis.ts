@@ -3,7 +3,6 @@ import { problems } from '@sluice/http'
 import { parseAddress, hostOf, nameAt, normalizeAddress } from './addresses.ts'
 import { assertCredentialPair, assertOneCredential, assertUsername, connected } from './connected.ts'
 
-/** FHIR. */
 export const fhir = connected({
   type: 'FHIR',
   source: 'apiSource',

@@ -1,7 +1,10 @@
 import type { WarehouseColumn } from '../../warehouses/warehouse.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 
-/** The fields of a data value, and the column names that stand for each: in any case, with or without underscores and spaces. */
+/**
+ * The fields of a data value, each with the column names that map to it. Names match in any case, with or without underscores
+ * and spaces.
+ */
 const names = {
   dataElement: ['dataelement', 'dx'],
   period: ['period', 'pe'],
@@ -19,13 +22,13 @@ export type Field = keyof typeof names
 
 const required: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
-/** Where in a row each field is; and the columns that nothing is made of. */
+/** The position of each field in a row, and the columns that map to no field. */
 export interface FieldPlaces {
   places: ReadonlyMap<Field, number>
   left: string[]
 }
 
-/** Throws `DestinationProblem`: COLUMN_MISSING names all that a data value cannot do without, COLUMN_TWICE two columns for one field. */
+/** Throws `DestinationProblem`: COLUMN_MISSING names all missing required fields, COLUMN_TWICE two columns for one field. */
 export function fieldPlaces(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
   const places = new Map<Field, number>()
   const left: string[] = []
@@ -62,5 +65,5 @@ function inWords(fields: readonly Field[]): string {
   return spelled.length === 1 ? spelled[0]! : `${spelled.slice(0, -1).join(', ')} and ${spelled.at(-1)}`
 }
 
-/** As it is easiest to write in SQL, which makes capitals small: data_element. */
+/** Returns the snake_case name of a field, such as `data_element`, because SQL folds unquoted names to lower case. */
 const snake = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

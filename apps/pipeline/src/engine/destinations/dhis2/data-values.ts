@@ -1,7 +1,7 @@
 import type { RowCell, QueryRows } from '../../warehouses/warehouse.ts'
 import type { Field, FieldPlaces } from './columns.ts'
 
-/** One value as it is sent. All but the two flags are text, as DHIS2 reads them. */
+/** One value as it is sent. All fields except the two flags are text, as DHIS2 expects. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
   followUp?: boolean
   deleted?: boolean
@@ -10,7 +10,7 @@ export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, s
 /** A row of the view: a value to send, one that has no value, or one that cannot be sent. */
 export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
-/** How rows of such columns become data values. */
+/** Returns a function that converts rows with these columns to data values. */
 export function dataValues(
   { places }: FieldPlaces,
   columns: QueryRows['columns'],
@@ -29,14 +29,14 @@ export function dataValues(
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
       else value[field] = write(textOf(cell))
     }
-    // One to be deleted needs no value.
+    // A value to delete may be empty.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
     const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
     return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
   }
 }
 
-/** How the texts of a column become those of DHIS2: a day as a period, moments as ISO 8601. */
+/** Returns a function that formats the texts of a column for DHIS2: a day as a period, timestamps as ISO 8601. */
 function written(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
   if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
   if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
@@ -49,7 +49,7 @@ function textOf(cell: Exclude<RowCell, null>): string {
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }
 
-/** A number in digits alone: DHIS2 reads no exponents. */
+/** Formats a number without an exponent, because DHIS2 cannot read exponents. */
 function plainNumber(value: number): string {
   const text = String(value)
   const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []

@@ -139,7 +139,7 @@ function problemOf({ status, headers, host, words }: Dhis2Response, json: unknow
     case 404:
       return new DestinationProblem(
         'NOT_FOUND',
-        `There is no DHIS2 API at this address of ${host} (404): check the path, up to but without /api.${says}`,
+        `${host} has no DHIS2 API at this address (404). Check the path, up to but without /api.${says}`,
       )
     case 413:
       return new DestinationProblem(

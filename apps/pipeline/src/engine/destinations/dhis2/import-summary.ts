@@ -1,7 +1,7 @@
 import type { ValueItem } from '../chunks.ts'
 import type { RejectedRow } from '../push.ts'
 
-/** What DHIS2 did with the values of one request. */
+/** The import summary of one request. */
 export interface ImportSummary {
   status: 'SUCCESS' | 'WARNING' | 'ERROR'
   imported: number
@@ -9,26 +9,27 @@ export interface ImportSummary {
   ignored: number
   deleted: number
   conflicts: Conflict[]
-  /** Which values of the request were refused, from 0; undefined where this version of DHIS2 does not say. */
+  /** Indexes, from 0, of the rejected values of the request; undefined if this version of DHIS2 does not return them. */
   rejected: number[] | undefined
   description: string | undefined
 }
 
 export interface Conflict {
   reason: string
-  /** The field that it is about, where it says so. */
+  /** The field that the conflict concerns, if DHIS2 names it. */
   property: string | undefined
-  /** What it is about: an id or a value. */
+  /** The id or the value that the conflict concerns. */
   object: string | undefined
-  /** Values of the request, from 0; none where this version of DHIS2 does not say. */
+  /** Indexes of values of the request, from 0; empty if this version of DHIS2 does not return them. */
   indexes: number[]
 }
 
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The summary in an answer: as the answer itself (before 2.38) or inside a web message. Undefined where there is none. Whether
- * the request succeeded is read from here and not from its HTTP status: 409 comes although values were stored.
+ * Returns the import summary of a response: the response itself (before 2.38) or a part of a web message. Undefined if the
+ * response contains no summary. Callers read the success from the summary and not from the HTTP status, because DHIS2 also
+ * returns 409 when it stored values.
  */
 export function importSummaryOf(answer: unknown): ImportSummary | undefined {
   const summary = objectOf(objectOf(answer)?.['response']) ?? objectOf(answer)
@@ -48,7 +49,7 @@ export function importSummaryOf(answer: unknown): ImportSummary | undefined {
   }
 }
 
-/** The words of an answer that is no summary. */
+/** Returns the message of a response that is not a summary. */
 export function messageOf(answer: unknown): string | undefined {
   const message = objectOf(answer)
   const response = objectOf(message?.['response'])
@@ -80,18 +81,21 @@ const indexesOf = (values: unknown[]): number[] =>
   values.filter((value): value is number => Number.isSafeInteger(value) && Number(value) >= 0)
 
 interface Judged {
-  /** One for each reason that a row was given, as far as they are kept. */
+  /** One for each reason of a row, up to the maximum. */
   rows: RejectedRow[]
-  /** How many rows were not taken. */
+  /** Number of rejected rows. */
   rejected: number
 }
 
 const gaveNone = 'DHIS2 gives no reason.'
 
-/** Reasons of one request: a conflict of an old DHIS2 may stand for every row, and there may be thousands of them. */
+/**
+ * Maximum number of reasons of one request: a conflict of an old DHIS2 can concern every row, and a response can have
+ * thousands of conflicts.
+ */
 const mostReasons = 20_000
 
-/** What a summary says of the values that were sent: which were not taken, and why. */
+/** Returns the rejected values of a summary and the reasons. */
 export function judged(summary: ImportSummary, items: readonly ValueItem[], words: (text: string) => string): Judged {
   const blamed = new Set<number>()
   const rows: RejectedRow[] = []
@@ -111,7 +115,7 @@ export function judged(summary: ImportSummary, items: readonly ValueItem[], word
     const column = conflict.property && words(conflict.property).slice(0, 100)
     const reason = words(indexes.length === 0 ? about(conflict) : conflict.reason)
     for (const index of indexes) blame(index, reason, column)
-    // About no row in particular: it is kept with the first of the request.
+    // A conflict that concerns no row is stored with the first row of the request.
     if (indexes.length === 0) keep(0, reason, column)
   }
   const named = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
@@ -123,7 +127,10 @@ export function judged(summary: ImportSummary, items: readonly ValueItem[], word
 const about = ({ object, reason }: Conflict): string =>
   object !== undefined && !reason.includes(object) ? `${object}: ${reason}` : reason
 
-/** Which values a conflict is about. Before 2.38 it names an id or a value, and stands for every row that has it. */
+/**
+ * Returns a function that finds the values of a conflict. Before 2.38, a conflict names an id or a value and concerns every
+ * row that has it.
+ */
 function placing(items: readonly ValueItem[]): (conflict: Conflict) => readonly number[] {
   let holders: Map<string, number[]> | undefined
 

@@ -1,6 +1,6 @@
 export type DatabaseKind = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle'
 
-/** A database to read from: where it is, who asks, and what is read. Either a query or tables. */
+/** A database to read from: its address, the login, and either a query or tables. */
 export interface DatabaseConfig {
   kind: DatabaseKind
   host: string
@@ -8,7 +8,7 @@ export interface DatabaseConfig {
   database: string
   username: string
   password: string
-  /** Whether the connection is encrypted; and if so, whether any certificate will do. */
+  /** Whether the connection is encrypted; the next setting accepts any certificate. */
   ssl: boolean
   trustServerCertificate: boolean
   query?: string
@@ -16,34 +16,34 @@ export interface DatabaseConfig {
 }
 
 export interface DatabaseTable {
-  /** The login's own where it is absent. */
+  /** The login's default schema if absent. */
   schema?: string
   name: string
 }
 
-/** An address of a host, as it is connected to. */
+/** A resolved address of a host. */
 export interface ResolvedAddress {
   address: string
   family: number
 }
 
 /**
- * The addresses that a host may be connected to at, checked. Throws an error whose message says for people why there are
- * none; with the code ENOTFOUND when there is no such host. What is connected to is one of them: no name is looked up again.
+ * Returns the checked addresses that a host may be connected to. Throws an error with a message for users if no address is allowed; its
+ * code is ENOTFOUND if the host does not exist. The caller connects to one of these addresses without a further DNS lookup.
  */
 export type ConnectableAddress = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 
-/** How long things may take, in milliseconds, and how large they may be. */
+/** Timeouts in milliseconds, and size limits. */
 export interface DatabaseLimits {
-  /** For one address to answer at all. */
+  /** For one address to respond at all. */
   connect: number
-  /** From an open connection to the first byte, of a server that speaks first. */
+  /** From an open connection to the first byte, for a server that speaks first. */
   greeting: number
-  /** From an open connection to being signed in. */
+  /** From an open connection to a completed sign-in. */
   signIn: number
-  /** Without anything from the database before the first row: a query may have much to sort. */
+  /** Without data from the database before the first row: a query may need a long sort. */
   firstRow: number
-  /** Without anything from the database after that. */
+  /** Without data from the database after the first row. */
   silence: number
   chunkBytes: number
   /** Chunks that may wait for the warehouse before reading pauses. */

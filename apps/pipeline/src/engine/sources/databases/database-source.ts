@@ -16,10 +16,10 @@ import { ReadingThread } from '../reading-thread.ts'
 import { suspendSpareThreads } from '../spare-thread.ts'
 
 /**
- * A database as feeds: one for the query, or one for each table, named like it. A thread holds the connection and encodes the rows, so
- * the event loop stays free and memory the same whatever the number of rows. The rows of a feed are read before the
- * next feed is asked for. All tables are read in one snapshot where the database has them. How each database is
- * understood: README.md beside this file.
+ * A database as feeds: one for the query, or one per table, named like the table. A thread holds the connection and
+ * encodes the rows, so the event loop stays free and memory does not depend on the number of rows. The consumer must read
+ * the rows of a feed before it requests the next feed. All tables are read in one snapshot if the database supports
+ * snapshots. README.md in this directory describes each database.
  */
 export function databaseSource(
   connectable: ConnectableAddress,
@@ -28,7 +28,7 @@ export function databaseSource(
   return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
 }
 
-/** Whether the database can be reached, signed in to, and be asked this. Reads no rows. Throws `SourceProblem`. */
+/** Checks that the database is reachable, accepts the login, and accepts the query or tables. Reads no rows. Throws `SourceProblem`. */
 export async function tryDatabase(
   config: DatabaseConfig,
   connectable: ConnectableAddress,
@@ -108,7 +108,7 @@ class DatabaseReading implements AsyncDisposable {
   }
 
   async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-    // The types are what the database says: nothing widens, so nothing is read twice.
+    // The database declares the types: they are never widened, so the rows are never read twice.
     if (this.#asked) throw new Error('The rows of a database are read once.')
     this.#asked = true
     const thread = this.#thread
@@ -148,14 +148,14 @@ class DatabaseReading implements AsyncDisposable {
   }
 }
 
-/** Begins to read a database in a thread of its own; the connection ends with the thread. */
+/** Starts a thread that reads a database; the connection ends with the thread. */
 function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
-  // Drivers take passwords and settings from the environment that nobody gave them, and they go to whoever is connected
-  // to. So only where compiled modules are kept is in it: without that, each thread would compile its own. Node answers
-  // with the folder of its own version, inside of the one it was given.
+  // Drivers read passwords and settings from environment variables and would send them to the connected server. The environment therefore
+  // contains only the directory of the compile cache: without it, each thread would compile its modules again. Node returns the directory
+  // of its own version, inside the configured one.
   const compiled = getCompileCacheDir()
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`

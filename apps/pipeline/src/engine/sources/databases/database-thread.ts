@@ -61,7 +61,7 @@ async function nextCommand(): Promise<DatabaseCommand> {
   }
 }
 
-/** Sends nothing once the thread ends with a problem: a cancelled query may still answer as if it were complete. */
+/** Sends nothing after the thread has ended with a problem: a cancelled query may still respond like a complete one. */
 function post(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
   if (!ending) port.postMessage(message, transfer)
 }
@@ -91,14 +91,14 @@ async function readAll(session: DatabaseSession): Promise<void> {
   post({ kind: 'finished' })
 }
 
-/** What is asked before there is a session may be left without an answer too. */
+/** Opens a session. The server may leave requests before the session unanswered too. */
 function open(): Promise<DatabaseSession> {
   const opened: Socket[] = []
   const received = () => opened.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
   return watched({ received }, beforeRows, () => engine.open({ config, addresses, limits, opened }))
 }
 
-/** What a session does, unless it takes too long without a sign of life. */
+/** Runs an operation of a session and ends it after too long without a sign of activity. */
 async function watched<T>(
   session: Pick<DatabaseSession, 'received'>,
   what: Parameters<typeof watchForSilence>[1],
@@ -124,7 +124,7 @@ async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): P
   const { code, message, cause } = problem
   port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
   port.close()
-  // The driver may wait for an answer that never comes.
+  // The driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
 }
 
@@ -137,7 +137,7 @@ try {
 } catch (error) {
   if (!ending) {
     const problem = explainError(error, config, engine, signedIn)
-    // An error that a change of the source cannot mend ends the thread, and the main thread logs it.
+    // An error that a change of the source cannot fix ends the thread, and the main thread logs it.
     if (!problem) throw redactError(error, config)
     // A problem of the driver ended the query. Any other one is found while the query goes on.
     await end(problem, { cancels: error instanceof SourceProblem })

@@ -1,7 +1,7 @@
 import type { DatabaseKind } from './database-config.ts'
 import type { DatabaseEngine } from './session.ts'
 
-/** A thread talks to one database: the other drivers are not even loaded. */
+/** Loads the engine of one database: a thread talks to one database, so the other drivers stay unloaded. */
 export const engines: Record<DatabaseKind, () => Promise<DatabaseEngine>> = {
   postgres: async () => (await import('./postgres/postgres-session.ts')).postgres,
   redshift: async () => (await import('./redshift/redshift-session.ts')).redshift,

@@ -5,20 +5,20 @@ import { databaseProblem } from './problems.ts'
 
 /** Bytes that no server sends before authentication ends. */
 export const maxBytesBeforeSignIn = 1024 * 1024
-/** The longest row that is read, with room for what stands around it. */
+/** The longest row that is read, with its protocol overhead. */
 export const maxMessageBytes = 64 * 1024 * 1024 + 256 * 1024
 
 type DataListener = (bytes: Buffer) => void
 
 /**
- * Counts what a server sends before its driver gets it, and breaks the connection when it is too much: drivers keep what they have of
- * a message until the rest comes, whatever length a server names, and all rows of an answer that is no feed.
+ * Counts the bytes from a server before its driver receives them, and breaks the connection above the limit. Drivers keep the received
+ * part of a message until the rest arrives, whatever length the server claims, and keep all rows of a response that is not a feed.
  */
 export abstract class InboundByteLimit {
   signedIn = false
-  /** Bytes of the answer that a driver keeps; a feed's rows are not counted. */
+  /** Bytes of the response that a driver keeps; a feed's rows are not counted. */
   protected answer = 0
-  /** Length of the message that is arriving, as far as its headers have told. */
+  /** Length of the arriving message, as announced by the headers so far. */
   protected message = 0
   readonly #config: DatabaseConfig
   readonly #engine: string
@@ -31,10 +31,10 @@ export abstract class InboundByteLimit {
     this.#engine = engine
   }
 
-  /** Notes the message in `message` and `answer`; answers how many bytes come before the next header. */
+  /** Records the message in `message` and `answer`; returns the number of bytes before the next header. */
   protected abstract begin(header: Buffer): number
 
-  /** Stands between a stream and the driver that listens to it, from a message's beginning on. */
+  /** Watches a stream before its driver receives the data, from the beginning of a message on. */
   watch(stream: Duplex): void {
     const [driver, ...others] = stream.listeners('data') as DataListener[]
     if (!driver || others.length > 0) throw new Error('one listener of the driver was expected')

@@ -43,27 +43,31 @@ const sentences: Record<DatabaseProblemCode, SentenceTemplate> = {
     `Nothing has come from ${at(config)} for too long, so reading was given up. The old data stays. Check what the database is doing, then run again.`,
 }
 
-/** The problem as a sentence, the database's own words behind it. The password never stands in it, whatever those were. */
+/**
+ * Returns the problem as a sentence, followed by the database's own message. The sentence never contains the password,
+ * whatever the message contains.
+ */
 export function databaseProblem(
   { code, detail }: ExplainedError,
   config: DatabaseConfig,
   engine: string,
   options?: ErrorOptions,
 ): SourceProblem {
-  // Before white space is made one and the end is cut: a password with either in it would not be found any more.
+  // The password is removed before white space is collapsed and the end is cut, because afterwards a password that contains either would
+  // not match.
   const words = detail && withoutPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
   const message = withoutPassword(sentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
   return new SourceProblem(code, message, options)
 }
 
-/** What an error means; undefined when it comes neither from the database, nor its driver, nor the network: then it is a bug. */
+/** Returns the meaning of an error; undefined if it comes neither from the database, nor its driver, nor the network, which means a bug. */
 export function explainError(
   error: unknown,
   config: DatabaseConfig,
   engine: DatabaseEngine,
   signedIn: boolean,
 ): SourceProblem | undefined {
-  // Also where a driver has wrapped what its connection was broken with.
+  // A driver may wrap the error with which its connection was broken.
   const told = chain(error).find((each) => each instanceof SourceProblem)
   if (told) return told
   if (isBug(error)) return undefined
@@ -72,14 +76,14 @@ export function explainError(
   return known && databaseProblem(known, config, engine.name, { cause: redactError(error, config) })
 }
 
-/** An error for operators: with its stack, without the password. */
+/** Returns an error for operators: with its stack, without the password. */
 export function redactError(error: unknown, config: DatabaseConfig): Error {
   const told = new Error(withoutPassword(messageOf(error), config))
   if (error instanceof Error) told.stack = withoutPassword(error.stack ?? '', config)
   return told
 }
 
-/** Also where a driver has wrapped it as one of its own errors. */
+/** Whether the error is a bug, even if a driver has wrapped it in one of its own errors. */
 function isBug(error: unknown): boolean {
   return chain(error).some((each) =>
     [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => each instanceof kind),
@@ -97,14 +101,14 @@ const systemErrorCodes: Record<string, DatabaseProblemCode> = {
   ECONNRESET: 'CONNECTION_LOST',
   EPIPE: 'CONNECTION_LOST',
   ECONNABORTED: 'CONNECTION_LOST',
-  // Errors of Node for writing to a broken connection.
+  // Errors of Node for writes to a broken connection.
   ERR_STREAM_DESTROYED: 'CONNECTION_LOST',
   ERR_STREAM_WRITE_AFTER_END: 'CONNECTION_LOST',
   ERR_STREAM_PREMATURE_CLOSE: 'CONNECTION_LOST',
   ERR_SOCKET_CLOSED: 'CONNECTION_LOST',
   EHOSTDOWN: 'CONNECTION_TIMEOUT',
   ENETDOWN: 'CONNECTION_TIMEOUT',
-  // Errors of a firewall on this side.
+  // Errors of a local firewall.
   EACCES: 'CONNECTION_REFUSED',
   EPERM: 'CONNECTION_REFUSED',
 }
@@ -147,7 +151,10 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Whole words alone: `src` inside of `srcdb` would tell the password. What the pipeline itself shows is no secret. */
+/**
+ * Redacts the password as a whole word only: redacting `src` inside of `srcdb` would reveal the password. Names that the
+ * pipeline itself shows are not secret.
+ */
 function withoutPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
   const shown = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
   if (password.length < 3 || shown) return message

@@ -2,10 +2,10 @@ import type { ProblemMessage } from '../reading-thread.ts'
 import type { FeedColumn, RejectedRow, StoredType } from '../source.ts'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 
-/** What is read for one feed: a statement of the user, or a table. */
+/** The statement of one feed: a query of the user, or a table. */
 export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
 
-/** What a thread is started with. The credentials are in here and nowhere else: it goes into no message and no log. */
+/** The job that starts a thread. Only this object contains the credentials; no message and no log contains them. */
 export interface DatabaseJob {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
@@ -13,7 +13,10 @@ export interface DatabaseJob {
   limits: DatabaseLimits
 }
 
-/** What the thread is told: read the rows of the last statement, go to the next one, cancel it at the database and end, or that a chunk was used up. */
+/**
+ * Commands to the thread: read the rows of the last statement, go to the next statement, cancel at the database and end,
+ * or recycle a used chunk.
+ */
 export type DatabaseCommand =
   | { kind: 'rows'; types: readonly StoredType[] }
   | { kind: 'next' }
@@ -26,13 +29,13 @@ export interface DatabaseTotals {
   rowsRead: number
 }
 
-/** Something the owner should know about a feed, once. */
+/** A note about a feed for the pipeline's owner; sent once. */
 export interface ReadingNote {
   level: 'INFO' | 'WARN'
   message: string
 }
 
-/** What the thread says. The memory of a batch is handed over with it. */
+/** Messages of the thread. A batch message transfers the memory of the batch. */
 export type DatabaseMessage =
   | { kind: 'connected'; notes: ReadingNote[] }
   | { kind: 'described'; columns: FeedColumn[]; notes: ReadingNote[]; bytes?: number | undefined }

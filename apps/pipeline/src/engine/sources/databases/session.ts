@@ -11,27 +11,27 @@ export interface SessionAccess {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
   limits: DatabaseLimits
-  /** Sockets that were opened for it: what comes through them is heard of before there is a session. */
+  /** Sockets opened for the session. They allow counting received bytes before the session exists. */
   opened: Socket[]
 }
 
 export interface DescribedStatement {
   columns: DescribedColumn[]
   notes: ReadingNote[]
-  /** Bytes that its rows come to, by the database's own estimate, where it gives one. */
+  /** Bytes of its rows as the database estimates them; absent without an estimate. */
   bytes?: number
 }
 
-/** A connection that is signed in and reads only. Throws what the driver throws; `problem` makes sentences of that. */
+/** A signed-in, read-only connection. Throws the driver's errors; `problem` converts them to sentences. */
 export interface DatabaseSession extends AsyncDisposable {
   readonly notes: ReadingNote[]
-  /** Bytes received so far, or anything else that grows while the database answers. */
+  /** Returns the bytes received so far, or another number that grows while the database responds. */
   received(): number
-  /** The columns of a statement by the database's own account; no row is read yet. */
+  /** Returns the columns of a statement as the database describes them; reads no row. */
   describe(statement: SourceStatement): Promise<DescribedStatement>
-  /** Asks the database to stop what it does for this session, whose connection ends then. May be called at any time. */
+  /** Requests that the database stop the session's work; the session's connection then ends. May be called at any time. */
   cancel(): Promise<void>
-  /** Reads the statement that was described last, and answers what is to be known about it. */
+  /** Reads the statement that was described last. Returns notes about the rows. */
   read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]>
 }
 
@@ -39,8 +39,8 @@ export interface DatabaseEngine {
   name: string
   open(access: SessionAccess): Promise<DatabaseSession>
   /**
-   * What an error means to whoever configured the source. What the database or its driver says and nobody here knows is
-   * STATEMENT_FAILED in its own words; undefined when it comes from neither.
+   * Explains an error to the user who configured the source. An error of the database or its driver without a known
+   * meaning is STATEMENT_FAILED with the original message; an error from neither is undefined.
    */
   explain(error: unknown, config: DatabaseConfig): ExplainedError | undefined
 }
@@ -72,7 +72,7 @@ export type DatabaseProblemCode =
   | 'STATEMENT_FAILED'
   | 'SOURCE_SILENT'
 
-/** The statement is something else than a query, or, as `message` says, a query that cannot be read as it stands. */
+/** The statement is not a query, or, as `message` says, a query that cannot be read in this form. */
 export class StatementNotAllowed extends Error {
   override readonly name = 'StatementNotAllowed'
 
@@ -81,7 +81,10 @@ export class StatementNotAllowed extends Error {
   }
 }
 
-/** What is read, as one query; of a table, which columns of it. `quoted` is a name as the database quotes it. */
+/**
+ * Returns the statement as one query; for a table, the query selects its readable columns. `quoted` quotes a name in the
+ * database's syntax.
+ */
 export function statementText(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement

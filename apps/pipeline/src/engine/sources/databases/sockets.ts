@@ -3,12 +3,12 @@ import type { SessionAccess } from './session.ts'
 
 const keepAliveInitialDelay = 30_000
 
-/** Begins to connect to an address. */
+/** Starts a connection to an address. */
 type SocketOptions = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
 
 /**
- * An open socket to the first of the addresses that answers. Throws the system's error of the last one that did not; its code is
- * ETIMEDOUT when it took too long.
+ * Opens a socket to the first address that responds. Throws the system's error of the last failed address; its code is
+ * ETIMEDOUT after a timeout.
  */
 export async function openSocket(
   { addresses, config, limits, opened }: SessionAccess,

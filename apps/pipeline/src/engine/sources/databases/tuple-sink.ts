@@ -10,16 +10,16 @@ export interface TupleBatch {
 }
 
 const rejectedInBatch = 256
-/** Characters of a rejected row that are kept. */
+/** Number of characters kept of a rejected row. */
 export const maxRawLength = 4096
 
 /**
- * Where a session's rows go: whole tuples are put into `buffer`, and `rowDone` after each says whether to go on. Batches
- * are sent while the window has room; who takes them gives room, and memory, back.
+ * Receives a session's rows: the session puts whole tuples into `buffer` and calls `rowDone` after each, which returns
+ * whether to continue. Batches are sent while the window has room; the consumer returns window credits and memory.
  */
 export class TupleSink {
   readonly buffer: TupleBuffer
-  /** Rows of this reading, those set aside included. */
+  /** Number of rows of this reading, including rejected rows. */
   rows = 0
   readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
@@ -35,12 +35,12 @@ export class TupleSink {
     this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
   }
 
-  /** Whether reading has to wait: for `drained`. */
+  /** Whether reading must wait for `drained`. */
   get waiting(): boolean {
     return this.#window <= 0
   }
 
-  /** Counts a row that is in the buffer. False when no more are wanted until `drained`. */
+  /** Counts a row in the buffer. Returns false if the reader must wait for `drained`. */
   rowDone(): boolean {
     this.rows++
     if (!this.buffer.full) return true
@@ -48,7 +48,7 @@ export class TupleSink {
     return !this.waiting
   }
 
-  /** Counts a row that is not in the buffer. False when no more are wanted until `drained`. */
+  /** Counts a row that is rejected. Returns false if the reader must wait for `drained`. */
   reject(column: string | undefined, reason: string, raw: string): boolean {
     this.rows++
     this.#rejected.push({
@@ -89,7 +89,7 @@ export class TupleSink {
   }
 }
 
-/** Writes a row of values, or sets it aside. False when no more are wanted for now. */
+/** Writes a row of values, or rejects it. Returns false if the reader must pause. */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
   if (encoder.write(row)) return sink.rowDone()
   const { column, reason } = encoder.fault!

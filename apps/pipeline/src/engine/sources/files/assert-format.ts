@@ -1,9 +1,9 @@
 import { SourceProblem } from '../source.ts'
 
-/** What a pipeline reads: DELIMITED is all that is made into text, so everything but Parquet. */
+/** The format that a pipeline reads. Everything except Parquet is converted to text, which is DELIMITED. */
 export type UploadFormat = 'DELIMITED' | 'PARQUET'
 
-/** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET where only the other one is wanted. */
+/** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET if only the other format is wanted. */
 export function assertFormat(found: UploadFormat, wanted: UploadFormat | undefined, name: string): void {
   if (wanted === undefined || wanted === found) return
   if (found === 'PARQUET') {

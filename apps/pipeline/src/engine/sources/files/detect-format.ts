@@ -7,7 +7,7 @@ export const detectionBytes = 64 * 1024
 
 const advice = 'upload CSV, JSON, Excel (.xlsx) or Parquet, or one of these in gzip or ZIP'
 
-/** What people upload by mistake, by the bytes that it begins with, as latin1. */
+/** File types that users upload by mistake, by their first bytes as latin1. */
 const mistaken: readonly [string, string][] = [
   ['%PDF-', 'a PDF document'],
   ['7z\xbc\xaf\x27\x1c', 'a 7z archive'],
@@ -26,8 +26,8 @@ const mistaken: readonly [string, string][] = [
 const tarMark = 257
 
 /**
- * Tells by content, never by name, what an upload that begins with `start` is.
- * Throws SourceProblem NOT_SUPPORTED, OLD_EXCEL, EXCEL_PROTECTED or what `textEncoding` throws.
+ * Detects the type of an upload that begins with `start` by its content, never by its name. Throws SourceProblem
+ * NOT_SUPPORTED, OLD_EXCEL, EXCEL_PROTECTED or the errors of `textEncoding`.
  */
 export function detectFormat(start: Buffer, name: string, declared?: string): FileContent {
   const head = start.subarray(0, 512).toString('latin1')
@@ -55,12 +55,12 @@ export function isPacked(start: Buffer): boolean {
   return packing.some((magic) => head.startsWith(magic))
 }
 
-/** A header may be called `PAR1` as well; what follows in Parquet is no text. */
+/** A CSV header can also begin with `PAR1`; in Parquet the bytes after it are not text. */
 function isParquet(head: string): boolean {
   return head.startsWith('PAR1') && (head.length < 12 || [...head].some((character) => character < '\t'))
 }
 
-/** What Microsoft's older container holds: a workbook with a password, or one of before 2007. */
+/** Returns the problem for Microsoft's older container: a workbook with a password, or one from before 2007. */
 function compound(start: Buffer, name: string): SourceProblem {
   if (start.includes(Buffer.from('EncryptedPackage', 'utf16le'))) return isProtected(name)
   const text = `${name} is an Excel workbook of the kind used before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that. If it is protected with a password, take the password away first.`

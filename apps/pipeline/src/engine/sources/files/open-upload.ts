@@ -12,7 +12,7 @@ import { assertFormat, type UploadFormat } from './assert-format.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
 
 export interface UploadToOpen {
-  /** Where the file is on this machine, or the descriptor of one that is open and stays so. */
+  /** A path on this machine, or the descriptor of an open file, which stays open. */
   path: string | number
   /** The display name; messages show it instead of the path. */
   name: string
@@ -20,39 +20,42 @@ export interface UploadToOpen {
   filesDirectory: string
   options?: UploadOptions
   limits?: UploadLimits
-  /** Where only one of them is read, the other is refused once it is recognised, before it is unpacked. */
+  /** The only accepted format, if set. The other one is refused once it is recognised, before it is unpacked. */
   wanted?: UploadFormat
-  /** Where only the start is wanted, as for a preview: bytes of rows from which on nothing more is unpacked. */
+  /** The number of bytes of rows after which unpacking stops, for example for a preview. */
   firstBytes?: number
-  /** Told while the upload is being unpacked or rewritten; never for one that is read in place. Bytes of the upload itself. */
+  /** Called while the upload is unpacked or rewritten, with bytes of the upload itself; never for an upload that is read in place. */
   onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
 
 export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
 
-/** An upload ready to be read: open, and plain. Disposing it closes the file; a spool is gone then. */
+/** An open upload of plain rows. Disposing it closes the file, which deletes a spool. */
 export interface OpenedUpload extends Disposable {
-  /** DELIMITED is UTF-8 text, with its byte order mark where it is read in place; PARQUET is as it came. */
+  /** DELIMITED is UTF-8 text, with its byte order mark if it is read in place; PARQUET is unchanged. */
   format: UploadFormat
-  /** Read it at positions: the descriptor's own place in the file means nothing. Threads of this process may use the number. */
+  /** Read the file at positions: the descriptor's own position is undefined. Threads of this process may use the descriptor. */
   file: { fd: number; size: number; name: string }
-  /** Whether `file` is the upload itself, which others might change, or a spool that nobody else has. */
+  /** Whether `file` is the upload itself, which other processes may change, or a private spool. */
   inPlace: boolean
-  /** False where `firstBytes` left something out: the last record may be cut then. */
+  /** False if `firstBytes` left something out: the last record may then be truncated. */
   complete: boolean
   how: string
-  /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
+  /** The dialect of a text that this process wrote. It overrides the given options and includes their columns. */
   dialect?: ReadDialect
-  /** Its columns are those that some record has. */
+  /** Whether only columns that occur in some record are present. */
   sparse?: boolean
   sheets?: FoundSheet[]
-  /** A sentence about what the upload holds and nobody chose to leave out. */
+  /** A sentence about contents of the upload that are not read although no setting excludes them. */
   unread?: string
-  /** Rows that were set aside on the way. */
+  /** Number of rows rejected while the spool was written. */
   rejected: number
-  /** The first of them, as many as are kept, with lines of the upload. They may be read again, as after `startOver`. */
+  /**
+   * Yields the first rejected rows, up to the kept number, with line numbers of the upload. They can be read again, for
+   * example after `startOver`.
+   */
   rejects(): AsyncIterable<RejectedRow[]>
-  /** Rows in the spool, its header perhaps among them, where they were counted. */
+  /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
   written?: number
 }
 
@@ -64,9 +67,9 @@ const unreadable: Record<string, string> = {
 }
 
 /**
- * Opens an upload, whatever it is, as one file of plain rows. Text in UTF-8 and Parquet are opened in place; everything
- * else is written once into a spool by a thread, within the limits. An abort ends that at once and leaves nothing.
- * Throws SourceProblem for what a person can mend.
+ * Opens an upload of any supported format as one file of plain rows. Text in UTF-8 and Parquet are opened in place; a
+ * thread writes everything else once into a spool, within the limits. An abort stops this at once and leaves no files.
+ * Throws SourceProblem for problems that a user can fix.
  */
 export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Promise<OpenedUpload> {
   signal.throwIfAborted()

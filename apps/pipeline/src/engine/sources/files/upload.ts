@@ -2,26 +2,26 @@ import type { DataType } from '@sluice/contracts'
 import type { ColumnOptions } from '@sluice/delimited'
 
 export interface UploadOptions {
-  /** A label that TextDecoder knows, such as `windows-1252`; for text without a byte order mark. */
+  /** A label that TextDecoder knows, such as `windows-1252`; applies to text without a byte order mark. */
   encoding?: string
   /** The file inside a ZIP archive that holds the rows. */
   entry?: string
   sheet?: string
-  /** The place of the sheet among those with cells, from 1. */
+  /** The position of the sheet among the sheets with cells, from 1. */
   sheetNumber?: number
   /** The key of a JSON document under which the rows are, where several keys hold arrays of objects. */
   rowsUnder?: string
-  /** What people say of columns; it is kept, and what the source itself says is added to it. */
+  /** The columns as users describe them. They take precedence over the types that the source declares. */
   columns?: readonly ColumnOptions[]
 }
 
-/** How the text of a spool is to be read that was written here, in the words of packages/delimited/OPTIONS.md; it wins over any guess. */
+/** The dialect of a spool that this process wrote, in the terms of packages/delimited/OPTIONS.md. It takes precedence over any guess. */
 export interface WrittenDialect {
   delimiter: 'COMMA'
   quote: 'DOUBLE'
   escape: 'DOUBLED'
   decimal: 'POINT'
-  /** Absent where it is to be guessed as in any other file. */
+  /** Absent if the header is to be detected as in any other file. */
   headerRow?: true
   headerLines?: 1
   skipLines?: 0
@@ -38,7 +38,7 @@ export interface DeclaredColumn {
   dataType: DataType
 }
 
-/** The columns as they were given, and what the source says of those that nobody gave a type. */
+/** Returns the given columns, and adds the declared types of columns that have no given type. */
 export function addDeclared(given: readonly ColumnOptions[], declared: readonly DeclaredColumn[]): ColumnOptions[] {
   const left = new Set(declared)
   const columns = given.map((column) => {

@@ -12,8 +12,8 @@ const modified: FeedColumn = { name: '_object_last_modified', label: '_object_la
 const own = [key, row, modified]
 
 /**
- * The table of several objects, by the columns that they have together. Keyed, where rows are to be merged: a key costs an index.
- * Throws TOO_MANY_COLUMNS.
+ * Returns the table of several objects with the union of their columns. It has a key only if rows are to be merged,
+ * because a key costs an index. Throws TOO_MANY_COLUMNS.
  */
 export function createCombinedTable(united: readonly FeedColumn[], { keyed }: { keyed: boolean }): FeedColumn[] {
   const identity = keyed ? { primaryKey: true } : {}
@@ -53,7 +53,7 @@ export function findStoredTypes(
 export const omitOwnColumns = (columns: readonly FeedColumn[]): FeedColumn[] =>
   columns.filter(({ name }) => !own.some((one) => one.name === name))
 
-/** Rows of a preview as the table of several objects would have them. */
+/** Converts rows of a preview to the layout of the combined table. */
 export function addOwnColumns(
   columns: readonly FeedColumn[],
   rows: readonly PreviewCell[][],
@@ -66,7 +66,7 @@ export function addOwnColumns(
   }
 }
 
-/** Text if the column of an existing table is text. */
+/** Encodes a timestamp; as text if the column of an existing table is text. */
 function moment(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
   const into = { days: 0, seconds: 0, microseconds: 0 }

@@ -8,7 +8,7 @@ import { TransientError, type StoreRetryPolicy, createRetryCounter } from './tra
 
 export interface DownloadLimits {
   partBytes: number
-  /** Parts of one object that are read at the same time. */
+  /** Number of parts of one object that are downloaded in parallel. */
   atOnce: number
   mostBytes: number
 }
@@ -18,15 +18,15 @@ export const downloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, atOn
 export interface Download {
   store: ObjectStore
   object: StoredObject
-  /** An empty file. */
+  /** The descriptor of an empty file. */
   fd: number
-  /** Only so many bytes, from the start; all when absent. */
+  /** Downloads only this many bytes, from the start; all if absent. */
   firstBytes?: number
   limits?: DownloadLimits
   retrying: StoreRetryPolicy
-  /** Told the bytes so far. */
+  /** Receives the bytes downloaded so far. */
   onProgress?(bytes: number): void
-  /** Told where a connection broke that is taken up again. */
+  /** Receives the position at which a broken connection is resumed. */
   onResume?(at: number, problem: SourceProblem): void
 }
 
@@ -34,9 +34,9 @@ const writeAt = promisify(write)
 const truncate = promisify(ftruncate)
 
 /**
- * Writes an object into a file: parts at the same time, each taken up again where its connection broke, all of the version
- * that was listed. Answers the file's size. Memory does not depend on the object's size. Throws OBJECT_CHANGED,
- * OBJECT_TOO_LARGE, DISK_FULL, what the store throws, or the signal's reason; nothing is being written then any more.
+ * Downloads an object into a file: parts in parallel, each resumed where its connection broke, all of the listed version.
+ * Returns the file's size. Memory does not depend on the object's size. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE,
+ * DISK_FULL, the store's errors, or the signal's reason; no write is in progress at that time.
  */
 export async function download(given: Download, signal: AbortSignal): Promise<number> {
   const { object, limits = downloadLimits, onProgress } = given
@@ -110,12 +110,12 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
 }
 
 /**
- * What the store calls packed for the way arrives unpacked, so it has no parts and another length: it is read in one piece,
- * and when that breaks, anew up to where it broke.
+ * Reads a response with a content encoding, which the client decompresses. Ranges and the listed length do not apply to it: it is read
+ * in one piece, and after a break it is requested again from the start, without writing the bytes before the break again.
  */
 async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promise<number> {
   const { store, object, fd, limits, retrying, firstBytes, onResume } = part
-  // What is packed as densely as uploads may be, and no more.
+  // The compression ratio is limited as for uploads.
   const { ratio, ratioFrom } = defaultUploadLimits
   const mostUnpacked = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncate(fd, 0)
@@ -156,7 +156,7 @@ async function writeWhole(fd: number, bytes: Uint8Array, position: number): Prom
   }
 }
 
-/** Not a failure: what has to be read in another way. */
+/** Not a failure: signals that the object must be read in another way. */
 class Unpacked extends Error {}
 
 const brokeOff = (host: string, { key }: StoredObject) =>

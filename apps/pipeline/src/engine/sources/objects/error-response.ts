@@ -4,7 +4,7 @@ import { childOf, parseXml, textOf } from './xml.ts'
 
 export interface StoreErrorResponse {
   status: number
-  /** As `NoSuchKey`; empty where it gives none. */
+  /** Such as `NoSuchKey`; empty if the response has none. */
   code: string
   words: string
   /** The region of the bucket, if the request went to another region. */

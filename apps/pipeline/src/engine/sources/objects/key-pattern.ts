@@ -1,9 +1,9 @@
 import { SourceProblem } from '../source.ts'
 import { findKeyPatternProblem } from '../../../key-problem.ts'
 
-/** A key, or the keys with a prefix that match a pattern. */
+/** A key, or a prefix with a pattern for the keys. */
 export interface KeyPattern {
-  /** The only key that is meant; undefined where it may be several. */
+  /** The only matching key; undefined if several keys can match. */
   single: string | undefined
   prefix: string
   matches(key: string): boolean
@@ -17,9 +17,9 @@ type PatternToken =
   | { kind: 'set'; not: boolean; ranges: [string, string][] }
 
 /**
- * `*` and `?` stay inside of one folder, `**` is any number of folders, `[a-z]` one sign and `[!a-z]` one other, `{a,b}` either; a backslash
- * takes a sign for itself. What ends with a slash is everything below it. Throws SourceProblem PATTERN_INVALID, also for what was saved, since
- * variables may have brought anything into it, and PATTERN_TOO_LARGE.
+ * Parses a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a set and
+ * `[!a-z]` one outside of it, `{a,b}` either alternative; a backslash escapes a character. A trailing slash matches everything below
+ * it. Throws SourceProblem PATTERN_TOO_LARGE or PATTERN_INVALID, also for saved patterns, since variables may have inserted any text.
  */
 export function keyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
@@ -39,7 +39,7 @@ export function keyPattern(written: string): KeyPattern {
   }
 }
 
-/** Braces written out; they do not nest. */
+/** Returns the pattern with its braces expanded; braces do not nest. */
 function alternatives(pattern: string): string[] {
   let found = ['']
   let inside: string[] | undefined
@@ -67,7 +67,7 @@ function alternatives(pattern: string): string[] {
 }
 
 const maxAlternatives = 200
-/** Signs of all alternatives together: what a key is compared with. */
+/** Maximum number of characters of all alternatives together, which each key is compared with. */
 const maxTokens = 10_000
 /** UTF-16 units. Object stores allow keys of up to 1,024 characters. */
 const maxKeyLength = 2_048
@@ -133,7 +133,7 @@ function commonStart(one: string, other: string): string {
   return one.slice(0, length)
 }
 
-/** Goes through key and pattern once, with all places of the pattern that are possible: no pattern takes it longer. */
+/** Matches the key in one pass with all possible positions of the pattern, so no pattern takes longer. */
 function fits(all: readonly PatternToken[], key: readonly string[]): boolean {
   const last = all.length - 1
   let places = new PatternPositions(all.length)
@@ -163,7 +163,7 @@ function fits(all: readonly PatternToken[], key: readonly string[]): boolean {
   return places.has(all.length)
 }
 
-/** Places of a pattern, up to its end: a set that is cleared at no cost. */
+/** A set of positions of a pattern, up to its end, that is cleared in constant time. */
 class PatternPositions {
   readonly list: Uint32Array
   size = 0
@@ -175,7 +175,7 @@ class PatternPositions {
     this.#seen = new Uint32Array(end + 1)
   }
 
-  /** False when it is there already. */
+  /** Returns false if the position is already present. */
   add(at: number): boolean {
     if (this.has(at)) return false
     this.#seen[at] = this.#round

@@ -1,27 +1,26 @@
-/** One object as a store lists it. */
 export interface StoredObject {
   key: string
-  /** Bytes as they are stored. */
+  /** Stored size in bytes. */
   size: number
-  /** The store's mark of these very bytes, as it stands in a header; it means nothing but equal or not. */
+  /** The store's version mark of the object's content, as in the header; it may only be compared for equality. */
   etag: string
   lastModified: Date
 }
 
-/** Bytes of an object on their way. */
+/** A response with bytes of an object. */
 export interface ObjectBytes {
   /** The offset of the first byte: the requested one, or 0 if the store returns whole objects only. */
   from: number
-  /** Whether they came packed for the way, and were unpacked: then they are all of the object, of unknown length. */
+  /** Whether the response had a content encoding and was decompressed: then it is the whole object, of unknown length. */
   unpacked: boolean
   chunks: AsyncIterable<Uint8Array>
-  /** Cancels the response if it is not read. */
+  /** Cancels an unread response. */
   cancel(): Promise<void>
 }
 
 /**
- * A bucket or container. Everything throws `SourceProblem` for what a person can mend, `TransientError` for what waiting may
- * mend, or the signal's reason.
+ * A bucket or container. All operations throw `SourceProblem` for problems that a user can fix, `TransientError` for
+ * problems that may pass, or the signal's reason.
  */
 export interface ObjectStore extends AsyncDisposable {
   host: string
@@ -29,7 +28,7 @@ export interface ObjectStore extends AsyncDisposable {
   find(key: string, signal: AbortSignal): Promise<StoredObject>
   /** Lists one page of the objects whose keys start with `prefix`, in the order of the store. */
   list(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
-  /** The bytes from `from` up to `to`, of this very version of the object. */
+  /** Returns the bytes from `from` up to `to`, of exactly this version of the object. */
   open(object: StoredObject, from: number, to: number, signal: AbortSignal): Promise<ObjectBytes>
 }
 

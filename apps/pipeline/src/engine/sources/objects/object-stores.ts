@@ -14,7 +14,7 @@ export interface StoreOptions {
   limits?: DownloadLimits
 }
 
-/** Files in buckets and containers. */
+/** Sources for files in buckets and containers. */
 export function objectStores(parts: StoreOptions): Record<StoreType, SourceKind> {
   const kind = (type: StoreType) => lazySource(async () => (await import('./read-stores.ts')).readStores(parts)[type])
   return { OBJECT_STORAGE_BUCKET: kind('OBJECT_STORAGE_BUCKET'), CLOUD_BLOB_STORAGE: kind('CLOUD_BLOB_STORAGE') }

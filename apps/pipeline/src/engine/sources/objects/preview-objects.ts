@@ -9,11 +9,11 @@ import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { addOwnColumns } from './combined-table.ts'
 
-/** Bytes of an object that are enough where its start tells what it is; and those of one that has to be there whole. */
+/** Bytes that are downloaded of an object whose start is enough for a preview; the next limit applies to objects that must be complete. */
 const startBytes = 4 * 1024 * 1024
 const maxWholeBytes = 64 * 1024 * 1024
 
-/** The first rows of what a key means: of the first object, where it means several. */
+/** Returns the first rows of the object for a key, or of the first object if several match. */
 export async function previewObjects(
   reading: ObjectReading,
   key: string,

@@ -66,12 +66,12 @@ export async function fetchObject(
 export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
   error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
 
-/** Lines of the log about one object's connections. */
+/** Maximum number of log lines about one object's connections. */
 const maxLoggedResumes = 10
 
 /**
- * What an object holds, by the readers that uploads are read by. Told of progress are bytes of the object. Throws
- * `SourceProblem`, or the signal's reason.
+ * Reads the contents of an object with the readers of uploads. Progress is in bytes of the object. Throws `SourceProblem`,
+ * or the signal's reason.
  */
 export async function* readLocalObject(
   { filesDirectory, options }: Pick<ObjectReading, 'filesDirectory' | 'options'>,

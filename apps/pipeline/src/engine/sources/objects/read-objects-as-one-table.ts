@@ -19,24 +19,24 @@ import { uniteColumns, describeDifferences } from './widen-columns.ts'
 
 /** The number of objects whose reading is logged; for the others, only warnings are logged. */
 const maxLoggedObjects = 10
-/** Bytes of an object that is read to its end already when it is looked at. */
+/** Maximum bytes of an object that is already read to its end when its columns are determined. */
 const maxFullyReadBytes = 1024 * 1024
 
 export interface CombinedReading {
   objects: readonly StoredObject[]
-  /** Columns of objects that were loaded before, which the table has as well. */
+  /** Columns of objects that were loaded before, which the table has too. */
   before?: readonly FeedColumn[]
   keyed: boolean
   /** Receives the number of rows of each object, by key. */
   counts: Map<string, number>
-  /** Asked once all rows are counted: objects that are to be read besides, of columns that `before` has. */
+  /** Called after all rows are counted: returns further objects to read, whose columns `before` contains. */
   rest?(): readonly StoredObject[]
 }
 
 /**
- * Several objects as one table: their columns together, the types wide enough for all, and by which object a row came. Each is
- * looked at before the first row is given, for a table's columns are known from the start. Throws `SourceProblem`, or the
- * signal's reason.
+ * Reads several objects as one table: the union of their columns, types wide enough for all, and a column for the object
+ * of each row. It examines every object before it returns the first row, because the table's columns must be known from
+ * the start. Throws `SourceProblem`, or the signal's reason.
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
@@ -126,7 +126,7 @@ export async function* readObjectsAsOneTable(
   yield { table: '', columns, ...(unread.length > 0 && { unread: allUnread(unread) }), content }
 }
 
-/** Objects of which it is told what was not read. */
+/** Number of objects whose unread parts are listed. */
 const mostUnread = 3
 
 function allUnread(unread: readonly string[]): string {
@@ -138,7 +138,7 @@ function allUnread(unread: readonly string[]): string {
 
 type Evidence = ColumnFacts['evidence']
 
-/** A column of several objects is undecided only as long as none of them decides. */
+/** Merges the evidence: a column of several objects is undecided only if no object decides it. */
 function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
   const decided = all.filter((one) => one !== 'NOTHING')
   const [first] = decided.length > 0 ? decided : all
@@ -146,8 +146,8 @@ function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
 }
 
 /**
- * The columns as all rows need them. A thread that has read a file to its end reads the next one; to one that is left, a new one
- * has to be started, which takes longer than to read a small file.
+ * Returns the columns as all rows need them. It reads the whole file, because a thread that has read a file to its end
+ * reads the next one. After an early stop a new thread is necessary, and its start takes longer than reading a small file.
  */
 async function provenShape({ columns, content }: SourceFeed): Promise<FeedColumn[]> {
   for (let known = columns; ; ) {
@@ -161,7 +161,7 @@ async function provenShape({ columns, content }: SourceFeed): Promise<FeedColumn
   }
 }
 
-/** The columns of one object, and what of it is not read. What its reader says is said when its rows are read. */
+/** Returns the columns of one object and its unread parts. The reader's log lines are reported later, when the rows are read. */
 async function shapeOf(
   reading: ObjectReading,
   local: LocalObject,
@@ -174,7 +174,7 @@ async function shapeOf(
   throw new Error(`nothing was found in ${local.object.key}`)
 }
 
-/** What one object tells, as part of what all of them tell. */
+/** Returns the report of one object, as part of the report of all objects. */
 function toldOf(
   { key, size }: StoredObject,
   index: number,
@@ -192,7 +192,7 @@ function toldOf(
     reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
     rejectMore: (count) => report.rejectMore(count),
     hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
-    // Whoever takes the rows anew takes them of all objects.
+    // The consumer restarts all objects together, so an object does not restart alone.
     async startOver() {},
     log(level, importance, message) {
       if (index < maxLoggedObjects || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)

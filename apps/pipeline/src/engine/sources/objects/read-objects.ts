@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {
   key: string
-  /** Everything that decides what the rows are; no secrets. */
+  /** All settings that determine the rows; no secrets. */
   settings: unknown
   cursor?: unknown
 }
@@ -25,8 +25,8 @@ export interface ObjectIncrement {
 }
 
 /**
- * What has come since the load that kept the cursor; undefined where only a full load can tell: an object is gone, or one changed that
- * is all there is, or of which nobody knows how many rows it gave. Throws what `selectObjects` throws.
+ * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: an object is
+ * gone, or a changed object is the only one, or its number of rows is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
   { store, retrying }: ObjectReading,
@@ -42,7 +42,7 @@ export async function findIncrement(
   return { before, fresh, changed, same }
 }
 
-/** The objects that a key means, as one table. Throws `SourceProblem`, or the signal's reason. */
+/** Reads the objects that match a key as one table. Throws `SourceProblem`, or the signal's reason. */
 export async function* readObjects(
   reading: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
@@ -67,8 +67,8 @@ export async function* readObjects(
 }
 
 /**
- * What has come, to be merged with what was there; nothing where nothing has. A merge takes no rows away: where an object has fewer than it
- * had, all others are read besides, and it is all that there is.
+ * Reads the changes, to be merged with the loaded rows; yields nothing without changes. A merge removes no rows: if an
+ * object has fewer rows than before, this function reads all other objects too, and the result replaces the table.
  */
 export async function* readIncrement(
   reading: ObjectReading,
@@ -141,7 +141,7 @@ function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], re
 interface LoadedObjects {
   /** A hash of the settings: after a change of the settings, everything is loaded. */
   settings: string
-  /** Marks of versions, by key. */
+  /** Version marks by key. */
   objects: Record<string, string>
   /** Numbers of rows, by key; absent if they were not counted. */
   rows: Record<string, number>
@@ -152,7 +152,7 @@ interface LoadedObjects {
 interface ObjectDifferences {
   fresh: StoredObject[]
   changed: StoredObject[]
-  /** As they were. */
+  /** The unchanged objects. */
   same: StoredObject[]
   gone: number
 }
@@ -192,7 +192,7 @@ function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): O
   return { ...found, gone: known.size }
 }
 
-/** Stores without marks say at least when it was written, and how long it is. */
+/** For stores without version marks, the time of the last write and the length identify the version. */
 const versionOf = ({ etag, size, lastModified }: StoredObject): string => etag || `${size} ${lastModified.getTime()}`
 
 const fingerprint = (settings: unknown): string =>

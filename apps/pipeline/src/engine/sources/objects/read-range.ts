@@ -2,16 +2,16 @@ import { SourceProblem } from '../source.ts'
 import type { StoreResponse } from './store-client.ts'
 import type { ObjectBytes, StoredObject } from './object-store.ts'
 
-/** The headers that ask for a part of this very version. */
+/** Returns the headers that request a part of exactly this version. */
 export const rangeHeaders = (etag: string, from: number, to: number): Record<string, string> => ({
   range: `bytes=${from}-${to - 1}`,
   ...(isStrong(etag) && { 'if-match': etag }),
 })
 
-/** Some stores mark what they may compress on the way as weak, which nothing ever matches. */
+/** Some stores mark ETags as weak if they may compress the response; weak ETags never match. */
 const isStrong = (etag: string): boolean => etag.startsWith('"')
 
-/** The bytes of an answer to them, which is success or 412. Throws OBJECT_CHANGED where they are of another version. */
+/** Returns the bytes of a range response, which has a success status or 412. Throws OBJECT_CHANGED if the bytes are of another version. */
 export async function rangeOf(
   { status, headers, chunks, cancel }: StoreResponse,
   { key, etag }: StoredObject,
@@ -33,7 +33,7 @@ export async function rangeOf(
 const objectChangedProblem = (key: string): SourceProblem =>
   new SourceProblem('OBJECT_CHANGED', `"${key}" changed while it was being read. The old data stays; run again.`)
 
-/** Without the mark of weakness, and without the quotes that some lists leave out. */
+/** Returns the ETag without the weakness mark, and without the quotes that some lists omit. */
 const plain = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
 
 /** Describes an object by the headers of a range response. Throws OTHER_PROTOCOL. */

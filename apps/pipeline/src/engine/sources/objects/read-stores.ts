@@ -23,10 +23,10 @@ type StoreSettings<Type extends StoreType = StoreType> = Extract<SourceBody, { t
 /** Idle timeouts in milliseconds: `run` for loads, `asked` for requests that a user waits for. */
 const silence = { run: 60_000, asked: 12_000 }
 
-/** Milliseconds that looking for what is new may take. */
+/** Timeout for finding changes, in milliseconds. */
 const incrementTimeoutMs = 60_000
 
-/** Files in buckets and containers. */
+/** Sources for files in buckets and containers. */
 export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourceKind> {
   const { filesDirectory, allowed, retryPolicy, limits = downloadLimits } = parts
   const retrying = retryPolicy ? toStoreRetryPolicy(retryPolicy) : backgroundRetry

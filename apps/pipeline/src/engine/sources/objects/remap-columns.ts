@@ -1,29 +1,29 @@
 import type { TupleChunk } from '../source.ts'
 
 /**
- * Where a field of a row comes from: a field of the row as it is, from 0; bytes that are the same in every row, null for none;
- * or the number of the row, from 1.
+ * The source of a field: the index of a field of the input row, from 0; bytes that are the same in every row, null for a
+ * null; or the number of the row, from 1.
  */
 export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
 
-/** Fields that stand side by side before and after, bytes with their lengths before them, or the number of the row. */
+/** A piece of a tuple: consecutive fields that stay consecutive, bytes with their length prefix, or the number of the row. */
 type TuplePiece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
 
 const usualBytes = 256 * 1024
 const numberBytes = 12
 
-/** Rows as they come, laid out as a table has them. Memory is used again once a chunk is released. */
+/** Rearranges rows into the layout of a table. The memory is reused after a chunk is released. */
 export class TupleLayout {
   readonly #pieces: TuplePiece[]
   readonly #width: number
-  /** Where each field begins, its length included; one more for the end of the row. */
+  /** The start of each field, its length prefix included, and the end of the row. */
   readonly #starts: Int32Array
-  /** Of what is no field of the row, in every row. */
+  /** Bytes added to every row for fields that are not in the input row. */
   readonly #added: number
   readonly #free: Buffer[] = []
   #rows = 0
 
-  /** `fields` is how many fields the rows have as they come. */
+  /** `fields` is the number of fields of the input rows. */
   constructor(places: readonly FieldSource[], fields: number) {
     this.#pieces = piecesOf(places)
     this.#width = places.length
@@ -31,7 +31,7 @@ export class TupleLayout {
     this.#added = this.#pieces.reduce((sum, piece) => sum + lengthOf(piece), 2)
   }
 
-  /** Laid out so far. */
+  /** Number of rows rearranged so far. */
   get rows(): number {
     return this.#rows
   }
@@ -50,7 +50,7 @@ export class TupleLayout {
         at += 4 + Math.max(0, from.readInt32BE(at))
       }
       starts[fields] = at
-      // Every field stands in a row once at most, so no row gets longer than by what is added.
+      // Every input field occurs at most once in a row, so a row grows at most by the added bytes.
       const most = at - began + this.#added
       if (into.length - to < most) into = larger(into, to, most)
       this.#rows += 1

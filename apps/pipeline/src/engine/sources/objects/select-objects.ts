@@ -19,13 +19,13 @@ export interface ObjectSelection {
   onPage?(): void
 }
 
-/** Objects of one load, and keys that are looked at for them. */
+/** Maximum number of objects of one load; the next limit is the number of keys that are examined for them. */
 const maxObjects = 10_000
 const maxListedKeys = 2_000_000
-/** Milliseconds that keys are compared at a stretch. */
+/** Maximum milliseconds of comparing keys without a pause. */
 const maxBlockingMs = 20
 
-/** Finds what a pipeline's key means. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or what the store throws. */
+/** Finds the objects for a pipeline's key. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or the store's errors. */
 export async function selectObjects(choosing: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
   const { store, key, retrying, enough } = choosing
   const pattern = keyPattern(key)
@@ -42,7 +42,7 @@ export async function selectObjects(choosing: ObjectSelection, signal: AbortSign
     deeper ||= depth(other) > own
   }
   for await (const object of listMatchingObjects(choosing, pattern, passedBy, signal)) {
-    // Folders that consoles make, and marks such as _SUCCESS, hold nothing.
+    // Folder objects that consoles create, and marks such as _SUCCESS, are empty.
     if (object.size === 0) empty += 1
     else objects.push(object)
     if (objects.length > maxObjects) throw tooManyObjectsProblem(key)
@@ -78,14 +78,14 @@ async function* listMatchingObjects(
     onPage?.()
     listed += Math.max(1, page.objects.length)
     if (listed > maxListedKeys) throw tooManyListedProblem(pattern.prefix)
-    // A store that gives the same page for ever would be read for ever.
+    // A store that returns the same page for ever would cause an endless loop.
     next = page.next === next ? undefined : page.next
   } while (next)
 }
 
 const depth = (key: string): number => key.replace(/^\/+/, '').split('/').length
 
-/** The same pattern for all folders: `a/*.csv` becomes `a/**\/*.csv`. */
+/** Returns the same pattern for all folders: `a/*.csv` becomes `a/**\/*.csv`. */
 const throughFolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
 
 const noObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>

@@ -12,21 +12,21 @@ export interface StoreResponse {
   cancel(): Promise<void>
 }
 
-/** Sends a request to a store. Throws `TransientError`, `SourceProblem`, or the signal's reason; no status is an error. */
+/** Sends a request to a store. Throws `TransientError`, `SourceProblem`, or the signal's reason; a status is never an error. */
 export interface StoreClient extends AsyncDisposable {
   (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
 }
 
 export interface IdleTimeout {
-  /** Milliseconds without a byte, headers included, after which a connection is taken for dead. */
+  /** Idle timeout in milliseconds: a connection without a byte for this long, headers included, counts as dead. */
   silence: number
 }
 
-/** Bytes of a list or an error that are read. */
+/** Maximum bytes of a list or an error that are read. */
 const maxTextBytes = 16 * 1024 * 1024
-/** Nothing reads this much at once: guards the counters alone. Parts are counted where they are written. */
+/** Limit of a body, never reached in practice: it only protects the counters. The downloads count the parts that they write. */
 const maxBodyBytes = 2 ** 46
-/** Milliseconds of one exchange: objects that come in one piece take their time, and silence ends it before. */
+/** Timeout of one exchange in milliseconds: objects in one piece take long, and the idle timeout ends a dead exchange earlier. */
 const exchangeTimeoutMs = 6 * 3_600_000
 
 /** Sends requests with the guarded client; each is limited by its idle time, not by its duration. */
@@ -123,7 +123,10 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   OTHER_PROTOCOL: ' Check the endpoint and its port.',
 }
 
-/** The words of the guarded client hold a host and nothing else of an address, so no signature either. */
+/**
+ * Converts an error of the guarded client. Its message contains the host only, and no other part of the URL, so it
+ * contains no signature.
+ */
 function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error

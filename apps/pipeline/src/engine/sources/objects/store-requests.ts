@@ -8,7 +8,7 @@ export interface StoreRequest {
   key?: string
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
-  /** Statuses besides success that are answered. */
+  /** Statuses besides success that are returned to the caller. */
   expected?: readonly number[]
 }
 
@@ -26,7 +26,7 @@ export function objectStore({ host, get, list, close }: StoreProtocol): ObjectSt
     list,
 
     async find(key, signal) {
-      // A HEAD would say the same, but not why it is refused.
+      // A HEAD would return the same headers, but not the reason of a refusal.
       const answer = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
       await answer.cancel()
       if (answer.status !== 416) return describedBy(key, answer)
@@ -45,7 +45,7 @@ export function objectStore({ host, get, list, close }: StoreProtocol): ObjectSt
   }
 }
 
-/** A key as it stands in the path of an address. Throws KEY_NOT_READABLE where no address can say it. */
+/** Encodes a key for the path of a URL. Throws KEY_NOT_READABLE if no URL can express the key. */
 export function encodeKey(key: string): string {
   const parts = key.split('/')
   if (parts.some((part) => part === '.' || part === '..')) {

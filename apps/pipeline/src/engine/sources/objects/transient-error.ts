@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { SourceProblem } from '../source.ts'
 import type { RetryPolicy } from '../systems/http/retry-policy.ts'
 
-/** Something that waiting may mend: a connection that broke, a store that is busy. `problem` is what it is if it does not. */
+/** A problem that may pass: a broken connection, or a busy store. `problem` is the error to report if it does not pass. */
 export class TransientError extends Error {
   override readonly name = 'TransientError'
   readonly problem: SourceProblem
-  /** Milliseconds that the store wants to be left alone for. */
+  /** Milliseconds that the store requests as a pause. */
   readonly wait: number | undefined
 
   constructor(problem: SourceProblem, wait?: number) {
@@ -18,10 +18,10 @@ export class TransientError extends Error {
 
 export interface StoreRetryPolicy {
   attempts: number
-  /** Milliseconds before the second try; each further one waits twice as long, up to `longest`. */
+  /** Milliseconds before the second attempt; the delay doubles with each attempt, up to the maximum. */
   firstDelayMs: number
   maxDelayMs: number
-  /** Milliseconds for which a store may have itself left alone; one that asks for more is given up. */
+  /** Maximum pause in milliseconds that a store may request; a store that requests a longer one is given up. */
   maxRetryAfterMs: number
 }
 
@@ -80,7 +80,7 @@ async function waitUnlessAborted(milliseconds: number, signal: AbortSignal): Pro
   }
 }
 
-/** Does it, again and again while the trouble is passing. */
+/** Runs an operation and repeats it after transient errors. */
 export async function retryTransientErrors<T>(
   work: () => Promise<T>,
   retrying: StoreRetryPolicy,

@@ -7,7 +7,7 @@ const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const floats = ['FLOAT', 'DOUBLE']
 const mostDigits = 38
 
-/** The narrowest type that holds every value of both without loss; TEXT at the end. */
+/** Returns the narrowest type that holds every value of both types without loss; TEXT as the last resort. */
 export function widen(one: StoredType, other: StoredType): StoredType {
   if (isSame(one, other)) return typeOf(one)
   for (const family of [integers, times]) {
@@ -17,7 +17,7 @@ export function widen(one: StoredType, other: StoredType): StoredType {
   if (!isNumber(one) || !isNumber(other)) return { dataType: 'TEXT' }
   if (floats.includes(one.dataType) || floats.includes(other.dataType)) {
     const isExact = [one, other].every(({ dataType }) => [...floats, 'SMALLINT', 'INTEGER'].includes(dataType))
-    // A double rounds above 2^53, so with larger numbers all digits are kept.
+    // A double rounds integers above 2^53, so larger exact numbers keep all digits as DECIMAL.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
   const [a, b] = [digitsOf(one), digitsOf(other)]
@@ -64,12 +64,12 @@ function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: num
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }
 
-/** Columns that are spoken of one by one. */
+/** Maximum number of columns that are named individually. */
 const maxNamedColumns = 20
 
 /**
- * How the columns of objects differ, in sentences for a log; undefined where they are all alike. `united` is what they come to
- * together.
+ * Describes the differences between the columns of objects, in sentences for a log; undefined if all are equal. `united`
+ * is the union of the columns.
  */
 export function describeDifferences(
   shapes: readonly (readonly FeedColumn[])[],

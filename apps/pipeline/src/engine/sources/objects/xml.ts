@@ -1,28 +1,28 @@
 import { SourceProblem } from '../source.ts'
 
-/** An element of a store's answer, without its attributes but for the one that is asked of names. */
+/** An element of a store's response. Only the attribute that concerns the encoding of names is kept. */
 export interface XmlElement {
   name: string
   text: string
   children: XmlElement[]
-  /** Whether it says of itself that its text is percent-encoded. */
+  /** Whether the element declares that its text is percent-encoded. */
   encoded: boolean
 }
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 const deepest = 20
-/** A page is asked for with a thousand objects, of which each has some ten. */
+/** Requests ask for pages of a thousand objects, which have about ten elements each. */
 const mostElements = 200_000
 
 /**
- * The XML that object stores answer: elements, texts, comments. Declarations of types are refused, so nothing can be made to
- * grow. Throws SourceProblem OTHER_PROTOCOL for anything else; `host` is who answered.
+ * Parses the XML that object stores return: elements, texts, comments. It refuses document type declarations, so entities
+ * cannot expand. Throws SourceProblem OTHER_PROTOCOL for anything else; `host` is the responding host.
  */
 export function parseXml(text: string, host: string): XmlElement {
   const root = element('')
   const open: XmlElement[] = [root]
   let elements = 0
-  // Bounded, so that no text makes it go back over what it has read.
+  // The expression is bounded, so that no text makes it backtrack.
   const tokens =
     /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!\[CDATA\[([\s\S]*?)\]\]>|<(\/?)([^\s/<>!?]{1,100})([^<>]{0,2000}?)(\/?)>|([^<]+)|(<)/g
   for (const [, literal, closing, name, attributes, empty, plain, astray] of text.matchAll(tokens)) {
@@ -46,7 +46,7 @@ export function parseXml(text: string, host: string): XmlElement {
   return top!
 }
 
-/** The text of the first child with that name; empty if there is none. */
+/** Returns the text of the first child with that name; empty if the child does not exist. */
 export const textOf = (of: XmlElement, name: string): string => childOf(of, name)?.text ?? ''
 
 export const childOf = (of: XmlElement, name: string): XmlElement | undefined =>

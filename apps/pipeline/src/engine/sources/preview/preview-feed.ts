@@ -6,8 +6,8 @@ const mostRejected = 100
 const mostNotes = 100
 
 /**
- * The first rows of a source's first feed, read as a load would read them. Nothing more of the source is read than a
- * load has in flight. Throws what the source throws.
+ * Returns the first rows of a source's first feed, read as a load would read them. It reads at most as much ahead as a
+ * load has in flight. Throws the errors of the source.
  */
 export async function previewFeed(
   read: (report: LoadReport, signal: AbortSignal) => AsyncIterable<SourceFeed>,

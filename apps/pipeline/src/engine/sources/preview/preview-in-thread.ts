@@ -10,8 +10,8 @@ export interface PreviewJob {
 export type PreviewMessage = { kind: 'done'; preview: DelimitedPreview } | ProblemMessage
 
 /**
- * `previewRows` beside the event loop: samples of a large file take it a tenth of a second, in which nobody else would be
- * answered. Ends at once when the signal aborts. Throws `SourceProblem`, or the signal's reason.
+ * Runs `previewRows` in a thread: samples of a large file take a tenth of a second, which would block the event loop. Ends
+ * at once when the signal aborts. Throws `SourceProblem`, or the signal's reason.
  */
 export async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<DelimitedPreview> {
   signal.throwIfAborted()

@@ -8,11 +8,11 @@ import { previewInThread } from './preview-in-thread.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
-/** Bytes of rows: more than is looked at. */
+/** Bytes of rows that are read: more than the preview examines. */
 const firstBytes = 2 * 1024 * 1024
 const mostRejected = 100
 
-/** The first rows of an uploaded file of text, workbook or archive, with what was guessed of it. */
+/** Returns the first rows of an uploaded text file, workbook or archive, with the detected settings. */
 export async function previewUpload(
   upload: Omit<UploadToOpen, 'options'>,
   options: DelimitedOptions & UploadOptions,
@@ -46,7 +46,7 @@ export async function previewUpload(
     notes: [
       ...(opened.unread === undefined ? [] : [opened.unread]),
       opened.how,
-      // Of text that was made of a workbook or of JSON, the delimiter and the line of the header say nothing about the file.
+      // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,
     ],
@@ -63,7 +63,7 @@ export async function previewUpload(
 
 const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.line}: ${row.reason}` } : {})
 
-/** As many rows as fit into an answer. */
+/** Returns as many rows as fit into a response. */
 function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
   const rows: PreviewCell[][] = []
   let left = mostCharacters
@@ -76,7 +76,7 @@ function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[])
   return rows
 }
 
-/** Those that were found in the rows, then those that were set aside before, up to as many as are shown. */
+/** Returns the rejected rows found in the preview, then those rejected before, up to the number that is shown. */
 async function firstRejected(found: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
   const first = found.slice(0, mostRejected)
   if (first.length === mostRejected) return first

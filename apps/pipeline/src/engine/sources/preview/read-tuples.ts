@@ -4,22 +4,22 @@ import type { PreviewCell } from './source-preview.ts'
 
 export interface ReadRows {
   rows: PreviewCell[][]
-  /** About what the rows are long as JSON; above what was wanted by less than a row of short values. */
+  /** Approximate length of the rows as JSON, in characters; exceeds the limit by less than a row of short values. */
   characters: number
 }
 
-/** Of what a preview answers, after which there are rows enough, however few. */
+/** Length of a preview, in characters, after which it has enough rows, whatever their number. */
 export const mostCharacters = 4_000_000
 
-/** The shortest that a value is cut to, however little room is left for it. */
+/** Minimum length, in characters, to which a value is cut. */
 const shortest = 1000
-/** For the quotes, the comma, and `null`. */
+/** Characters for the quotes, the comma, and `null`. */
 const perCell = 5
 
 /**
- * The rows of a chunk of binary COPY as values: `most` of them at most, and none after the one that fills `room`, in
- * characters. Bytes say little of that: ten of them are a number of a hundred thousand digits. A text, or document, that
- * is longer than the room that is left is cut, and ends in `…`.
+ * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `room`
+ * characters. Bytes are a poor measure of that: ten bytes can be a number of a hundred thousand digits. A text or document
+ * longer than the remaining `room` is cut and ends in `…`.
  */
 export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -51,7 +51,7 @@ type ValueReader = (value: Buffer, room: number) => PreviewCell
 const text: ValueReader = (value, room) => {
   if (value.length <= room) return value.toString('utf8')
   let end = room
-  // Not in the middle of a character.
+  // Do not cut in the middle of a character.
   while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
   return `${value.toString('utf8', 0, end)}…`
 }
@@ -60,7 +60,7 @@ const readers: Partial<Record<DataType, ValueReader>> = {
   SMALLINT: (value) => value.readInt16BE(),
   INTEGER: (value) => value.readInt32BE(),
   BIGINT: (value) => value.readBigInt64BE().toString(),
-  // JSON has no NaN or Infinity; their names say more than null.
+  // JSON has no NaN or Infinity; their names are more informative than null.
   FLOAT: (value) => nameable(Number(value.readFloatBE().toPrecision(7))),
   DOUBLE: (value) => nameable(value.readDoubleBE()),
   BOOLEAN: (value) => value[0] === 1,
@@ -84,10 +84,10 @@ function day(days: number): string {
   return dayText(epoch + days * dayLength)
 }
 
-/** As PostgreSQL prints it: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
+/** Formats a date as PostgreSQL prints it: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
 function dayText(milliseconds: number): string {
   const date = new Date(milliseconds)
-  // Years of the calendar reach further than those of Date.
+  // The range of years in PostgreSQL exceeds that of Date.
   if (Number.isNaN(date.getTime())) return 'beyond the calendar'
   const year = date.getUTCFullYear()
   const digits = (amount: number, length = 2) => String(amount).padStart(length, '0')
@@ -95,7 +95,7 @@ function dayText(milliseconds: number): string {
   return `${digits(shown, 4)}-${digits(date.getUTCMonth() + 1)}-${digits(date.getUTCDate())}${year > 0 ? '' : ' BC'}`
 }
 
-/** Microseconds since 2000 as PostgreSQL prints them: `2026-01-31 12:30:00.25`. */
+/** Formats microseconds since 2000 as PostgreSQL prints them: `2026-01-31 12:30:00.25`. */
 function moment(microseconds: bigint, zone = ''): string {
   if (microseconds === 0x7fff_ffff_ffff_ffffn) return 'infinity'
   if (microseconds === -0x8000_0000_0000_0000n) return '-infinity'
@@ -112,10 +112,10 @@ function moment(microseconds: bigint, zone = ''): string {
 
 const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 
-/** Characters of a number that is written out; longer ones are given as `1.5e+2000`, with so many digits at most. */
+/** Maximum characters of a number that is written out; longer numbers are written as `1.5e+2000`, with at most this many digits. */
 const longestNumber = 1000
 
-/** Base 10000: the number of digits, the weight of the first, sign, and digits after the point. */
+/** Reads a numeric in base 10000: the number of digits, the weight of the first, the sign, and the digits after the decimal point. */
 function numeric(value: Buffer): string {
   const [count, weight, sign, scale] = [
     value.readInt16BE(0),
@@ -125,7 +125,7 @@ function numeric(value: Buffer): string {
   ]
   if (special[sign]) return special[sign]
   const zeros = (groups: number) => '0000'.repeat(Math.max(0, groups))
-  // Where there are none before the first, or behind the last, they are zeros.
+  // Groups before the first or after the last are zeros.
   const groups = (from: number, to: number) => {
     let digits = zeros(Math.min(0, to + 1) - from)
     const end = Math.min(count - 1, to)

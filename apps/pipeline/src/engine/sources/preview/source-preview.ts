@@ -2,26 +2,26 @@ import type { CsvGuesses } from '@sluice/contracts'
 import type { FoundSheet } from '../files/excel/choose-sheet.ts'
 import type { FeedColumn, RejectedRow } from '../source.ts'
 
-/** Strings for what JavaScript cannot hold exactly: BIGINT, DECIMAL, days and moments. */
+/** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */
 export type PreviewCell = string | number | boolean | null | object
 
-/** The first rows of a source, and how it is understood. */
+/** The first rows of a source, and its detected structure. */
 export interface SourcePreview {
   columns: FeedColumn[]
   rows: PreviewCell[][]
-  /** Rows among them that would be set aside. */
+  /** The rejected rows among them. */
   rejected: RejectedRow[]
-  /** In sentences. */
+  /** Notes as sentences. */
   notes: string[]
-  /** Whether these are all rows that there are. */
+  /** Whether the preview contains all rows of the source. */
   complete: boolean
-  /** Whether types and evidence of the columns are those of all rows. */
+  /** Whether types and evidence of the columns come from all rows. */
   typesKnown?: true
-  /** The columns are only those that at least one record has. */
+  /** Whether only columns that occur in some record are present. */
   sparse?: true
-  /** Why a load would fail. Set if all rows were read and too many of them do not fit. */
+  /** The reason why a load would fail. Set if all rows were read and too many of them do not fit. */
   tooManyRejected?: string
-  /** How many of the rows at the beginning of a larger file do not fit, if nearly all of them do not. */
+  /** A sentence with the number of rows at the beginning of a larger file that do not fit; set if nearly all of them do not fit. */
   likelyRejected?: string
   /** A sentence about sheets with rows that a load would not read. */
   unread?: string

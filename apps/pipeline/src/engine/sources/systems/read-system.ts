@@ -30,7 +30,7 @@ export interface SystemReading {
   reading: SourceReading
   directory: string
   told: ReadingLog
-  /** So many records of the first stream are enough. */
+  /** Maximum number of records of the first stream. */
   most?: number
 }
 
@@ -73,7 +73,7 @@ export async function* readSystem(given: SystemReading): AsyncGenerator<SourceFe
 
   const all = read.flatMap(({ stream, tables }) => tables.all.map((table) => ({ stream, table })))
   const tables = all.map(({ table }) => table.name)
-  // Groups of which there is nothing any more: a full reading empties them, an increment takes away the rows of its records.
+  // Groups that no record has any more: a full read empties their tables, an increment deletes the rows of its records.
   const gone =
     most !== undefined
       ? []
@@ -87,7 +87,7 @@ export async function* readSystem(given: SystemReading): AsyncGenerator<SourceFe
     directory,
     told,
     signal: asking.signal,
-    // Memory is that of the pipeline's own table.
+    // The remembered decisions are those of the pipeline's own table.
     ...(table.name === target && { remembered: reading.remembered }),
   })
   const groups = most === undefined ? [] : all.slice(1)
@@ -122,7 +122,7 @@ export async function* readSystem(given: SystemReading): AsyncGenerator<SourceFe
   }
 }
 
-/** The records whose parts are in a table of a group; undefined where it is the table of the records. */
+/** Returns the records whose groups are in this table; undefined for the table of the records themselves. */
 function findParentTable(
   table: string,
   read: readonly { stream: RecordStream; tables: RecordTables }[],
@@ -132,7 +132,7 @@ function findParentTable(
   const own = above.toSorted((one, other) => other.tables.root.name.length - one.tables.root.name.length)[0]
   if (!own || read.some(({ tables: { root } }) => root.name === table)) return undefined
   const { root } = own.tables
-  // A column is called by all paths that were seen, so a key that another path spells alike has a hash behind its name.
+  // Column names depend on all paths that were seen. A key whose name collides with that of another path ends in a hash.
   const paths = root.rows > 0 ? [...root.seen.keys()] : [...new Set([...root.key, ...root.known.keys()])]
   const names = columnNames(paths)
   const keys = root.key.map((path) => names[paths.indexOf(path)]!)
@@ -168,7 +168,7 @@ async function* withCursor(
   for await (const feed of feeds) yield { ...feed, cursor: () => kept }
 }
 
-/** Reads all pages of a stream and returns the cursor of the next reading. */
+/** Reads all pages of a stream and returns the cursor of the next read. */
 async function readStream(
   stream: RecordStream,
   tables: RecordTables,
@@ -194,7 +194,7 @@ async function readStream(
         turned = performance.now()
       }
       const fits = told.tryRecord(tables.records + 1, record, () => tables.add(record))
-      // The later of two may be the newer one: the next reading has to begin before it.
+      // Either of the two versions can be the newer one, so the next increment must start before them.
       if (fits === 'SAME' || fits === 'OTHER') held = true
       else brought = true
       if (fits === 'SAME') repeated += 1
@@ -206,7 +206,7 @@ async function readStream(
     if (most !== undefined && tables.root.rows > most) break
   }
   tables.flush()
-  // A list that shifts while it is read gives the same record twice.
+  // A list that shifts during the read returns the same record twice.
   if (repeated > 0)
     told.log('INFO', 'LOW', `${formatCount(repeated, 'record')} of ${tables.shape.table} came more than once.`)
   return cursor
@@ -228,7 +228,10 @@ const columns = [
   { path: 'rows_read', dataType: 'BIGINT' as const },
 ]
 
-/** The pipeline's own table where it fills several: which there are, and how many rows the last reading had of each. */
+/**
+ * Creates the pipeline's own table for a pipeline with several streams: it lists their tables, and the number of rows of the
+ * last read for each.
+ */
 function createContentsTable(
   target: string,
   tables: readonly { stream: { name: string }; table: TableSpool }[],

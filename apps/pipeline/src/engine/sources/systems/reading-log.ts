@@ -1,20 +1,20 @@
 import type { RejectedRow, LoadReport } from '../source.ts'
 import { BadRecord } from './tables/flatten.ts'
 
-/** Rejected rows that are kept to be reported again when a table is read again. */
+/** Maximum number of stored rejected rows, which are reported again when a table is read again. */
 const maxKeptRejects = 1_000
-/** Characters of them. */
+/** Maximum characters of a stored rejected row. */
 const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
 /** Reports the progress of several tables as one reading. */
 export interface ReadingLog {
-  /** Bytes that came from the system. */
+  /** Adds bytes that the system returned. */
   bytes(more: number): void
-  /** Records of the stream at hand. */
+  /** Sets the number of records of the current stream. */
   records(count: number): void
-  /** Records that were set aside so far. */
+  /** Number of rejected records so far. */
   readonly rejected: number
   alive(): void
   /** Returns the result of `add`, or undefined if the record was rejected. `number` counts from 1. */
@@ -101,7 +101,7 @@ export function createReadingLog(report: LoadReport): ReadingLog {
   }
 }
 
-/** The record as text; empty where it is nested deeper than can be written. */
+/** Formats the record as text; empty if it is nested too deeply to be formatted. */
 function formatRecord(record: unknown): string {
   try {
     return JSON.stringify(record) ?? String(record)
@@ -111,7 +111,10 @@ function formatRecord(record: unknown): string {
   }
 }
 
-/** As it can be stored, since what is wrong may be in the text itself; a copy, since a part of a long text keeps all of it in memory. */
+/**
+ * Truncates and cleans a text for storage, because the invalid part can be in the text itself. Copies it, because a substring
+ * keeps the whole text in memory.
+ */
 function truncateText(text: string, most: number): string {
   const shown = text.slice(0, most).replaceAll('\0', '␀').toWellFormed()
   return text.length > most ? Buffer.from(shown).toString() : shown

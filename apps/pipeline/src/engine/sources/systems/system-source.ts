@@ -19,10 +19,10 @@ export interface SystemOptions {
   retryPolicy?: RetryPolicy
 }
 
-/** Milliseconds: until one answer is there whole, and until a connection is. */
+/** Timeouts in milliseconds: for one complete response, and for a connection. */
 const responseTimeoutMs = 300_000
 const connectTimeoutMs = 10_000
-/** Bytes of an answer, and of one that goes to disk. */
+/** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
 const maxResponseBytes = 32_000_000
 const maxDownloadBytes = 8_000_000_000
 

@@ -42,9 +42,9 @@ export interface SystemContext<Settings = unknown> {
 }
 
 export interface RecordStream extends FlattenOptions {
-  /** Part of the table name if there are several streams. */
+  /** Part of the table name if the system has several streams. */
   name: string
-  /** Paths of the key; empty if there is none. Records without key values are rejected. */
+  /** Paths of the key; empty without a key. Records without key values are rejected. */
   key: readonly string[]
   /** Known columns. They exist even without records. */
   columns?: readonly KnownColumn[]

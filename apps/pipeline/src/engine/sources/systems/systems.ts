@@ -4,7 +4,7 @@ import type { SourceKind } from '../reading.ts'
 import type { HttpSystem } from './system.ts'
 import type { SystemOptions } from './system-source.ts'
 
-/** Systems by their types; one's code comes with its first use. */
+/** Systems by type. The code of a system is imported at its first use. */
 export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
 
 const systems: Partial<Record<PipelineType, () => Promise<HttpSystem>>> = {

@@ -5,16 +5,16 @@ import { wholeNumber } from '../rows/cell-writer.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
 import type { StoredType, TupleChunk } from '../warehouse.ts'
 
-/** Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from. */
+/** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
 const epochDays = 10_957
-/** 1900-01-01 and 2299-12-31, between which ClickHouse keeps dates, in days since 1970. */
+/** 1900-01-01 and 2299-12-31, the limits of ClickHouse dates, in days since 1970. */
 const [firstDay, lastDay] = [-25_567, 120_529]
 const microsecondsOfDay = 86_400_000_000n
 const epochMicroseconds = BigInt(epochDays) * microsecondsOfDay
 const firstMoment = BigInt(firstDay) * microsecondsOfDay
 const lastMoment = BigInt(lastDay + 1) * microsecondsOfDay - 1n
 
-/** How values of this kind are written where the column has this type. */
+/** Returns the writer for values of this data type in a column of this ClickHouse type. */
 export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -79,7 +79,7 @@ function outside(what: string, microseconds: bigint, length: number): MisfitCell
   )
 }
 
-/** The length by sevens of bits, the lowest first, then the bytes. */
+/** Writes the length as a LEB128 varint (seven bits per byte, lowest first), then the bytes. */
 function copyText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
   let rest = length
   while (rest >= 128) {
@@ -122,15 +122,15 @@ function writeLarge(value: bigint, width: number, { bytes, at }: GrowingBuffer):
 /** One column of the staging table, in the order of the tuples. */
 interface BinaryColumn {
   label: string
-  /** What the tuples hold. */
+  /** The type of the values in the tuples. */
   stored: StoredType
-  /** What the table has, without `Nullable(…)`. */
+  /** The ClickHouse type of the column, unwrapped from `Nullable(…)`. */
   sqlType: string
   /** Key columns take no NULL. */
   nullable: boolean
 }
 
-/** Tuples of binary COPY as RowBinary: a byte before each value of a column that takes NULL says whether there is one. */
+/** Converts tuples of binary COPY to RowBinary: the value of a nullable column follows a byte that marks NULL. */
 export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly BinaryColumn[],

@@ -19,7 +19,7 @@ export async function findTable(
   return shape && tableOf(access, schema, shape)
 }
 
-/** Rows as the server counts them; what was measured of columns, as the load did. */
+/** Returns the table. The server counts the rows; the load measured the columns. */
 export async function tableOf(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseTable> {
   const entry = await entryOf(access, shape.mark?.load)
   const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
@@ -52,7 +52,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
   return rows.map(({ name }) => name.slice(prefix.length))
 }
 
-/** By schema, then by name, as bytes. */
+/** Sorted by the bytes of the schema, then of the name. */
 export async function relations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
   const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
@@ -77,7 +77,7 @@ export async function findTables(access: ClientAccess, places: readonly TablePla
   return found
 }
 
-/** The newest rows that wait to become this table. */
+/** Returns the newest staging table for this table. */
 export async function findStaging(
   access: ClientAccess,
   schema: string,
@@ -98,7 +98,7 @@ export async function findStaging(
   return undefined
 }
 
-/** Lists first, asks who is alive second: a run is registered before its database exists. */
+/** Lists databases first and reads the live runs second: a run is registered before its database exists. */
 export async function sweepStaging(
   access: ClientAccess,
   alive: () => Promise<ReadonlySet<string>>,
@@ -128,7 +128,9 @@ export async function sweepStaging(
   return dropped
 }
 
-/** What belongs to no run says until when somebody may be at it. */
+/**
+ * Returns the run in the comment. A database that belongs to no run has an end time in its comment; until then the result is undefined.
+ */
 function runIn(comment: string): string | undefined {
   try {
     const { run, until = 0 } = JSON.parse(comment) as { run?: unknown; until?: number }
@@ -138,7 +140,7 @@ function runIn(comment: string): string | undefined {
   }
 }
 
-/** Runs that no table's rows are of, by the time that they were written down. */
+/** Deletes the ledger's entries of runs older than this that have no rows in any table. */
 export async function pruneLedger(access: ClientAccess, days: number): Promise<number> {
   const { key, service } = access
   const tables = await rowsOf<{ comment: string }>(

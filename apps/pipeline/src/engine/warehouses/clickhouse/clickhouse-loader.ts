@@ -31,7 +31,7 @@ import { rowBinary } from './cells.ts'
 import { type TableMark, readShape, type ClickHouseShape } from './table-shape.ts'
 import { createTable, stagingColumn, type StagingColumn, textsOf } from './staging.ts'
 
-/** Most columns of a table, those that vanished from the source included; what other warehouses have. */
+/** The maximum number of columns of a table, including those that vanished from the source; other warehouses have the same limit. */
 const mostColumns = 1600
 
 export class ClickHouseLoad implements TableLoad {
@@ -39,13 +39,13 @@ export class ClickHouseLoad implements TableLoad {
   /** `database.table`, quoted; the table has its target's name. */
   readonly stagingTable: string
   readonly database: string
-  /** In the comment of the table that is to be published. */
+  /** The metadata in the comment of the table to publish. */
   mark: TableMark & { load: string }
-  /** The table itself, whatever its name; another one under its name is none of ours. */
+  /** The uuid identifies the table under any name; another table may take over the name. */
   uuid = ''
   /** The table's columns after publication. The staging table gets the columns of earlier loads at publication. */
   readonly columns: readonly StagingColumn[]
-  /** Fed columns that the table is not to have. They are dropped once the rows are written. */
+  /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** The contents of the columns, set after all rows are written. */
   held: ColumnFacts[] | undefined
@@ -55,9 +55,9 @@ export class ClickHouseLoad implements TableLoad {
   brought: string[] | undefined
   readonly place: string
   written: Counted | undefined
-  /** Its rows are not what the source gave any more. */
+  /** True after a transformation changed the source's rows. */
   transformed = false
-  /** The columns that the source fed before, as the last look at the table found them. */
+  /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
   profile: ColumnProfile[] | undefined
   /** The recovery of the publication needs the table, even if this process never learns the outcome. */
@@ -96,7 +96,7 @@ export class ClickHouseLoad implements TableLoad {
     const counted: Counted = { rows: 0, bytes: 0 }
     const names = fed.map(({ name }) => quoted(name)).join(', ')
     let failure: unknown
-    /** An error of the source comes out as it is, whatever the broken connection says of it. */
+    /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
     async function* body() {
       try {
         yield* rowBinary(content.rows(stored), columns, place, counted)
@@ -133,7 +133,7 @@ export class ClickHouseLoad implements TableLoad {
     return { rows, bytes: counted.bytes }
   }
 
-  /** The columns that the source feeds and the table is to have. */
+  /** The columns that the source feeds and the table includes. */
   get fed(): string[] {
     const ignored = new Set(this.ignored.map(({ name }) => name))
     return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
@@ -175,7 +175,7 @@ export class ClickHouseLoad implements TableLoad {
   }
 }
 
-/** What the tuples hold for a column that is stored like this: text, where nothing narrower was left. */
+/** The type of the tuples for a column that is stored as this type: TEXT if no narrower type is known. */
 const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
   type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
 
@@ -184,7 +184,7 @@ function sizeOf(type: string): { precision?: number; scale?: number } {
   return precision === undefined || precision === '76' ? {} : { precision: Number(precision), scale: Number(scale) }
 }
 
-/** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
+/** Creates the staging table. Throws `LostRun` if this attempt already has it. */
 export async function beginLoad(access: ClientAccess, target: LoadTarget): Promise<ClickHouseLoad> {
   const { run, attempt, schema, table } = target
   checkSchemaName(schema)
@@ -219,7 +219,7 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
   }
 }
 
-/** Empty where there is no such table. */
+/** Returns an empty string if the table does not exist. */
 export async function uuidOf({ service }: ClientAccess, database: string, name: string): Promise<string> {
   const [row] = await rowsOf<{ uuid: string }>(
     service,

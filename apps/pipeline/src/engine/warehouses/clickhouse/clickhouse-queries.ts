@@ -29,13 +29,13 @@ import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
 import { exactly, format, takeRows } from './result.ts'
 import { type ClickHouseShape, describeColumn, readShape } from './table-shape.ts'
 
-/** Seconds that the server has to stop by itself. */
+/** Seconds in which the server should stop the query itself. */
 const grace = 5
 
 /** The text before the user's query. It is a line of its own, so line numbers in server errors are one too high. */
 export const readOptions = 'select * from (\n'
 
-/** A user's text as the server takes it, and the database in which it is to run. */
+/** Returns a user's text in the server's form, and the database in which it runs. */
 export async function prepareQuery(
   access: ClientAccess,
   { text, values = [], texts, schemas = [] }: UserQuery,
@@ -88,7 +88,7 @@ interface ReadRequest {
   columns?: readonly WarehouseColumn[]
 }
 
-/** As role `read`. What is cut off here is stopped at the server too. */
+/** Runs a query as role `read`. If the caller stops it, the server stops it too. */
 export async function reading(
   access: ClientAccess,
   { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
@@ -118,7 +118,7 @@ export async function reading(
   }
 }
 
-/** Asked for and not waited for: the connection that ran it is gone already. */
+/** Requests the stop without waiting for it: the connection that ran the query is already closed. */
 export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
   execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
 
@@ -149,8 +149,8 @@ const mostPageBytes = 32 * 1024 * 1024
 const pageSeconds = 30
 
 /**
- * The order of a table: of its key; without one, of its load. Rows are kept as they came, and what the server puts together in the
- * background stays in order.
+ * Returns the order of a table: that of its key, or the load order if it has no key. The server stores rows as inserted, and its
+ * background merges preserve the order.
  */
 function orderOf({ engine, columns }: ClickHouseShape): string {
   if (!engine.endsWith('MergeTree')) return ''
@@ -159,7 +159,7 @@ function orderOf({ engine, columns }: ClickHouseShape): string {
   return ` order by ${order.join(', ')}`
 }
 
-/** A page of a table as role `read`. */
+/** Reads a page of a table as role `read`. */
 export async function readTable(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
@@ -187,8 +187,8 @@ export async function readTable(
 }
 
 /**
- * See `Warehouse.queryPages`. The result is kept at the server in a table of its own, in its order, and read from there a page at a
- * time: so it is as of its beginning, and no connection has to live as long as the slowest taker.
+ * See `Warehouse.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
+ * the result is consistent, and no connection stays open between pages.
  */
 export async function* queryPages(
   access: ClientAccess,

@@ -3,32 +3,35 @@ import { type ServerAccess, ClickHouseError, execute, rowsOf } from './http.ts'
 import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
-/** One client's part of a server. What we write runs as `service`; what users write, as `load` or `read`. */
+/** One client's part of a server. The service's statements run as `service`; users' statements run as `load` or `read`. */
 export interface ClientAccess {
   /** Lower-case letters and digits. */
   key: string
   /** The operator's user: makes databases, users and grants, loads and publishes. */
   service: ServerAccess
-  /** Transformations and the making of views: writes to this client's staging tables, reads its schemas. */
+  /** Runs transformations and creates views: writes to this client's staging tables, reads its schemas. */
   load: ServerAccess
-  /** Checks, previews, pages: reads this client's schemas, and nothing else on the server. */
+  /** Runs checks, previews and pages: reads this client's schemas, and nothing else on the server. */
   read: ServerAccess
 }
 
-/** Gigabytes of memory that one query of users may take at the server. */
+/** The memory limit in gigabytes for one query of a user at the server. */
 const queryMemory = 4
-/** Gigabytes of memory that all queries of such a user may take together. */
+/** The memory limit in gigabytes for all queries of such a user together. */
 const userMemory = 4 * queryMemory
-/** The longest time that any statement of these users may be given; what we send ourselves asks for all of it. */
+/** The maximum time limit of these users' statements; the service's own statements use all of it. */
 export const mostSeconds = 604_800
 
-/** Throws where the server does not answer, or does not know its administrator. */
+/** Throws if the server does not respond, or rejects its administrator. */
 export async function assertAnswers(url: string): Promise<void> {
   const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
   await execute(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
 }
 
-/** How to get in. The passwords are derived from those of the client's roles elsewhere, which they do not give away. */
+/**
+ * Returns the addresses, users and passwords. The passwords are derived from those of the client's roles in other warehouses and
+ * do not reveal them.
+ */
 export function clickhouseAccess(
   url: string,
   { key, loadPassword, readPassword }: { key: string; loadPassword: string; readPassword: string },
@@ -56,7 +59,7 @@ const ledger = `(
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
-/** Nought would be no limit at all, so every limit has a least value too. */
+/** Zero would mean no limit, so every limit also has a minimum. */
 function limitsOf(): string {
   const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
   return [
@@ -66,12 +69,12 @@ function limitsOf(): string {
   ].join(', ')
 }
 
-/** A table that names a disk of its own makes the server ask whatever host that disk is at. */
+/** A table with its own disk makes the server send requests to any host that the disk names. */
 const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
 
 /**
- * Makes the client's ledger and users, or mends them. Idempotent. The users' limits are part of them, so that no setting behind a
- * query lifts them; nobody but the service may read what is outside the client's own databases.
+ * Creates or repairs the client's ledger and users. Idempotent. The limits belong to the users, so SETTINGS at the end of a query
+ * cannot raise them; only the service user may read data outside the client's own databases.
  */
 export async function provision({ key, service, load, read }: ClientAccess): Promise<void> {
   const run = (sql: string) => execute(service, sql)
@@ -84,19 +87,19 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
       `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
       { parameters: { database: ledgerDatabase(key) } },
     )
-    // One of an older version has fewer.
+    // A ledger of an older version has fewer states.
     if (!column?.type.includes('CLOSED')) await run(`alter table ${home}.ledger modify column state ${states}`)
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],
-      // May pass settings with a query, within the limits, and can change nothing.
+      // May pass settings with a query, within the limits, and can change no data.
       [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
     ] as const) {
       const identified = `identified with sha256_password by ${literal(password)}`
       await run(`create user if not exists ${quoted(user)} ${identified}`)
       const altered = `alter user ${quoted(user)} ${identified} settings ${limits}`
       await run(`${altered}${more}`).catch((error: unknown) => {
-        // Servers that know no limits on settings of tables.
+        // Some servers do not support limits on table settings.
         if (more !== noDisks || !(error instanceof ClickHouseError)) throw error
         return run(altered)
       })
@@ -107,7 +110,7 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
       for (const place of [own, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
         await run(`grant select, show on ${place} to ${quoted(to)}`)
     const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
-    // Servers that ask for it before a table is made.
+    // Some servers require this grant before a table is created.
     await run(`grant table engine on MergeTree to ${quoted(load.user)}`)
     for (const place of [runPrefix(key), shownPrefix(key)])
       await run(`grant ${writing} on ${everywhere(place)} to ${quoted(load.user)}`)

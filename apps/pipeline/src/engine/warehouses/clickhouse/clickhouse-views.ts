@@ -11,7 +11,7 @@ import { queryProblem } from './problems.ts'
 import { listViewReads } from './staged-rows-preview.ts'
 import { markIn, readShape, type ClickHouseShape, type ViewMark } from './table-shape.ts'
 
-/** Seconds that filling a view may take. */
+/** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
 
 /** See `WarehouseViews.defineView`. */
@@ -71,7 +71,7 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
     )
 }
 
-/** Where the view with this id is; twice for a moment while it moves. */
+/** Finds the view with this id. While a view moves, the result briefly contains it twice. */
 export async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -102,7 +102,7 @@ async function viewOf(access: ClientAccess, schema: string, shape: ClickHouseSha
   }
 }
 
-/** See `WarehouseViews.refreshView`: filled beside the old rows, which are read until it is done. */
+/** See `WarehouseViews.refreshView`: fills a new table, and readers use the old rows until it is complete. */
 export async function refreshView(
   access: ClientAccess,
   schema: string,
@@ -132,7 +132,7 @@ export async function dropView(access: ClientAccess, schema: string, name: strin
   await dropAt(access, { schema, name })
 }
 
-/** Refuses with VIEWS_DEPEND while a view reads it. */
+/** Throws VIEWS_DEPEND while a view reads it. */
 export async function assertUnread(access: ClientAccess, { schema, name }: TablePlace, place: string): Promise<void> {
   const readers = [...(await listViewReads(access))]
     .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))

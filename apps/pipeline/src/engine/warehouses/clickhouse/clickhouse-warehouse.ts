@@ -40,14 +40,14 @@ import {
 } from './clickhouse-views.ts'
 
 /**
- * A client's part of a ClickHouse server: a database for each of its schemas. It is made, or mended, when it is used first; what a
- * worker that died had decided to publish is finished before anything else is asked.
+ * A client's part of a ClickHouse server: one database for each of its schemas. The first use creates or repairs it, and finishes
+ * publications that a dead worker had decided, before it runs any other statement.
  */
 export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } = {}): Warehouse {
   const share = `clickhouse ${access.key}`
   let made: Promise<void> | undefined
 
-  /** Once in this process; again where it failed. */
+  /** Runs once per process; repeated after a failure. */
   const ready = (): Promise<void> =>
     (made ??= provision(access).catch((error: unknown) => {
       made = undefined
@@ -78,7 +78,7 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
       await ready()
       await run(whole, () => execute(service, 'select 1'))
     },
-    // Requests come and go; none holds anything at the server.
+    // Requests open their own connections and keep no state at the server.
     connections: () => 0,
 
     async ensureSchema(schema) {

@@ -8,16 +8,16 @@ import { listPlainReaders, replaceView } from './replace-view.ts'
 import { codes, isCode } from './problems.ts'
 import { markIn, readShape, type ViewMark } from './table-shape.ts'
 
-/** Seconds that making a view without rows may take. */
+/** The time limit in seconds for creating a view without rows. */
 const seconds = 60
 
-/** Whether what reads the table has to follow it. */
+/** Returns whether the dependents of the table must change with it. */
 export const affectsViews = (changes: readonly TableChange[]): boolean =>
   changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_DROPPED')
 
 /**
- * Takes the views over a table whose types are about to widen out of the way, into the database of the run: until they are made anew
- * there is none, rather than one that cuts the wider values short. Whoever settles the publication finds them there.
+ * Moves the views over a table whose types will widen into the database of the run. Until `recreateViews` runs, the views do not
+ * exist: an old view would truncate the wider values. Recovery of the publication finds the views there.
  */
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
   const aside = runDatabase(access.key, { run, attempt })
@@ -30,7 +30,7 @@ export async function retireViews(access: ClientAccess, { schema, table, run, at
   }
 }
 
-/** Those that read it, also through others: the ones above before the ones below. */
+/** Returns the views that read the table, directly or indirectly: dependents before dependencies. */
 async function allAbove(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
   const found = new Map<string, ViewMark>()
   const visit = async (below: { schema: string; name: string }) => {
@@ -50,7 +50,10 @@ interface RetiredView {
   comment: string
 }
 
-/** Makes them anew at their places, the ones below first. One that cannot be made stands as it was, and says so when it is read. */
+/**
+ * Recreates the views at their places, dependencies first. A view that cannot be created keeps its old definition and fails when
+ * a query reads it.
+ */
 export async function recreateViews(access: ClientAccess, of: { run: string; attempt: number }): Promise<void> {
   const database = runDatabase(access.key, of)
   for (let left = await listRetiredViews(access, database); left.length > 0; ) {

@@ -2,7 +2,10 @@ import { addAbortSignal, Readable } from 'node:stream'
 import { buffer, text as wholeText } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 
-/** Who asks, and where. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, without user and password. */
+/**
+ * The server's address and the user. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, and contains no user
+ * or password.
+ */
 export interface ServerAccess {
   url: string
   user: string
@@ -10,7 +13,7 @@ export interface ServerAccess {
 }
 
 export interface StatementOptions {
-  /** Where names without a database are looked for. */
+  /** The default database for unqualified names. */
   database?: string | undefined
   /** Server settings of this one statement. */
   settings?: Record<string, string | number>
@@ -22,7 +25,10 @@ export interface StatementOptions {
   queryId?: string
 }
 
-/** The server's own words. `code` is its number: https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp */
+/**
+ * An error of the server in its own words. `code` is its number:
+ * https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
+ */
 export class ClickHouseError extends Error {
   override readonly name = 'ClickHouseError'
   readonly code: number
@@ -33,29 +39,32 @@ export class ClickHouseError extends Error {
   }
 }
 
-/** Milliseconds without a byte either way after which the server is given up: it answers long before, or sends its progress. */
+/**
+ * Milliseconds without any byte in either direction until the connection is closed: a live server responds earlier, or sends its
+ * progress.
+ */
 const silence = 900_000
 const mostErrorText = 64 * 1024
 
-/** Whatever ended a result behind its first rows, in the words of the server. */
+/** Returns the server's error that ended a result after its first rows. */
 export function errorIn(words: string): ClickHouseError {
   const [, code = '0', message = words] = /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(words) ?? []
-  // Behind rows the server puts its words between two marks, with their length and a tag.
+  // After rows, the server puts its error message between two marks, with its length and a tag.
   const [said = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
   return new ClickHouseError(Number(code), said.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
 }
 
 /**
- * A connection for each statement: one that is used again may just have been closed by the server, and then nobody knows whether the
- * statement was heard; doing it once more is not the same as doing it once. Where rows are sent, the server hears that the connection
- * could go on: then it reads rows that it refuses to their end before it says why. Else it closes at once, and its words are lost
- * on the way every other time. Nothing is logged: statements hold passwords.
+ * Opens one connection per statement. The server may just have closed a reused connection; then the client cannot know whether
+ * the server received the statement, and a repeated statement may have other effects. If the request sends rows, it announces
+ * keep-alive: then the server reads rejected rows to their end before it reports the error. Otherwise the server closes the
+ * connection at once, and its error message is lost about every second time. Logs nothing, because statements contain passwords.
  */
 function clientOf({ url, user, password }: ServerAccess, { database, body }: StatementOptions) {
   const { origin, pathname } = new URL(url)
   return createClient({
     url: origin,
-    // Behind a proxy. In the URL itself the client would take it for a database.
+    // For a server that a proxy serves under a path: the client would read a path in the URL as a database.
     ...(pathname !== '/' && { pathname }),
     username: user,
     password,
@@ -67,7 +76,7 @@ function clientOf({ url, user, password }: ServerAccess, { database, body }: Sta
   })
 }
 
-/** Sends one statement; the server takes no second one behind it. Answers what it streams back. */
+/** Sends one statement; the server rejects a second one in the same text. Returns the response stream. */
 export async function sendStatement(
   access: ServerAccess,
   sql: string,
@@ -76,7 +85,7 @@ export async function sendStatement(
   const { settings = {}, parameters = {}, signal, body, queryId } = asked
   signal?.throwIfAborted()
   const client = clientOf(access, asked)
-  // A source that fails breaks the connection off, so that the server takes no half for the whole.
+  // A failing source breaks the connection, so that the server does not accept partial data as complete.
   const values = body && Readable.from(body, { highWaterMark: 1 })
   try {
     const answer = await client.exec({
@@ -86,7 +95,7 @@ export async function sendStatement(
       clickhouse_settings: settings,
       ...(queryId !== undefined && { query_id: queryId }),
       ...(signal && { abort_signal: signal }),
-      // We read its words ourselves: the client would leave out all but the innermost sentence.
+      // The service parses the error message itself: the client would discard all but the innermost sentence.
       ignore_error_response: true,
     })
     const { stream, http_status_code: status, response_headers: headers } = answer
@@ -116,16 +125,16 @@ async function beginning(stream: Readable): Promise<string> {
   return Buffer.concat(parts).toString()
 }
 
-/** The statement is done, or has failed, when this ends. */
+/** The statement is complete, or has failed, when this stream ends. */
 const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
 
-/** A statement that answers nothing. */
+/** Runs a statement that returns no rows. */
 export async function execute(access: ServerAccess, sql: string, asked: StatementOptions = {}): Promise<void> {
   const response = await sendStatement(access, sql, { ...asked, settings: { ...toItsEnd, ...asked.settings } })
   await buffer(response)
 }
 
-/** A few rows of our own asking, as objects. */
+/** Runs an internal query with a small result and returns its rows as objects. */
 export async function rowsOf<Row>(access: ServerAccess, sql: string, asked: StatementOptions = {}): Promise<Row[]> {
   const settings = { ...toItsEnd, output_format_json_quote_64bit_integers: 0, ...asked.settings }
   const response = await sendStatement(access, `${sql} format JSONEachRow`, { ...asked, settings })

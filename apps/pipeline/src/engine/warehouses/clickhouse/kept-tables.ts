@@ -7,7 +7,7 @@ import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, quotePla
 import { codes, isCode } from './problems.ts'
 import { type TableMark, markIn, readShape } from './table-shape.ts'
 
-/** A table that is not where people read it. */
+/** A replaced table, at a place that readers do not use. */
 interface ReplacedTable {
   database: string
   name: string
@@ -15,7 +15,7 @@ interface ReplacedTable {
   mark: TableMark | undefined
 }
 
-/** What the last publication of a table replaced. The ledger says by its uuid which table that was, wherever it is by now. */
+/** The table that the last publication replaced. The ledger identifies that table by its uuid, wherever it is now. */
 export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }
@@ -23,8 +23,8 @@ export interface PreviousPublication {
 const day = 86_400_000
 
 /**
- * What restoring a table would publish: all tables that its last publication replaced. Undefined where one of them is gone, or was published
- * again since. Without `replaced` there was no such table before.
+ * Returns the tables that a restore would publish: all tables that the last publication replaced. Undefined if one of them is
+ * gone, or was published again since. `replaced` is absent if the publication created the table.
  */
 export async function findPrevious(
   access: ClientAccess,
@@ -44,7 +44,7 @@ export async function findPrevious(
   return tables.some(({ replaced }) => replaced) ? { tables } : undefined
 }
 
-/** Tables of runs, and those that are kept. */
+/** Lists the tables of runs, and the kept ones. */
 async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
   const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
     service,
@@ -56,8 +56,8 @@ async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTab
 }
 
 /**
- * Before the database of a run is dropped: what its publication replaced is kept, and what is kept of earlier publications of the same tables
- * goes. What a restoring took that came to nothing is kept again. Done twice it does no harm.
+ * Runs before the database of a run is dropped: keeps the tables that its publication replaced, and drops those kept from earlier
+ * publications of the same tables. It also keeps again the tables that an unsuccessful restore took. Idempotent.
  */
 export async function keepReplaced(access: ClientAccess, database: string, days: number): Promise<void> {
   const here = (await hiddenTables(access)).filter((table) => table.database === database)
@@ -91,7 +91,7 @@ export async function moveTo(access: ClientAccess, { database, name }: ReplacedT
   })
 }
 
-/** Drops what is kept where the table and its mark say so, and databases that are empty then. */
+/** Drops the kept tables that the predicate selects by table and mark, and databases that are empty afterwards. */
 export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uuid: string) => boolean): Promise<void> {
   const kept = (await hiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
   const going = kept.filter(({ mark, uuid }) => mark && goes(mark, uuid))
@@ -102,7 +102,7 @@ export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uui
     if (!staying.has(database)) await execute(access.service, `drop database if exists ${quoted(database)}`)
 }
 
-/** Drops what is kept for more days than these; answers how many publications that were. */
+/** Drops tables kept for more than this many days; returns the number of publications. */
 export async function expireKept({ key, service }: ClientAccess, days: number): Promise<number> {
   const rows = await rowsOf<{ name: string; comment: string }>(
     service,

@@ -4,23 +4,23 @@ import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 
-/** What the ledger keeps of one table of a publication. */
+/** The ledger's entry for one table of a publication. */
 export interface LedgerEntry {
   rows: number
   bytes: number
   changes: TableChange[]
   fedColumns: string[]
-  /** The uuid of the table that waits: its name and its mark can be written by the client's own SQL, this cannot. */
+  /** The uuid of the staging table: the client's own SQL can write its name and its mark, but not its uuid. */
   staged?: string
   /** Rows of the whole table. */
   tableRows: number
   cursor?: unknown
   profile?: ColumnProfile[] | undefined
-  /** For the next load. */
+  /** The memory for the next load. */
   feed?: FeedMemory
 }
 
-/** One table of a publication that was decided on: this load takes the place of what has the uuid `base`, or of nothing. */
+/** One table of a decided publication: this load replaces the table with uuid `base`, or is new. */
 export interface ProposedTable {
   publication: string
   run: string
@@ -38,7 +38,7 @@ export const ledgerOf = ({ key }: ClientAccess): string => `${quoted(ledgerDatab
 /** Inserts are synchronous and not deduplicated, so that the next read sees them. */
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
-/** All tables of it in one block, so all or none; nobody takes them for published. */
+/** Writes all tables in one block, so the insert is atomic. The entries do not yet count as published. */
 export async function propose(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
   const rows = decided.map(
     (one) =>
@@ -49,7 +49,7 @@ export async function propose(access: ClientAccess, decided: readonly ProposedTa
   })
 }
 
-/** Said by whoever finished it, more than once where several did. */
+/** Each process that finishes the publication writes this, so the ledger may contain it more than once. */
 export async function declarePublished(access: ClientAccess, publication: string): Promise<void> {
   await execute(
     access.service,
@@ -59,7 +59,7 @@ export async function declarePublished(access: ClientAccess, publication: string
   )
 }
 
-/** What an attempt decides on that wants its run to be published no more, by itself or an earlier one. */
+/** The decision of an attempt that no further publication of its run is allowed, neither its own nor one of an earlier attempt. */
 export async function proposeClosing(
   access: ClientAccess,
   publication: string,
@@ -87,7 +87,7 @@ export async function proposalsOf(
   return rows.map(({ publication }) => publication)
 }
 
-/** Says it, if that is what was decided on; otherwise nothing. */
+/** Records the closing of the run if that was the decision; otherwise does nothing. */
 export async function declareClosed(access: ClientAccess, publication: string): Promise<void> {
   await execute(
     access.service,
@@ -97,7 +97,7 @@ export async function declareClosed(access: ClientAccess, publication: string): 
   )
 }
 
-/** Whether what this attempt decided on was decided too late. */
+/** Returns whether the run is closed for this attempt, so that the attempt's decision came too late. */
 export async function isClosed(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
@@ -155,12 +155,12 @@ export async function findPublication(access: ClientAccess, run: string): Promis
   }
 }
 
-/** A table of a publication that came about, and when. */
+/** A table of a finished publication, and its time. */
 export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
   at: Date
 }
 
-/** All tables of the publication that made the rows of a load public last; none where the load is unknown. */
+/** Returns all tables of the last publication of the load's rows; empty if the load is unknown. */
 export async function publicationOf(access: ClientAccess, ofLoad: string | undefined): Promise<PublishedRow[]> {
   if (ofLoad === undefined) return []
   const rows = await rowsOf<LedgerRow>(
@@ -182,7 +182,7 @@ export async function publicationOf(access: ClientAccess, ofLoad: string | undef
   }))
 }
 
-/** When the rows of a load were made public first. */
+/** Returns the time of the first publication of the load's rows. */
 export async function publishedFirst(access: ClientAccess, load: string | undefined): Promise<Date | undefined> {
   const [row] = await rowsOf<{ at: string }>(
     access.service,
@@ -194,7 +194,7 @@ export async function publishedFirst(access: ClientAccess, load: string | undefi
 
 const timeOf = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
-/** What is known of a table's rows, by the load that they are. */
+/** Returns the ledger's entry for the load that the table's rows belong to. */
 export async function entryOf(access: ClientAccess, load: string | undefined): Promise<LedgerEntry | undefined> {
   if (load === undefined) return undefined
   const [row] = await rowsOf<LedgerRow>(

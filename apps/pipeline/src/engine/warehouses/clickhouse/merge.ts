@@ -12,21 +12,21 @@ import { createTable } from './staging.ts'
 /** Hash tables that outgrow the memory go to disk. */
 const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }
 
-/** Where the rows of an increment are, and how they become whole rows of the table. */
+/** The place of an increment's rows, and the rule that completes them to whole rows of the table. */
 export interface MergeInput {
   /** `database.table`, quoted. */
   staging: string
   columns: readonly { name: string; type: string; nullable: boolean }[]
   keys: readonly string[]
-  /** Which columns the rows replace; in the others they keep what the table holds. */
+  /** The columns that the rows replace; the others keep the table's values. */
   replaced: readonly string[]
-  /** The table as it is. */
+  /** The current table. */
   live: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
-  /** The records whose parts the rows are. */
+  /** The records that the rows are parts of. */
   records?: StagedRecords | undefined
 }
 
-/** All rows of the merged table, at the types of the staging table. */
+/** Returns SQL for all rows of the merged table, with the types of the staging table. */
 export function mergedRows({ staging, columns, keys, replaced, live, records }: MergeInput): string {
   const there = new Set(live.columns.map(({ name }) => name))
   const table = qualified(live.database, live.name)
@@ -49,7 +49,10 @@ export function mergedRows({ staging, columns, keys, replaced, live, records }: 
     }`
 }
 
-/** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
+/**
+ * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
+ * have different types for them.
+ */
 function isPartOf({ staging, keys, column }: StagedRecords): string {
   const parts = keys.map((key) => `toString(${quoted(key)})`)
   const id = parts.length === 1 ? parts[0] : `concat(${parts.join(`, '/', `)})`
@@ -61,7 +64,7 @@ function mergedColumns(load: ClickHouseLoad, staging: ClickHouseShape) {
   return staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
 }
 
-/** The query for all rows of a table with an increment in it. Throws NULL_KEY where the table lacks a column of the key. */
+/** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
 function rowsAfterMerge(
   load: ClickHouseLoad,
   records: ClickHouseLoad | undefined,
@@ -84,7 +87,7 @@ function rowsAfterMerge(
   })
 }
 
-/** How many rows `mergeAside` would write. */
+/** Returns the number of rows that `writeMergedTable` would write. */
 export async function countMerged(
   access: ClientAccess,
   load: ClickHouseLoad,
@@ -101,9 +104,9 @@ export async function countMerged(
 }
 
 /**
- * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are,
- * and the uuid of their table. They are written anew: readers never see half of an increment, and a repeated one changes nothing. What
- * is read runs as the client's user, so that nothing put in the staging table's place reads more than the client may.
+ * Writes the merged table next to the one that readers use. Returns the id of the merged load and the uuid of its table. All rows
+ * are rewritten: readers never see half of an increment, and a repeated increment changes nothing. The query runs as the client's
+ * user, so a substitute for the staging table cannot read more than the client may.
  */
 export async function writeMergedTable(
   access: ClientAccess,

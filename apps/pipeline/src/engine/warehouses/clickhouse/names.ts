@@ -1,20 +1,20 @@
 import { checkIdentifier, refusedName } from '../identifiers.ts'
 import { createHash } from 'node:crypto'
 
-/** `key` is the client's short name in the warehouse: lower-case letters and digits, so it ends where another character begins. */
+/** `key` is the client's short name in the warehouse: only lower-case letters and digits, so any other character ends it. */
 export interface SchemaPlace {
   key: string
   schema: string
 }
 
-/** A client's schema is a database of its own. One that shows rows before they are published is called by its whole name. */
+/** A client's schema is a separate database. A schema of a preview is addressed by its full name. */
 export const databaseOf = ({ key, schema }: SchemaPlace): string =>
   schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
 
-/** What only we write: the ledger. */
+/** The database of the ledger; only the service writes to it. */
 export const ledgerDatabase = (key: string): string => `c_${key}`
 
-/** Where the tables of one attempt wait. Its name begins with none that a schema can have. */
+/** The database with the staging tables of one attempt. No schema name can have its prefix. */
 export function runDatabase(key: string, { run, attempt }: { run: string; attempt: number }): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt]))
@@ -25,18 +25,18 @@ export function runDatabase(key: string, { run, attempt }: { run: string; attemp
 
 export const runPrefix = (key: string): string => `c_${key}-run_`
 export const shownPrefix = (key: string): string => `c_${key}-shown_`
-/** Where tables are that a publication replaced. */
+/** Prefix of the databases with tables that a publication replaced. */
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
-/** A name as SQL takes it. */
+/** Quotes a name for SQL. */
 export const quoted = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
 export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
 export const qualified = (database: string, table: string): string => `${quoted(database)}.${quoted(table)}`
 
-/** As sentences call it: the client's own name for the place. */
+/** Formats the client's own name of the place for messages. */
 export const quotePlace = (schema: string, table: string): string => `"${schema}"."${table}"`
 
 export function checkSchemaName(name: string): void {
@@ -49,7 +49,7 @@ export function checkTableName(name: string): void {
   if (name.startsWith('.inner')) throw refusedName('table', name, 'is reserved')
 }
 
-/** What each table shows beside its columns, and by which its rows are ordered and deleted. */
+/** Virtual columns of every table, and columns that the server uses to order and delete rows. */
 const serversOwn = new Set(
   (
     '_part _part_index _part_offset _part_granule_offset _part_starting_offset _part_uuid _part_data_version _partition_id _partition_value ' +
@@ -62,6 +62,6 @@ export function checkColumnName(name: string): void {
   if (serversOwn.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
-/** Of a database for something that is no run: nobody sweeps it away for so many seconds. */
+/** Comment of a database that belongs to no run: sweeps keep it for this many seconds. */
 export const passing = (what: string, seconds: number): string =>
   literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

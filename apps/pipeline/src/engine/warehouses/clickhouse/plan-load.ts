@@ -16,13 +16,13 @@ export const feedOf = (live: ClickHouseShape | undefined, entry: LedgerEntry | u
   live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
 
 export interface LoadPlan {
-  /** One for each column that is fed, in their order. */
+  /** One entry for each column of the feed, in its order. */
   planned: PlannedColumn[]
   table: TablePlan<StagingColumn>
   feed: FeedMemory
 }
 
-/** Plans the table after a load whose rows are in `staged` or will follow. Throws as `planLoad` does. */
+/** Plans the table after a load with its rows in `staged`, or before they are written. Throws the errors of `planLoad`. */
 export function planTableAfterLoad(
   live: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
@@ -42,8 +42,7 @@ export function planTableAfterLoad(
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, in the same order, so that checks on staged rows can use
- * them.
+ * Adds the columns to a staging table that only the published table has, in the same order, so that checks on staged rows can use them.
  */
 export async function completeStaging(access: ClientAccess, load: ClickHouseLoad, merging: boolean): Promise<void> {
   const { schema, table } = load.target

@@ -95,12 +95,12 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
 
 export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code
 
-/** Refused because of what the query wants, not because of how it is written. */
+/** The server rejected the operation of the query, not its syntax. */
 const notAllowed = new Set([164, 344, 392, 452, 497])
-/** The server is not there, has no room or no time: nothing that the query could do about it. */
+/** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
 const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 193, 194])
 
-/** What went wrong with a query that users wrote: the server's sentence, which has the place in their text. */
+/** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
 export function queryProblem(error: unknown, { text, values = [] }: UserQuery, seconds: number): unknown {
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
   if (error.code === codes.timeout || error.code === 160 || error.code === codes.cancelled) return tooSlow(seconds)
@@ -138,7 +138,7 @@ function isSelect(text: string): boolean {
   return /^\(*\s*(select|with|values|from)\b/i.test(bare) && !/;\s*\S/.test(bare)
 }
 
-/** Our line stands before theirs. */
+/** Returns the line in the user's text; the service's line precedes it. */
 function lineIn(message: string): string {
   const [, line, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
   return line && Number(line) > 1 ? ` in line ${Number(line) - 1}, column ${column}` : ''

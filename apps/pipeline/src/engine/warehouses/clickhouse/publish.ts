@@ -36,13 +36,16 @@ import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecis
 import { type ClickHouseShape, holdsRows, readShape } from './table-shape.ts'
 import { recordsOf } from '../whole-records.ts'
 
-/** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
+/**
+ * The number of tries to record a decision, and the milliseconds between them. Each try first finishes the pending decision,
+ * which is quick.
+ */
 const decisionRetries = { tries: 40, wait: 250 }
 
 /**
- * See `Warehouse.publish`. First the ledger gets the rows of what is proposed; then the decision is made, which only one publication
- * of the client can have at a time; then table after table takes its place. From the decision on whoever looks next finishes it,
- * should we die: so a run is published or not, and each table is the old one or the new one.
+ * See `Warehouse.publish`. It first writes the proposed rows to the ledger and then records the decision; a client can have only one
+ * decided publication at a time. Then it swaps one table after another. If this worker dies after the decision, the next process that
+ * looks at the warehouse finishes the publication: a run is published or not, and each table is the old one or the new one.
  */
 export async function publish(
   access: ClientAccess,
@@ -92,8 +95,8 @@ export async function publish(
 }
 
 /**
- * See `Warehouse.closeRun`. Nothing is locked between the fence and the decision, so closing is decided on as well: a publication of
- * these attempts was decided on before, or is void.
+ * See `Warehouse.closeRun`. No lock covers the time between the fence and the decision, so closing is a decision too: a
+ * publication of these attempts was decided earlier, or is void.
  */
 export async function fenceRun(
   access: ClientAccess,
@@ -102,7 +105,7 @@ export async function fenceRun(
   await recoverPending(access).catch(ignoreBusy)
   const earlier = await findPublication(access, closing.run)
   if (earlier) return earlier
-  // Each proposes before the fence: one that comes later finds the run in other hands.
+  // Each attempt proposes before it checks the fence: a later attempt finds that it no longer owns the run.
   const proposals = await proposalsOf(access, closing)
   if (proposals.length === 0) return undefined
   const publication = randomUUID()
@@ -111,7 +114,8 @@ export async function fenceRun(
   await recover(access, publication)
   const published = await findPublication(access, closing.run)
   if (published) return published
-  // Somebody of an older version may have taken the closing back unsaid, or two have decided where one took a decision back too late.
+  // A worker of an older version may have deleted the closing decision without reporting it, or two workers decided because one
+  // deleted its decision too late.
   const decisions = await listDecisions(access)
   if (!(await isClosed(access, closing)) || proposals.some((one) => decisions.includes(one)))
     throw publicationInProgress()
@@ -134,14 +138,16 @@ export async function waitForDecision(
 ): Promise<void> {
   for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
     if (await recordDecision(access, publication)) return
-    // Void or not, it is not ours.
+    // The decision belongs to another publication, whether it is void or not.
     await recoverPending(access).catch(ignoreBusy)
     if (tries > 2) await sleep(decisionRetries.wait)
   }
   throw busy()
 }
 
-/** The old tables are where the new ones waited, and are kept; whoever reads one that is dropped may end in peace. */
+/**
+ * The swap moved the old tables to the places of the staging tables; they are kept there. Queries that read a dropped table may finish.
+ */
 async function runCleanup(
   access: ClientAccess,
   loads: readonly ClickHouseLoad[],
@@ -219,7 +225,7 @@ async function makeProposal(
   }
 }
 
-/** The table as it is, what is staged for it, and how that changes it. Throws where the rows may not be published. */
+/** Compares the current table with its staging table and returns the changes. Throws if the rows may not be published. */
 export async function compareWithTable(access: ClientAccess, load: ClickHouseLoad, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
@@ -231,7 +237,7 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseLoa
   load.fedBefore = fedColumns(feedOf(live, before))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
   const { table: plan, feed } = planTableAfterLoad(live, before, loaded, { ...staging, brought: load.brought })
-  // The staging table was completed for the table that was there then.
+  // The staging table was completed for the table at that time.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
   const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...falls]
@@ -242,7 +248,10 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseLoa
   return { live, staging, feed, changes }
 }
 
-/** The client's SQL may write to every staging table of the client: what has passed the transformation is what is published. */
+/**
+ * Checks that the staging table is the one that passed the transformation: the client's SQL may write to every staging table of
+ * the client.
+ */
 function assertStagingKept(load: ClickHouseLoad, staging: ClickHouseShape): void {
   if (staging.uuid === load.uuid && holdsRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(

@@ -16,15 +16,18 @@ import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, quot
 import { codes, isCode } from './problems.ts'
 import { holdsRows, markIn, readShape, type ClickHouseShape } from './table-shape.ts'
 
-/** The decision: a table whose comment names a publication. The server makes one of that name once, whoever asks. */
+/**
+ * The decision is a table whose comment names a publication. The server creates a table of this name only once, even with
+ * concurrent requests.
+ */
 const decisionTable = 'publishing'
 
-/** What a table is called that somebody has taken to swap it. */
+/** Prefix of a staging table that a process has claimed in order to swap it. */
 const claimPrefix = 'swap_'
-/** Milliseconds between looks at what others do to the same table, about; and how often. */
+/** The approximate milliseconds between checks of concurrent changes to the same table, and the number of checks. */
 const swapRetries = { tries: 40, wait: 250 }
 
-/** Decides for this publication. False while another one is decided on and not settled yet. */
+/** Records the decision for this publication. Returns false while another decision is unfinished. */
 export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
     const place = qualified(ledgerDatabase(access.key), decisionTable)
@@ -36,7 +39,7 @@ export async function recordDecision(access: ClientAccess, publication: string):
   }
 }
 
-/** Finishes what was decided and not finished, by us or by a worker that died. Does it twice without harm. */
+/** Finishes publications that this process, or one that died, decided and did not finish. Idempotent. */
 export async function recoverPending(access: ClientAccess): Promise<void> {
   const publication = await findDecision(access)
   if (publication !== undefined) await recover(access, publication)
@@ -52,8 +55,8 @@ async function findDecision(access: ClientAccess, name = decisionTable): Promise
 }
 
 /**
- * Brings every table of a decided publication about and says so in the ledger. Throws WAREHOUSE_BUSY, with nothing changed, where
- * another run replaced a table meanwhile, or the run was closed.
+ * Publishes every table of a decided publication and records it in the ledger. Throws WAREHOUSE_BUSY, with nothing changed, if
+ * another run has replaced a table since the decision, or if the run is closed.
  */
 export async function recover(access: ClientAccess, publication: string): Promise<void> {
   const tables = await readProposal(access, publication)
@@ -61,7 +64,7 @@ export async function recover(access: ClientAccess, publication: string): Promis
   if (!first) await declareClosed(access, publication)
   const before = first && (await findPublication(access, first.run))
   if (!first || before) return deleteDecision(access, publication)
-  // While this is decided on nobody can close the run, so that was before, and nothing of this has begun.
+  // A pending decision prevents closing the run. So the run was closed before the decision, and no table is swapped yet.
   if (await isClosed(access, first)) return abandonDecision(access, first)
   const stands = await Promise.all(tables.map((one) => readTableState(access, one)))
   if (stands.includes('overtaken') && !stands.includes('done')) return abandonDecision(access, first)
@@ -78,7 +81,9 @@ async function abandonDecision(access: ClientAccess, one: ProposedTable): Promis
   throw concurrentlyChanged(one)
 }
 
-/** Somebody else may be at it too: what is not waiting any more when it is looked for has its place by the time that is looked at. */
+/**
+ * Another process may recover at the same time: a table that is gone from staging at the first look is in its place at the second look.
+ */
 async function readTableState(access: ClientAccess, one: ProposedTable): Promise<'done' | 'due' | 'overtaken'> {
   const waiting = await stagedAs(access, one)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
@@ -87,8 +92,8 @@ async function readTableState(access: ClientAccess, one: ProposedTable): Promise
 }
 
 /**
- * Swaps once, however many try. Whoever wants to swap first takes the staging table to a name that nobody else knows; a swap under the
- * old name then fails. If the table turns out to hold the old rows, somebody else has swapped.
+ * Swaps once, even with concurrent callers. A caller first renames the staging table to a name that only it knows; a swap under
+ * the old name then fails. If the table turns out to hold the old rows, another process has already swapped.
  */
 async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: one.schema }), name: one.table }
@@ -98,7 +103,7 @@ async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
     const staged = await stagedAs(access, one)
     if (!staged) continue
-    // Somebody took it to swap it just now, and is let do so; unless it stays there, for they may be dead.
+    // Another process has just claimed the table and may swap it. If the table keeps this name, that process may be dead.
     if (staged.name.startsWith(claimPrefix) && staged.name !== others) {
       others = staged.name
       continue
@@ -113,7 +118,7 @@ async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void
       else await execute(access.service, `rename table ${place(claim)} to ${place(target)}`)
       return
     } catch (error) {
-      // Somebody else was quicker; what there is now is looked at anew.
+      // Another process was faster; the loop reads the current state again.
       if (!isCode(error, codes.unknownTable) && !isCode(error, codes.tableExists)) throw error
     }
   }
@@ -127,13 +132,13 @@ interface NamedTable {
 
 const place = ({ database, name }: NamedTable) => qualified(database, name)
 
-/** The client's own SQL can copy a mark, and put a view in a table's place; neither has the uuid that was decided on. */
+/** The client's own SQL can copy a mark, and replace a table by a view; neither has the decided uuid. */
 const isDecided = (
   one: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
 ): boolean => table.load === one.load && holdsRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
 
-/** Where a load waits, whatever it is called by now. */
+/** Returns the current place of the staged load under any name. */
 async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<NamedTable | undefined> {
   const rows = await rowsOf<NamedTable & { comment: string; uuid: string; engine: string }>(
     access.service,
@@ -144,7 +149,7 @@ async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<Named
   return rows.find((row) => isDecided(one, { ...row, load: markIn(row.comment)?.load }))
 }
 
-/** Takes the decision back, once it is carried out or void. Another one that was made meanwhile stays. */
+/** Deletes the decision after it is carried out or void. A newer decision stays. */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
   const home = quoted(ledgerDatabase(access.key))
@@ -159,12 +164,12 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
   }
 }
 
-/** One that was overtaken has changed nothing, and is void. */
+/** A publication that another one overtook has changed nothing and is void. */
 export function ignoreBusy(error: unknown): void {
   if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
 }
 
-/** What is left of decisions where somebody died while taking one back: carried out, should that be due, and dropped. */
+/** Handles decisions whose worker died while it deleted them: carries them out if they are still due, then drops them. */
 export async function dropRevokedDecisions(access: ClientAccess): Promise<void> {
   for (const { name, comment } of await decisionsIn(access, 'settled_')) {
     await recover(access, comment).catch(ignoreBusy)
@@ -172,7 +177,7 @@ export async function dropRevokedDecisions(access: ClientAccess): Promise<void> 
   }
 }
 
-/** Publications that are decided on, also by a decision that somebody is taking back. */
+/** Returns the decided publications, including those whose decision a process is currently deleting. */
 export async function listDecisions(access: ClientAccess): Promise<string[]> {
   const found = [...(await decisionsIn(access, decisionTable)), ...(await decisionsIn(access, 'settled_'))]
   return found.map(({ comment }) => comment)

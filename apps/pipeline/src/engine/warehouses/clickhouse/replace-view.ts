@@ -9,9 +9,9 @@ import { stopAtServer } from './clickhouse-queries.ts'
 import { markIn, readShape, type ViewMark } from './table-shape.ts'
 
 /**
- * Made out of sight, as the user who may write nowhere else; then it takes its place at one stroke, and the views above it are made
- * anew: a view keeps the types that it was made with, and would cut wider values to them. Throws VIEWS_DEPEND, with nothing changed,
- * where one of them makes no sense any more.
+ * Creates the view in a hidden place, as the user who may write only there. Then the view takes its place atomically, and the
+ * views above it are recreated: a view keeps the types it was created with, and would truncate wider values to them. Throws
+ * VIEWS_DEPEND, with nothing changed, if one of those views is invalid after the change.
  */
 export async function replaceView(
   access: ClientAccess,
@@ -53,7 +53,7 @@ export const viewNameTaken = (schema: string, name: string) =>
     `${quotePlace(schema, name)} exists already. Choose another name for the view.`,
   )
 
-/** The views without rows of their own that read it at once, each of which names it in full. */
+/** Returns the plain views that read it directly, each with its full name. */
 export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMark[]> {
   const rows = await rowsOf<{ comment: string }>(
     service,
@@ -65,7 +65,7 @@ export async function listPlainReaders({ key, service }: ClientAccess, place: Ta
     .filter(({ reads }) => reads.some(([schema, name]) => schema === place.schema && name === place.name))
 }
 
-/** Throws VIEWS_DEPEND where one of these would not stand over what is `instead` of the place. */
+/** Throws VIEWS_DEPEND if one of these views would not compile over the replacement in `instead`. */
 export async function assertViewsCompile(
   access: ClientAccess,
   views: readonly ViewMark[],

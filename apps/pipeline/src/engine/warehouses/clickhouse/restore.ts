@@ -23,8 +23,8 @@ interface RestoreRequest {
 }
 
 /**
- * See `Warehouse.restore`: a publication whose tables are those that the last one replaced. They go to the database of this run first, where
- * whoever settles the publication looks for them.
+ * See `Warehouse.restore`: publishes the tables that the last publication replaced. The tables first move to the database of this
+ * run, where recovery of the publication finds them.
  */
 export async function restore(
   access: ClientAccess,
@@ -69,7 +69,7 @@ export async function restore(
   }
 }
 
-/** Never throws: what stays is swept. */
+/** Never throws: a sweep removes what remains. */
 async function tidy(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   try {
     await keepReplaced(access, database, keepDays)
@@ -102,7 +102,7 @@ async function makeProposal(
   if (replaced && !kept) throw concurrentlyChanged({ schema, table })
   if (!kept?.mark?.load) throw nothingKept(shown)
   const names = new Set(kept.columns.map((column) => column.name))
-  // Views that name a column which has come since go on, over a column without values.
+  // Views that name a column added since then keep working, over a column without values.
   const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
   if (stay.length > 0)
     await execute(
@@ -142,7 +142,7 @@ async function makeProposal(
   }
 }
 
-/** A table that was not there before its last publication has no rows again. */
+/** A table that its last publication created becomes empty again. */
 async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
   const mark = { ...of, load: randomUUID(), texts: textsOf(live.columns) }
   await execute(access.service, createTable(place, live.columns, mark))

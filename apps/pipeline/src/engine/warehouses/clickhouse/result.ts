@@ -4,7 +4,7 @@ import { uniqueNames } from '../identifiers.ts'
 import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from './types.ts'
 
-/** How rows are written: a line of JSON each, after one of names and one of types; nothing in it is rounded. */
+/** The format of result rows: one line of JSON per row, after one line of names and one of types. It rounds no value. */
 export const format = 'JSONCompactEachRowWithNamesAndTypes'
 export const exactly = {
   output_format_json_quote_64bit_integers: 1,
@@ -14,12 +14,12 @@ export const exactly = {
   output_format_json_escape_forward_slashes: 0,
   date_time_output_format: 'simple',
   session_timezone: 'UTC',
-  // A line that is no row says why there are no more.
+  // A line that is not a row contains the error that ended the result.
   http_write_exception_in_output_format: 0,
   max_query_size: 16 * 1024 * 1024,
 }
 
-/** So many rows, or as many as fit into so many bytes: then the rest is left at the server. */
+/** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function takeRows(
   response: Readable,
   most: { rows: number; bytes: number },
@@ -49,7 +49,9 @@ export async function takeRows(
   return taken
 }
 
-/** Lines that are rows. A line that is none, and all behind it, is why there are no more: that is thrown. */
+/**
+ * Yields the lines that are rows. Any other line, with all that follows it, is the error that ended the result; the function throws it.
+ */
 async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
   let words = ''
   try {
@@ -66,7 +68,7 @@ async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
 
 const mostWords = 64 * 1024
 
-/** A server that cannot go on says why and breaks the connection off, both at once: what it said is given before that is thrown. */
+/** A failing server sends its error message and breaks the connection at the same time: this yields the message before it throws. */
 async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   const chunks = new PassThrough({ highWaterMark: 1024 * 1024 })
   let failure: Error | undefined
@@ -87,7 +89,7 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
-/** One endless row does not fill the memory: what is longer than any row may be is given as it is, and cut off. */
+/** An unlimited row does not fill the memory: a line longer than the row limit is yielded as it is and truncated. */
 async function* linesOf(response: Readable): AsyncGenerator<string> {
   let parts: Buffer[] = []
   let length = 0
@@ -111,7 +113,7 @@ async function* linesOf(response: Readable): AsyncGenerator<string> {
 
 const longestLine = 64 * 1024 * 1024
 
-/** Names are made unique; the label keeps each as it was. */
+/** Makes names unique; the label keeps the original. */
 export function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
   const names = uniqueNames(labels)
   return labels.map((label, index) => ({
@@ -124,7 +126,10 @@ export function resultColumns(labels: readonly string[], types: readonly string[
 
 const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
 
-/** As other warehouses show it: fractions of seconds without noughts behind, moments with their zone, NaN as a word. */
+/**
+ * Formats a value as the other warehouses do: fractional seconds with trailing zeros removed, timestamps with their zone, NaN as
+ * a word.
+ */
 export function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
   if (cell === null || typeof cell === 'boolean') return cell
   if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
@@ -138,5 +143,5 @@ export function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataT
   return text
 }
 
-/** Behind a point alone: those of whole numbers count. */
+/** Removes trailing zeros only after a decimal point; those of whole numbers are significant. */
 const withoutNoughts = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')

@@ -25,7 +25,7 @@ export async function exposeStagedRows(
   try {
     await drop()
     await execute(access.service, `create database ${quoted(database)} comment ${literal(JSON.stringify(of))}`)
-    // Making a view may work parts of it out, so it is the client's user who makes it.
+    // Creating a view may evaluate parts of it, so the client's user creates it.
     for (const table of tables)
       await execute(
         access.load,
@@ -59,7 +59,7 @@ async function rowsAfterPublication(
   return mergedRows({ staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
-/** By the names behind FROM and JOIN, and by what the views among them are known to read. */
+/** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
 async function findOldRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
@@ -84,7 +84,7 @@ async function findOldRows(
   return undefined
 }
 
-/** What each view of the client reads at once, by `[schema, name]` as JSON. */
+/** Returns the direct dependencies of each view of the client, keyed by `[schema, name]` as JSON. */
 export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, TablePlace[]>> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(

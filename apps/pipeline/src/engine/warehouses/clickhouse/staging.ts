@@ -10,7 +10,7 @@ export interface StagingColumn {
   primaryKey: boolean
 }
 
-/** A planned column as a staging table has it. */
+/** Returns a planned column in the form that a staging table has. */
 export const stagingColumn = ({ name, label, type, dataType, primaryKey }: StagingColumn): StagingColumn => ({
   name,
   label,
@@ -19,16 +19,16 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Stagi
   primaryKey,
 })
 
-/** A column that the table keeps, empty. */
+/** Returns a column that the table keeps, empty. */
 export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagingColumn(column), primaryKey: false })
 
-/** Which of the columns are texts of a kind. */
+/** Returns the columns that are stored as text and have another data type. */
 export function textsOf(columns: readonly StagingColumn[]): Record<string, DataType> {
   const kinds = columns.filter(({ type, dataType }) => type === 'String' && dataType !== 'TEXT')
   return Object.fromEntries(kinds.map(({ name, dataType }) => [name, dataType]))
 }
 
-/** Rows on disk before anybody is told; in the order in which they came, or in that of the key. */
+/** The server writes rows to disk before it acknowledges them, in insertion order or in the order of the key. */
 export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))

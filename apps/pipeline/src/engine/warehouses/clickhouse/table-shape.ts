@@ -3,15 +3,15 @@ import type { WarehouseColumn } from '../warehouse.ts'
 import { type ServerAccess, rowsOf } from './http.ts'
 import { describeType, withoutWrappers } from './types.ts'
 
-/** What a table's comment says of it. It moves with the rows, so it is true of them whatever the table is called. */
+/** The metadata in a table's comment. It moves with the rows, so it stays true under any table name. */
 export interface TableMark {
-  /** Of a loaded table: which load its rows are. */
+  /** For a loaded table: the load that its rows belong to. */
   load?: string
   run?: string
   attempt?: number
   schema?: string
   table?: string
-  /** Columns that are String here and something narrower to whoever asks. */
+  /** Columns that the server stores as String and the warehouse reports as a narrower type. */
   texts?: Record<string, DataType>
   view?: ViewMark
 }
@@ -21,24 +21,24 @@ export interface ViewMark {
   definition: string
   materialized: boolean
   populated: boolean
-  /** What it reads at once, `[schema, name]` each. */
+  /** Direct dependencies, `[schema, name]` each. */
   reads: [schema: string, name: string][]
   at: [schema: string, name: string]
-  /** As the server takes it, every table with its database. */
+  /** The query in the server's form, with every table name qualified by its database. */
   query: string
 }
 
 export interface ShapeColumn {
   name: string
   label: string
-  /** Without `Nullable(…)`. */
+  /** The type, unwrapped from `Nullable(…)`. */
   type: string
   nullable: boolean
   primaryKey: boolean
   dataType: DataType
 }
 
-/** A table or view as the server has it. */
+/** A table or view as the server's catalogue describes it. */
 export interface ClickHouseShape {
   database: string
   name: string
@@ -46,7 +46,7 @@ export interface ClickHouseShape {
   engine: string
   mark: TableMark | undefined
   columns: ShapeColumn[]
-  /** Columns whose values are worked out by whoever reads or merges them; they are none of `columns`. */
+  /** Columns that the server computes when it reads or merges rows; `columns` excludes them. */
   computed: string[]
   rows: number
   bytes: number
@@ -116,12 +116,12 @@ export async function readShape(
   }
 }
 
-/** An expression may name any table of the server, and the server asks nobody's rights when it merges parts: a literal cannot. */
+/** Allows only literals. An expression may name any table of the server, and the server checks no privileges when it merges parts. */
 const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
 
 const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
 
-/** Whether its rows are its own: no view, and nothing that reads from elsewhere. */
+/** Returns whether the table stores its own rows: it is not a view and does not read from another place. */
 export const holdsRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
 /** Returns undefined for any other comment: users may write comments too. */

@@ -10,12 +10,12 @@ import { relations, listSchemas } from './clickhouse-catalog.ts'
 import { stopAtServer } from './clickhouse-queries.ts'
 import { holdsRows, readShape } from './table-shape.ts'
 
-/** Seconds that all statements together may take. */
+/** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200
 
 /**
- * See `Warehouse.transform`. The statements run in the database in which the staging tables stand under their targets' names, as the
- * user who may write nowhere else. Changes of rows are waited for.
+ * See `Warehouse.transform`. The statements run in the database with the staging tables under their targets' names, as the user
+ * who may write only there. The server finishes row mutations before a statement returns.
  */
 export async function transform(
   access: ClientAccess,
@@ -48,7 +48,7 @@ async function runStatement(
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const schemas = await listSchemas(access)
   const there = await relations(access, schemas)
-  // What has no schema is the rows that were loaded, and what statements before have made.
+  // Unqualified names refer to the loaded rows, and to tables that earlier statements created.
   const { text } = resolveNames(statement, {
     schemas: [],
     relations: there,
@@ -83,13 +83,13 @@ function statementProblem(error: unknown, named: string): unknown {
 }
 
 /**
- * A statement may have put another table in the place of the staging table: that is the load now. Its mark is a new one, since the
- * table that was filled before may still be there under another name, with the old mark and the rows as they came.
+ * A statement may have replaced the staging table by another one, which then becomes the load. It gets a new mark, because the
+ * original table may still exist under another name, with the old mark and the original rows.
  */
 async function assertStagingKept(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
   const { table } = load.target
   const shape = await readShape(access.service, load.database, table)
-  if (!shape) throw transformationFailed(`After the transformation there is no table "${table}" to be published.`)
+  if (!shape) throw transformationFailed(`After the transformation, table "${table}" is missing.`)
   if (!holdsRows(shape))
     throw transformationFailed(
       `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,

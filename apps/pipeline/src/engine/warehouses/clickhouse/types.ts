@@ -2,7 +2,7 @@ import type { DataType } from '@sluice/contracts'
 import type { TypeRules } from '../shape/plan-shape.ts'
 import { widestText } from '../shape/plan-shape.ts'
 
-/** A type as `system.columns` prints it, without `Nullable(…)`. */
+/** A type as `system.columns` prints it, unwrapped from `Nullable(…)`. */
 export type SqlType = string
 
 export interface TypeDescription {
@@ -12,13 +12,13 @@ export interface TypeDescription {
 }
 
 /**
- * A decimal that says nothing of its size: half of what a number can have before the point, half behind it. There is no
- * number without bounds.
+ * The type for a decimal of unknown size: half of the maximum digits before the decimal point, half after it. ClickHouse has no
+ * unbounded decimal.
  */
 export const anyDecimal: SqlType = 'Decimal(76, 38)'
 const mostDigits = 76
 
-/** Times with a zone are moments; times without one are kept as if they were in a zone of another name for the same. */
+/** A timestamp with a zone is an instant; a timestamp without one is stored as if in a zone with another name for UTC. */
 const moment: SqlType = "DateTime64(6, 'UTC')"
 const wallClock: SqlType = "DateTime64(6, 'Etc/UTC')"
 
@@ -34,13 +34,15 @@ const byDataType: Partial<Record<DataType, SqlType>> = {
   TIMESTAMPTZ: moment,
 }
 
-/** Texts are all one type here; what kind of text a column is, its table's comment says. */
+/** All texts have one type here; the table's comment records the data type of the column. */
 export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): SqlType {
   if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimal(precision, scale)
   return byDataType[dataType] ?? 'String'
 }
 
-/** What a type is called on the wire. One that we never make (arrays, enums …) is TEXT, as it is shown as text. */
+/**
+ * Returns the type's name in the API. A type that loads never create (arrays, enums …) is TEXT, because its values are shown as text.
+ */
 export function describeType(type: SqlType): TypeDescription {
   const bare = withoutWrappers(type)
   const [precision, scale = 0] = digitsOf(bare)
@@ -50,7 +52,7 @@ export function describeType(type: SqlType): TypeDescription {
   return { dataType: known?.[0] ?? others[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
-/** What queries come upon besides what we make. */
+/** Types that queries return although loads never create them. */
 const others: Record<SqlType, DataType> = {
   Int8: 'SMALLINT',
   UInt8: 'SMALLINT',
@@ -70,7 +72,7 @@ export function withoutWrappers(type: SqlType): SqlType {
   return inner === undefined ? type : withoutWrappers(inner)
 }
 
-/** Geometry travels as its text. */
+/** Geometry is transferred as text. */
 const plainText = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 
@@ -92,8 +94,8 @@ const integerDigits: Record<SqlType, number> = { Int16: 5, Int32: 10, Int64: 19 
 const times = ['Date32', wallClock, moment]
 
 /**
- * The narrowest type that holds every value of both without loss, `String` at the end. A float with a whole number of up to 32
- * bits is a double; with what a double rounds it is text, since a decimal has bounds here.
+ * Returns the narrowest type that holds every value of both without loss, `String` as the last resort. A float with a whole
+ * number of up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
  */
 export function widest(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
@@ -121,7 +123,7 @@ function decimal(precision: number, scale: number): SqlType {
   return declared ? `Decimal(${precision}, ${scale})` : anyDecimal
 }
 
-/** Digits in all and behind the point of a decimal. */
+/** Returns the precision and scale of a decimal. */
 export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale] = /^Decimal\((\d+),\s*(\d+)\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]

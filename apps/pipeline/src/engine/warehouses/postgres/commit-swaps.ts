@@ -19,8 +19,8 @@ interface ChangedTable {
 }
 
 /**
- * Makes all tables of a publication visible at once. All statements are one message: no round trip to the server takes place while the
- * exclusive locks are held, from the first DETACH to COMMIT. Throws WarehouseProblem VIEWS_DEPEND.
+ * Publishes all tables of a publication atomically. All statements are one message: no round trip to the server takes place while
+ * the exclusive locks are held, from the first DETACH to COMMIT. Throws WarehouseProblem VIEWS_DEPEND.
  */
 export async function commitSwaps(
   client: ClientBase,
@@ -93,14 +93,14 @@ function statementAt(statements: readonly string[], position: number): string | 
 }
 
 /**
- * For a transaction that holds locks which readers wait for: they are let go at COMMIT without a wait for the disk, which
- * just after a large load may be busy for a second. Nothing is reported before `untilDurable`.
+ * For a transaction with locks that readers wait for: COMMIT releases them before the disk write, which may take a second just
+ * after a large load. The publication reports nothing before `untilDurable`.
  */
 const asyncCommit = 'set local synchronous_commit = off'
 
 /**
- * A commit that does wait, as long as the server is set up to, for the log and all of it that came before. When it
- * fails nothing is lost: the next attempt finds the ledger's row, or does not.
+ * Commits with a wait for the WAL flush, if the server is configured for it, which includes all earlier WAL. A failure loses
+ * nothing: the next attempt checks for the ledger's row.
  */
 export async function flushWal(client: ClientBase): Promise<void> {
   await client.query(`select pg_logical_emit_message(true, 'sluice', 'published')`)

@@ -16,11 +16,11 @@ export interface CopyStatement {
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const trailer = Buffer.from([0xff, 0xff])
 
-/** One connection, one transaction, one COPY. Disposing of one that was not committed cuts it off. */
+/** One connection, one transaction, one COPY. Disposing of an uncommitted one closes the connection. */
 export class CopyConnection implements Disposable {
-  /** Chunks that the socket has not taken yet. */
+  /** Chunks that the socket has not accepted yet. */
   pending = 0
-  /** What it was given in all. */
+  /** Total bytes written to this connection. */
   bytes = 0
   readonly #borrowed: Borrowed
   readonly #copy: CopyInRequest
@@ -72,7 +72,7 @@ export class CopyConnection implements Disposable {
     return this.#copy.end()
   }
 
-  /** Gives the connection back. */
+  /** Returns the connection to the pool. */
   async commit(): Promise<void> {
     await this.#borrowed.client.query('commit')
     this.#borrowed.markReusable()
@@ -84,10 +84,7 @@ export class CopyConnection implements Disposable {
   }
 }
 
-/**
- * Opens up to `wanted` connections. One is enough if the server has no more free connections.
- * Throws when there is not even one.
- */
+/** Opens up to `wanted` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
 export async function openCopyConnections(
   pool: Pool,
   statement: CopyStatement,
@@ -97,7 +94,8 @@ export async function openCopyConnections(
   const open = () => CopyConnection.open(pool, statement, signal)
   const settled = await Promise.allSettled(Array.from({ length: wanted }, open))
   const lanes = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  // Once more, alone: the server counts all who ask before it looks for room, so two may keep each other out of its last place.
+  // Tries once more with a single connection: the server counts all pending connections before it checks the limit, so two may
+  // exclude each other from the last free slot.
   if (lanes.length === 0) return [await open()]
   if (signal.aborted) {
     for (const lane of lanes) lane[Symbol.dispose]()
@@ -110,8 +108,8 @@ const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
 
 /**
- * One COPY … FROM STDIN, as node-postgres runs a query. Our own, because a chunk's memory is used again: `write` settles
- * when the socket has handed the bytes to the system, where `pg-copy-streams` calls back as soon as they are queued.
+ * One COPY … FROM STDIN, as node-postgres runs a query. Chunks reuse their memory, so `write` resolves when the socket has handed
+ * the bytes to the operating system; `pg-copy-streams` calls back as soon as they are queued.
  */
 class CopyInRequest implements Submittable {
   readonly #text: string
@@ -132,7 +130,7 @@ class CopyInRequest implements Submittable {
     return this.#ended.promise
   }
 
-  /** Resolves when the bytes may be changed; rejects, with what ended the COPY, when they never arrive. */
+  /** Resolves when the caller may change the bytes; rejects with the COPY's error if the bytes cannot be sent. */
   async write(bytes: Uint8Array): Promise<void> {
     await this.#opened.promise
     const { stream } = this.#connection!
@@ -162,7 +160,7 @@ class CopyInRequest implements Submittable {
     connection.query(this.#text)
   }
 
-  /** All that follows is called by node-postgres, by these names. */
+  /** node-postgres calls the following methods by these names. */
   handleCopyInResponse(): void {
     this.#opened.resolve()
   }

@@ -3,7 +3,7 @@ import { Semaphore } from '@sluice/process'
 
 const cores = Math.max(2, availableParallelism())
 
-/** Loads that copy at the same moment in this process, by client. Each keeps a core or two busy, so more would only slow each other down. */
+/** Limits concurrent copies in this process, by client. Each copy uses one or two cores, so more copies would slow each other down. */
 const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'Every core copies.' })
 
 /**
@@ -13,12 +13,12 @@ const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, 
 const turnBytes = 64 * 1024 * 1024
 /** The longest turn in milliseconds. A source of many small chunks takes long to send `turnBytes`. */
 const longestTurnMs = 5_000
-/** Milliseconds that a load waits for a chunk of its source until another load gets its turn. */
+/** Milliseconds that a load waits for a chunk of its source before it releases its slot. */
 const slowChunkMs = 100
 
 /**
- * The turns of one load to copy, among those of all clients: a client with many loads slows down its own, not those of others. A load whose
- * source is slow holds no slot while it waits for it.
+ * The copy slots of one load, shared among all clients: a client with many loads slows down only its own. A load releases its
+ * slot while it waits for a slow source.
  */
 export class CopyTurns implements Disposable {
   readonly #client: string
@@ -32,7 +32,7 @@ export class CopyTurns implements Disposable {
     this.#signal = signal
   }
 
-  /** Whether another client copies or waits for its turn. */
+  /** Returns whether another client copies or waits for a slot. */
   get isShared(): boolean {
     return copying.isShared(this.#client)
   }
@@ -47,7 +47,7 @@ export class CopyTurns implements Disposable {
     }
   }
 
-  /** Waits until a chunk of so many bytes may be copied. Throws the signal's reason. */
+  /** Waits until a chunk of this many bytes may be copied. Throws the signal's reason. */
   async take(bytes: number): Promise<void> {
     if (this.#bytes >= turnBytes || performance.now() - this.#began > longestTurnMs) this[Symbol.dispose]()
     if (!this.#slot) {

@@ -8,13 +8,13 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { CopyTurns } from './copy-shares.ts'
 
-/** What is copied into a staging table, and the columns it brings, quoted. */
+/** The source rows and the target of a copy into a staging table, with the quoted columns. */
 export interface CopyRequest {
   staging: string
   columns: string
   types: readonly StoredType[]
   content: LoadContent
-  /** All rows frozen, however many: slower, and visible to every snapshot. */
+  /** Freezes all rows, at any size: slower, and visible to every snapshot. */
   frozen: boolean
   /** Returns the bytes that may still be written. Throws WAREHOUSE_FULL. Absent if the database has no limit. */
   assertFree?: (() => Promise<number>) | undefined
@@ -23,7 +23,7 @@ export interface CopyRequest {
 export interface CopyResult {
   rows: number
   bytes: number
-  /** Every row is visible to every snapshot; otherwise readers that began earlier are to be waited for. */
+  /** Every row is visible to every snapshot; otherwise the publication must wait for older readers. */
   frozen: boolean
 }
 
@@ -31,8 +31,8 @@ export interface CopyResult {
 const twoConnectionsFromBytes = 64 * 1024 * 1024
 
 /**
- * Fills an empty staging table. One connection can freeze what it writes, but the one backend behind it is what a load
- * waits for; so large loads go over two, and what turns out to be large goes on over two.
+ * Fills an empty staging table. One connection can freeze the rows it writes, but its single backend limits the speed of the
+ * load; so large loads use two connections, and a load that turns out to be large continues on two.
  */
 export async function copyInto(
   pool: Pool,
@@ -95,7 +95,7 @@ class ChunkDistributor implements Disposable {
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** Until the giver has no more, or `most` bytes in all have passed; answers whether it has no more. */
+  /** Distributes chunks until the source ends or `most` bytes in all have passed; returns whether the source has ended. */
   async distribute(lanes: readonly CopyConnection[], most = Infinity): Promise<boolean> {
     for (const lane of lanes) lane.ended.catch((error: Error) => this.#break(error))
     while (this.bytes < most) {
@@ -122,13 +122,13 @@ class ChunkDistributor implements Disposable {
   [Symbol.dispose](): void {
     this.#turns[Symbol.dispose]()
     this.#signal.removeEventListener('abort', this.#abort)
-    // Not waited for: it may hang.
+    // Does not await the call, because it may hang.
     if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
   }
 
   async #next(): Promise<IteratorResult<TupleChunk>> {
     await failpoint('in-copy')
-    // Where the socket takes all bytes at once and the giver has more at once, no timer would go off and no cancel be heard.
+    // If the socket and the source never block, timers and cancellation would never run without this yield.
     await turn()
     return this.#giver.next()
   }

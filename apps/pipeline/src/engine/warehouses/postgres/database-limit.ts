@@ -2,9 +2,9 @@ import type { ClientBase, Pool } from 'pg'
 import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './postgres-connections.ts'
 
-/** The limit of a client's database, and how to stay within it. */
+/** The limit of a client's database, and the means to stay within it. */
 export interface DatabaseLimit {
-  /** Bytes that the database may have. */
+  /** The maximum size of the database in bytes. */
   bytes: number
   /** Bytes of the tables that the load replaces. Until the load is published, the database may exceed its limit by these bytes. */
   replaced: number
@@ -46,8 +46,8 @@ export async function assertRoom(
 }
 
 /**
- * Yields the chunks, and calls `assertFree` between them, which returns how many bytes may still be written. The less room is left, the
- * more often it is called, because a row may take several times its bytes on disk.
+ * Yields the chunks, and calls `assertFree` between them, which returns how many bytes may still be written. It calls more often
+ * as free space shrinks, because a row may take several times its bytes on disk.
  */
 export async function* checkWhileWriting(
   chunks: AsyncIterable<TupleChunk>,

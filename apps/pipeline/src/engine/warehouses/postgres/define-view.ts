@@ -50,7 +50,7 @@ export async function defineView(
     )
     const read = await listReads(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
-    // The planner's count of its rows is what is shown of them.
+    // The planner's row count is displayed for the view.
     if (view.materialized) await client.query(`analyze ${place}`).catch(() => {})
     return { reads: read }
   } catch (error) {
@@ -93,17 +93,17 @@ async function moveView(client: ClientBase, from: PostgresRelation & TablePlace,
 const temporaryName = () => `sluice_${randomBytes(8).toString('hex')}`
 
 interface ViewReplacement {
-  /** What is replaced, if anything is. */
+  /** The relation to replace, if one exists. */
   current: (PostgresRelation & TablePlace) | undefined
   empty: boolean
   mostBytes: number
-  /** Runs the statement in which the user's query is. */
+  /** Runs the statement that contains the user's query. */
   make(statement: () => Promise<unknown>): Promise<unknown>
 }
 
 /**
- * The new view is made under another name first: so the old one is not touched before it is known to work, and not locked
- * while the new one is filled.
+ * Creates the new view under another name first: the old one stays unchanged until the new one is known to work, and is not
+ * locked while the new one is filled.
  */
 async function replace(
   client: PoolClient,
@@ -118,14 +118,14 @@ async function replace(
   await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
   })
-  // From here on names come with their schemas.
+  // From here on PostgreSQL prints names with their schemas.
   await client.query('set local search_path = pg_catalog')
   const { oid } = (await findRelation(client, made))!
   await assertReadsNothingHidden(client, oid)
   if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
 
   if (!current) return rename(client, view, made)
-  // What goes round in circles no server can read, nor could a load ever make anew what depends on it.
+  // The server cannot read a cyclic view, and a load could not recreate the views that depend on it.
   if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualified(view.schema, view.name))
   await moveView(client, current, view)
   if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
@@ -150,7 +150,7 @@ const rename = (client: ClientBase, { name, materialized }: ViewDefinition, made
     `alter ${viewKeyword(materialized)} ${qualified(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
   )
 
-/** The same view with another query, where its columns stay or only more come: whatever reads it is left alone. */
+/** Changes the query of the view in place, if its columns stay or new ones are only appended: dependent views are not affected. */
 async function tryReplaceInPlace(
   client: ClientBase,
   view: TablePlace,
@@ -180,7 +180,7 @@ async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
   return rows.map(({ index }) => index)
 }
 
-/** One whose columns are gone, or whose values are unique no more, goes with the old view. */
+/** An index whose columns are gone, or whose values are no longer unique, is dropped with the old view. */
 async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   await client.query('savepoint index_kept')
   await client.query(index).catch((error: { code?: string }) => {
@@ -189,7 +189,7 @@ async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   })
 }
 
-/** What loads keep in hidden schemas comes and goes; a view over it would hold it fast. */
+/** Loads create and drop tables in hidden schemas; a view over such a table would block the drop. */
 async function assertReadsNothingHidden(client: ClientBase, oid: number): Promise<void> {
   const hidden = (await listReads(client, oid)).find(
     ({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'),
@@ -197,7 +197,7 @@ async function assertReadsNothingHidden(client: ClientBase, oid: number): Promis
   if (hidden) throw viewProblems.readsHidden(qualified(hidden.schema, hidden.name))
 }
 
-/** By the extended protocol, which takes one statement and no more. */
+/** Uses the extended protocol, which accepts only one statement. */
 function executeSingleStatement(client: ClientBase, text: string): Promise<unknown> {
   return client.query({ text, queryMode: 'extended' } as { text: string })
 }

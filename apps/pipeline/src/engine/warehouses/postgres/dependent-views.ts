@@ -1,6 +1,6 @@
 import { escapeIdentifier, escapeLiteral, type ClientBase } from 'pg'
 
-/** A view over a table, and how to make it again as it was. */
+/** A view over a table, and the data to recreate it unchanged. */
 export interface DependentView {
   /** Quoted, with its schema. */
   name: string
@@ -12,8 +12,8 @@ export interface DependentView {
 }
 
 /**
- * The views that read these columns of a relation (or any, without columns), and the views over those, in an order in
- * which they can be made: each behind all that it reads. Call it with an empty search path, so that names come with schemas.
+ * Returns the views that read these columns of a relation (any column if `columns` is absent) and the views over those, in
+ * creation order: each after all its dependencies. Requires an empty search path, so that names include schemas.
  */
 export async function dependentViews(
   client: ClientBase,
@@ -31,7 +31,7 @@ const grantee = `case g.grantee when 0 then 'public' else quote_ident(pg_get_use
 const option = `case when g.is_grantable then ' with grant option' else '' end`
 const place = `format('%I.%I', n.nspname, c.relname)`
 
-/** Depth is the longest way from the table, so that a view over two levels comes behind both. */
+/** Depth is the longest path from the table, so that a view over two levels comes after both. */
 const selectDependentViews = `
   with recursive over (oid, depth) as (
     select r.ev_class, 1 ${readsFrom} and d.refobjid = $1::oid
@@ -70,7 +70,7 @@ function describeDependentView(row: Record<string, never>): DependentView {
     create: [
       `create ${kind} ${name}${settings} as ${query}${materialised && !populated ? ' with no data' : ''}`,
       ...indexes,
-      // What the schema grants by itself may have been revoked from this one.
+      // The view may have lost rights that the schema grants by default.
       ...granted_by_default.map((role) => `revoke all on ${name} from ${role}`),
       ...grants,
       ...column_grants,

@@ -11,7 +11,7 @@ export interface KeptTable {
   partition: string | null
 }
 
-/** Days that what a publication replaced is kept, and the ledger's key. */
+/** The number of days for which replaced tables are kept, and the ledger's key. */
 export interface RetentionPolicy {
   days: number
   ledgerKey: string
@@ -19,7 +19,7 @@ export interface RetentionPolicy {
 
 const kept = `schema_name as schema, table_name as "table", partition_name as partition`
 
-/** The runs whose replaced tables are kept and were of these tables. */
+/** Returns the runs with kept previous versions of these tables. */
 async function findKeptRuns(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],
@@ -41,8 +41,9 @@ async function forgetKept(client: ClientBase, { ledgerKey }: Pick<RetentionPolic
 }
 
 /**
- * In the publishing transaction: keeps what the run replaced, in place of what the run before replaced. Answers partitions that are to be
- * dropped after the commit. All tables of a run are kept or none: where one was changed in place, what was kept before stays.
+ * Runs in the publishing transaction: keeps the tables that the run replaced, and discards those that the run before replaced.
+ * Returns the partitions to drop after the commit. It keeps all tables of a run or none: if one was changed in place, the
+ * previously kept tables stay.
  */
 export async function keepReplaced(
   client: ClientBase,
@@ -72,8 +73,8 @@ async function keep(client: ClientBase, { ledgerKey }: RetentionPolicy, run: str
 }
 
 /**
- * In the publishing transaction: the tables that are kept with this one, which are not kept any more from now on. Undefined where nothing is
- * kept.
+ * Runs in the publishing transaction: returns the tables that are kept with this one, and ends their retention. Undefined if none
+ * are kept.
  */
 export async function takeKeptTables(
   client: ClientBase,
@@ -90,7 +91,7 @@ export const placeOf = ({ schema, table }: { schema: string; table: string }): s
 /** Keeps what a restoring replaced, so that it can be restored in turn. */
 export const keepRestored = keep
 
-/** When the rows that would be restored were published, and the run that replaced them. */
+/** Returns the publication time of the rows that a restore would bring back, and the run that replaced them. */
 export async function findKeptPublication(
   client: ClientBase,
   { schema, table }: { schema: string; table: string },
@@ -117,7 +118,7 @@ export function nothingKept(place: string): WarehouseProblem {
   )
 }
 
-/** In the caller's transaction: drops what is kept of these tables. */
+/** Runs in the caller's transaction: drops the kept versions of these tables. */
 export async function dropKeptOf(
   client: ClientBase,
   keeping: Pick<RetentionPolicy, 'ledgerKey'>,
@@ -126,7 +127,7 @@ export async function dropKeptOf(
   for (const run of await findKeptRuns(client, tables)) await dropKept(client, keeping, run)
 }
 
-/** The same for all tables of a schema. */
+/** Drops the kept versions of all tables of a schema. */
 export async function dropKeptIn(client: ClientBase, keeping: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
   const { rows } = await client.query<{ run: string }>(
     'select distinct run from sluice.kept_table where schema_name = $1',
@@ -140,17 +141,17 @@ async function dropKept(client: ClientBase, keeping: Pick<RetentionPolicy, 'ledg
     if (partition !== null) await client.query(`drop table if exists ${qualified('sluice', partition)}`)
 }
 
-/** Drops what is kept for longer than it should be. Answers how many publications that were. */
+/** Drops kept tables whose retention has expired. Returns the number of publications. */
 export async function dropExpired(pool: Pool, keeping: RetentionPolicy): Promise<number> {
   return dropEach(pool, keeping, 'kept_at <= now() - make_interval(days => $1)', [keeping.days])
 }
 
-/** Makes room by dropping what is kept, the oldest first, until the database has no more than so many bytes. */
+/** Frees disk space by dropping kept tables, oldest first, until the database has at most this many bytes. */
 export async function makeRoom(pool: Pool, keeping: RetentionPolicy, mostBytes = 0): Promise<number> {
   return dropEach(pool, keeping, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
 }
 
-/** One transaction for each publication. One whose tables cannot be dropped now, because somebody's view reads them, stays. */
+/** Uses one transaction per publication. If a user's view reads its tables, they cannot be dropped now and stay. */
 async function dropEach(
   pool: Pool,
   keeping: RetentionPolicy,

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** Counted up with every change below: a worker that finds a lower number provisions that warehouse again. */
+/** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
 const version = 6
 
-/** The types of what `sluice.enter_table` takes. A call names them all, or somebody's overload could be called instead. */
+/** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
   'text',
   'bigint',
@@ -14,15 +14,16 @@ export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint'
   'jsonb',
 ])
 
-/** Days that the ledger keeps everything, whoever asks for less: a run may still be tried again meanwhile. */
+/**
+ * The ledger keeps every entry for at least this many days, even if the caller requests fewer: a run may be retried within that time.
+ */
 const minimumDays = 3
 
 /**
- * The hidden schema: staging tables, partitions and the ledger. `load` adds to the ledger only by functions that demand
- * the key, of which a digest is kept where it cannot look: SQL that users write for their loads runs as `load` too, and
- * must not forge what was published. What is old and current no more it may have pruned.
- * `read` has no USAGE: it reaches partitions only through their parent tables. Runs as the owner, inside a transaction,
- * any number of times.
+ * The hidden schema: staging tables, partitions and the ledger. `load` can write to the ledger only through functions that
+ * require the key; their digest of the key is stored where `load` cannot read it. Users' SQL for loads also runs as `load`, and
+ * must not forge publications. `load` may have expired entries pruned. `read` has no USAGE: it reaches partitions only through
+ * their parent tables. Runs as the owner, inside a transaction. Idempotent.
  */
 export async function createLedger(client: Client, load: string, key: string): Promise<void> {
   await client.query(`

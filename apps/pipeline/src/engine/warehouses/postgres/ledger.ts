@@ -3,17 +3,17 @@ import { tableParameters } from './ledger-schema.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, PublishedTable } from '../warehouse.ts'
 
-/** The last publication into a partition: what a table's rows are, and what came with them. */
+/** The last publication into a partition: the metadata of the table's rows, and the data stored with them. */
 export interface LastEntry {
   run: string
   fedColumns: string[]
   /** Rows of the whole table. */
   tableRows: number
-  /** Of the load that published it. */
+  /** Bytes of the load that the publication contained. */
   bytes: number
   cursor: unknown
   profile: ColumnProfile[] | null
-  /** Null where an older version published it. */
+  /** Null if an older version published it. */
   feed: FeedMemory | null
 }
 
@@ -39,10 +39,14 @@ export async function findLastEntry(client: ClientBase, partition: string | unde
   return rows[0]
 }
 
-/** A worker that is stopped while it enters its run must not keep the run's next attempt waiting until that gives up. */
+/**
+ * If a worker is stopped while it enters its run, its transaction ends after this time, so that the run's next attempt can continue.
+ */
 export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
 
-/** In the publishing transaction. Undefined when the run is there already; waits for one that is entering it just now. */
+/**
+ * Runs in the publishing transaction. Returns undefined if the run already exists; waits for a concurrent transaction that inserts it.
+ */
 export async function enterRun(
   client: ClientBase,
   key: string,
@@ -56,8 +60,8 @@ export async function enterRun(
 }
 
 /**
- * Waits until no attempt is between its entry and its end. One that enters later finds `stillOurs` false. Throws 55P03 when it takes
- * longer than a transaction that is stopped may idle, and a swap take.
+ * Waits until no attempt is between its entry and its end. A later attempt finds `stillOurs` false. Throws 55P03 if this takes
+ * longer than the idle time-out of a stopped transaction plus a swap.
  */
 export async function waitForPublisher(
   client: ClientBase,
@@ -71,7 +75,7 @@ export async function waitForPublisher(
 
 const enterTable = `select sluice.enter_table(${tableParameters.map((type, index) => `$${index + 1}::${type}`).join(', ')})`
 
-/** In the publishing transaction, after its run. */
+/** Runs in the publishing transaction, after `enterRun`. */
 export async function enterLedger(client: ClientBase, key: string, entry: LedgerEntry): Promise<void> {
   const { run, partition, published, fedColumns, mode, tableRows, cursor, profile, feed } = entry
   await client.query(enterTable, [

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
 
-/** What the comment of a managed view says. */
+/** The metadata in the comment of a managed view. */
 type ViewMark = NonNullable<WarehouseView['managed']>
 
 export const markOf = (view: ViewDefinition): ViewMark => ({ id: view.id, definition: definitionHash(view) })
@@ -19,12 +19,12 @@ function markIn(comment: string | null): ViewMark | undefined {
   }
 }
 
-/** A relation of whatever kind, under a name. */
+/** A relation of any kind, with a name. */
 export interface PostgresRelation {
   oid: number
-  /** As pg_class has it: `v`, `m`, `r`, `p` … */
+  /** The `relkind` in pg_class: `v`, `m`, `r`, `p` … */
   kind: string
-  /** Of role `load`, which may change it. */
+  /** True if role `load` owns the view and may change it. */
   ours: boolean
   populated: boolean
   managed?: ViewMark
@@ -67,13 +67,15 @@ function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation 
 
 export const isView = ({ kind }: PostgresRelation): boolean => kind === 'v' || kind === 'm'
 
-/** As SQL calls it. */
+/** Returns the SQL keyword for the view. */
 export const viewKeyword = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
 
 const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
   and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
 
-/** What a view reads: tables and managed views at first hand, and what stands behind views that nobody manages. */
+/**
+ * Returns the dependencies of a view: the tables and managed views it reads directly, and those that it reads through unmanaged views.
+ */
 export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `with recursive behind (oid) as (
@@ -98,7 +100,7 @@ export async function listViewReads(client: ClientBase, place: TablePlace): Prom
   return relation && isView(relation) ? listReads(client, relation.oid) : []
 }
 
-/** Whether a view reads a relation, at first hand or through others. */
+/** Returns whether a view reads a relation, directly or indirectly. */
 export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
   const { rowCount } = await client.query(
     `with recursive behind (oid) as (

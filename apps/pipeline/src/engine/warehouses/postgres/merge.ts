@@ -17,16 +17,16 @@ import { fedColumns } from '../shape/feed-memory.ts'
 import { readShape, type PostgresShape } from './table-shape.ts'
 import { originComment } from './staging.ts'
 
-/** A key compares what is NULL with nothing; a whole scan of both sides at the worst. */
+/** A NULL key matches no row; the worst case is a full scan of both sides. */
 const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
- * Increments are merged into the live partition where it stands. Where the table's shape or key has to change for them,
- * the table's other rows are brought over to the staging table instead, which then replaces it like any other load:
- * readers are never kept waiting for a rewrite. Here is what of that takes long before the publishing transaction.
+ * Merges increments into the live partition in place. If the table's shape or key must change, the table's other rows are copied
+ * to the staging table instead, which then replaces the table like any other load: readers never wait for a rewrite. This
+ * function performs the slow part before the publishing transaction.
  *
- * Rows that are parts of records are brought over whenever their records are, and before them: the records' staging table has to hold
- * the records of the increment alone while it says which parts are gone.
+ * Rows that are parts of records are copied whenever their records are, and before them: the records' staging table must contain
+ * only the increment's records while it determines which parts are gone.
  */
 export async function prepareMerges(
   pools: PostgresPools,
@@ -44,7 +44,7 @@ export async function prepareMerges(
   for (const load of loads) if (!load.records && carried.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Whether nothing but rows changes, or there is no table yet. */
+/** Returns true if only rows change, or if the table does not exist yet. */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresLoad, signal: AbortSignal): Promise<boolean> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
@@ -87,7 +87,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresLoad, signa
   }
 }
 
-/** Nothing but rows changes: same key, and every column that the rows replace is on both sides with the same type. */
+/** Returns true if only rows change: same key, and every replaced column exists on both sides with the same type. */
 export function fitsInPlace(load: PostgresLoad, live: PostgresShape, staging: PostgresShape): boolean {
   const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   const types = new Map(live.columns.map(({ name, type }) => [name, type]))
@@ -105,7 +105,7 @@ function mergedColumns(load: PostgresLoad, { columns }: PostgresShape) {
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
 
-/** Rows of the same key become what came in, where they differ at all; the rest is added. Answers how many more there are then. */
+/** Updates rows with an existing key if their values differ, and inserts the others. Returns the increase of the row count. */
 export async function mergeInPlace(
   client: ClientBase,
   load: PostgresLoad,
@@ -138,7 +138,10 @@ export async function mergeInPlace(
   return rowCount! - (removed?.rowCount ?? 0)
 }
 
-/** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
+/**
+ * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
+ * have different types for them.
+ */
 export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
   const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
   return `exists (select from ${qualified('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
@@ -179,12 +182,12 @@ async function copyRowsToStaging(client: ClientBase, load: PostgresLoad, live: P
      select ${names.map(cast).join(', ')} from ${old} as old
      where not exists (select from ${here} as came where ${same})${gone}`,
   )
-  // A later attempt would take these rows for rows of the increment.
+  // A later attempt would otherwise treat these rows as rows of the increment.
   await client.query(originComment(load.stagingTable, { ...load.target, merged: true }))
   return { rows: rowCount!, from: last.run }
 }
 
-/** What is merged without a key is only ever added, twice when a run is repeated. */
+/** A merge without a key only appends rows, so a repeated run appends them twice. */
 export function mergeModeOf(load: PostgresLoad, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
   if (load.keys.length === 0) throw noKey(load.problemContext.place)

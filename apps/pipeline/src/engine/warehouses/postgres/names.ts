@@ -4,7 +4,10 @@ import { escapeIdentifier } from 'pg'
 const systemSchemas = new Set(['sluice', 'information_schema', 'public'])
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
-/** A schema that people may name: not PostgreSQL's own, not ours (`sluice…`), and not `public`, which is locked. */
+/**
+ * Accepts the schema names that users may choose: none of PostgreSQL's own, none that begins with `sluice`, and not `public`,
+ * which is locked.
+ */
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)
   if (isReserved(name) || name.toLowerCase().startsWith('sluice_') || systemSchemas.has(name.toLowerCase()))

@@ -21,9 +21,9 @@ const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
     and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
 
 /**
- * Who may not see what was committed just now. Rows that are not frozen are invisible to a snapshot that is older than
- * they are: after a swap its reader would find an empty table. Asked right after the commit, so that whoever begins
- * later is not waited for. `load` sees these columns of everybody's transactions without privileges.
+ * Lists the transactions that may not see the rows just committed. A snapshot that is older than rows that are not frozen does
+ * not see them: after a swap its reader would find an empty table. Callers run it right after the commit, so that they do not
+ * wait for later transactions. `load` sees these columns of all transactions without privileges.
  */
 export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnapshots> {
   const { rows } = await client.query(
@@ -34,9 +34,9 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 }
 
 /**
- * Until all of them are gone, or hold no snapshot from before any more: readers have limits, and the rows are kept meanwhile. Throws
- * WAREHOUSE_BUSY, to be tried again, when one stays for longer than `waitMs`. An attempt that reads the source again freezes its
- * rows, and waits for nobody unless a transformation changes them.
+ * Waits until all of them have ended or hold no older snapshot: readers have time limits, and the rows stay in place until then.
+ * Throws WAREHOUSE_BUSY, which is retryable, if one stays longer than `waitMs`. An attempt that reads the source again freezes
+ * its rows, and waits only if a transformation changes them.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,

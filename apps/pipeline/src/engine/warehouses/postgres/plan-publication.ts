@@ -30,7 +30,7 @@ export function planPublication(
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const begun = new Map(load.planned.map((column) => [column.name, column]))
-  // Another load may have made the table wider since this one began. What a transformation changed stays as it left it.
+  // Another load may have widened the table since this one began. Columns that a transformation changed stay as they are.
   const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
   const staged = brought.map((column) => {
     const untouched = begun.get(column.name)?.type === column.type
@@ -48,7 +48,7 @@ export function planPublication(
   }
 }
 
-/** A column of a table or staging table with what its type is called. */
+/** A column of a table or staging table with its type's name in the API. */
 export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
 
 export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
@@ -63,9 +63,9 @@ export function completeStaging(staging: string, { missing, restaged }: TablePla
 }
 
 interface TableEvolution {
-  /** For the table, between the old partition's detaching and the new one's attaching. */
+  /** The table's statements between detaching the old partition and attaching the new one. */
   forTable: string[]
-  /** The partition key changes, which PostgreSQL refuses: the (empty) parent is made anew. */
+  /** The partition key changes, which PostgreSQL rejects: the publication recreates the (empty) parent. */
   rebuild: boolean
 }
 
@@ -102,7 +102,7 @@ export function planEvolution(
 const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
   before !== undefined && before.label !== label
 
-/** The table people see: it has no rows of its own, only one default partition at a time. */
+/** Creates the table that readers use: it has no rows of its own, only one default partition at a time. */
 export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
   // Text never has to widen, so as a key it seldom forces a rebuild.
   const key = columns.find(({ type }) => type === 'text') ?? columns[0]!

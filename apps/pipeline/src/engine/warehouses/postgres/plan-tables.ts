@@ -16,7 +16,7 @@ import { findBlockingViews } from './swap.ts'
 /** Counting the rows of a merge compares both sides by their key. */
 const longest = `set local statement_timeout = '12h'`
 
-/** See `Warehouse.plan`. Readers and other loads do not wait for it. */
+/** See `Warehouse.plan`. It does not block readers and other loads. */
 export async function planTables(
   pools: PostgresPools,
   given: readonly PostgresLoad[],
@@ -34,7 +34,7 @@ export async function planTables(
   return tables
 }
 
-/** The same comparison as in `planSwap`. */
+/** Makes the same comparison as `planSwap`. */
 async function planLoadedTable(
   pools: PostgresPools,
   load: PostgresLoad,

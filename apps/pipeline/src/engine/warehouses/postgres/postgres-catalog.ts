@@ -28,7 +28,7 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   }
 }
 
-/** Rows as the loads that made the table counted them; for what we did not load, the planner's estimate. */
+/** Returns the table. The row count comes from the loads that made it; for a table that no load made, it is the planner's estimate. */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined
@@ -76,7 +76,7 @@ export function describeColumn({
   return { name, label, ...describeType(type), primaryKey }
 }
 
-/** Those of a table or of the partition with its rows. Loads make none; transformations may. */
+/** Returns the foreign keys of a table or of the partition with its rows. Loads create none; transformations may. */
 async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKey[]> {
   const { rows } = await client.query<ForeignKey>(
     `select a.attname as column, fn.nspname as "referencedSchema", f.relname as "referencedTable",
@@ -93,7 +93,7 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
   return rows
 }
 
-/** Foreign tables and partitions are not shown: the ones are elsewhere, the others are rows of a table that is. */
+/** Excludes foreign tables and partitions: the data of the first is on other servers, the second hold rows of a listed table. */
 export async function relations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -105,7 +105,7 @@ export async function relations(client: ClientBase, schemas: readonly string[]):
   return rows
 }
 
-/** One after the other on one connection: a page of them, no more. */
+/** Reads tables sequentially on one connection; callers pass at most one page of places. */
 export async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
   const found: WarehouseTable[] = []
   for (const { schema, name } of places) {
@@ -148,10 +148,10 @@ async function countRows(client: ClientBase, stagingTable: string): Promise<numb
   return rows[0].count
 }
 
-/** Two callers made the same schema, or touched the same catalogue row, at the same moment. */
+/** Two callers created the same schema, or changed the same catalogue row, concurrently. */
 const collisions = new Set(['23505', '42P06', 'XX000'])
 
-/** What `load` makes in the schema, `read` may read; what is in the hidden schema it may not. Any number of times. */
+/** Grants `read` access to everything that `load` creates in the schema, but not to the hidden schema. Idempotent. */
 export async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
   const name = escapeIdentifier(schema)
   const reader = escapeIdentifier(read)
@@ -174,7 +174,7 @@ export async function ensureSchema(pool: Pool, schema: string, read: string): Pr
   }
 }
 
-/** Those that `load` made, but for our hidden ones. */
+/** Lists the schemas that `load` created, except the hidden ones. */
 export async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select nspname as name from pg_namespace

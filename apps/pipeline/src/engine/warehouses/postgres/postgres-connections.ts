@@ -9,7 +9,7 @@ interface DatabaseLogin {
   password: string
 }
 
-/** Where a client's warehouse is and how to get in. Kept encrypted by whoever stores it. */
+/** The address and credentials of a client's warehouse. The process that stores them encrypts them. */
 export interface WarehouseAccess {
   host: string
   port: number
@@ -44,7 +44,7 @@ function settings(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {
 }
 
 /**
- * What the ledger is written with. SQL of users runs as `load` too, in sessions that never see this: it is only ever sent
+ * Returns the key for writing to the ledger. Users' SQL runs as `load` too, in sessions that never see the key: it is only sent
  * as a parameter.
  */
 export function ledgerKey(loadPassword: string): string {
@@ -74,8 +74,8 @@ export function applyNiceness(
 }
 
 /**
- * Whether a process is one of PostgreSQL. Behind a connection pooler, a tunnel or the published port of a container, the server tells a
- * number that stands for something else on this machine. True on systems without `/proc`.
+ * Returns whether a process is a PostgreSQL process. If a connection pooler, a tunnel or a container's published port is in
+ * between, the server reports a pid that belongs to another process on this machine. True on systems without `/proc`.
  */
 function isServerProcess(pid: number): boolean {
   try {
@@ -85,13 +85,13 @@ function isServerProcess(pid: number): boolean {
   }
 }
 
-/** How connections of role `read` are made. */
+/** Returns the configuration of connections with role `read`. */
 export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
   ...settings(access, access.read),
   options: readOptions,
 })
 
-/** One connection of role `read`, to be thrown away after use. */
+/** Returns one connection of role `read`, for a single use. */
 export function readClient(access: WarehouseAccess): Client {
   const client = new Client(readPoolConfig(access))
   client.on('error', () => {})
@@ -105,18 +105,18 @@ export function destroySocket(client: Client | PoolClient): void {
   connection.stream.destroy()
 }
 
-/** A connection of a pool, in one hand. It is closed at its disposal, not reused, unless it was called sound. */
+/** A pool connection with one user. Disposing closes it, unless it was marked as reusable. */
 export interface Borrowed extends Disposable {
   client: PoolClient
-  /** Nothing of a failed transaction is left on it. */
+  /** Marks that no failed transaction remains on the connection. */
   markReusable(): void
-  /** From now on an abort lets it be. */
+  /** After this call, an abort does not cut the connection. */
   ignoreAbort(): void
-  /** False once it was spared. */
+  /** False after `ignoreAbort`. */
   readonly cuttable: boolean
 }
 
-/** Cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
+/** Borrows a connection that is cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
 export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed> {
   signal?.throwIfAborted()
   const client = await pool.connect()
@@ -146,9 +146,8 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
 }
 
 /**
- * Runs `work` on a connection of its own, which is cut when `signal` aborts, unless it is spared: the signal's reason
- * comes out.
- * After any error the connection is closed, so nothing of a failed transaction reaches the next caller.
+ * Runs `work` on its own connection, which is cut when `signal` aborts, unless `ignoreAbort` was called; the signal's reason is
+ * thrown. After any error the connection is closed, so the next caller never receives a failed transaction.
  */
 export async function withClient<T>(
   pool: Pool,

@@ -24,8 +24,8 @@ import { createStaging, dropDetached, stagingName } from './staging.ts'
 import { describeType, typeRules } from './types.ts'
 
 /**
- * `lanes` have two for each load, to copy over; `transactions` one, for all else on the way to its publication, so that none waits;
- * `statements` are for moments.
+ * `lanes` has two connections per load, to copy rows; `transactions` has one per load, for all other steps until its publication,
+ * so that no step waits; `statements` is for short statements.
  */
 export interface PostgresPools {
   copies: Pool
@@ -33,7 +33,7 @@ export interface PostgresPools {
   statements: Pool
   /** Bytes that the client's database may have. */
   databaseBytes?: number | undefined
-  /** Drops what is kept of earlier publications until the database has no more bytes than these; answers of how many. */
+  /** Drops kept tables of earlier publications until the database has at most this many bytes; returns the number of publications. */
   makeRoom(mostBytes?: number): Promise<number>
 }
 
@@ -43,15 +43,15 @@ export class PostgresLoad implements TableLoad {
   readonly problemContext: ProblemContext
   /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
   written: (CopyResult & { sourceRows?: number }) | undefined
-  /** Who must be gone before the rows may be published: nobody, where every row is frozen. */
+  /** The transactions that must end before the rows may be published; empty if every row is frozen. */
   older: OlderSnapshots[] = []
   /** Its rows are not what the source gave any more. */
   transformed = false
-  /** What the source measured on the way, as long as it holds. */
+  /** The column profile that the source measured, as long as it is valid. */
   profile: ColumnProfile[] | undefined
   /** The columns that the source fed before, as the last look at the table found them. */
   fedBefore: readonly string[] = []
-  /** The load of the records that its rows are parts of, where the run has one. */
+  /** The load of the records that its rows are parts of, if the run has one. */
   records: PostgresLoad | undefined
   /** Rows of the table that were brought over to be merged, and the run they were published by. */
   carried: { rows: number; from: string } | undefined
@@ -86,7 +86,8 @@ export class PostgresLoad implements TableLoad {
     if (this.#begun) throw new Error('A load is written once.')
     this.#begun = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    // A retry may be one because of readers that never ended: it makes rows that no reader needs to be waited for.
+    // The previous attempt may have failed because readers never ended: a retry freezes its rows, so publication need not wait
+    // for readers.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
     const assertFree = freeAssertion(this.#pools, this, signal)
@@ -127,7 +128,7 @@ export class PostgresLoad implements TableLoad {
   }
 }
 
-/** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
+/** Creates the staging table. Throws `LostRun` if this attempt already has it. */
 export async function beginLoad(pools: PostgresPools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
   checkSchemaName(target.schema)
   checkTableName(target.table)
@@ -161,7 +162,7 @@ export async function beginLoad(pools: PostgresPools, target: LoadTarget, signal
   }
 }
 
-/** Returns a function that asserts that the load may write more; undefined where the database has no limit. */
+/** Returns a function that asserts that the load may write more; undefined if the database has no limit. */
 export function freeAssertion(
   pools: PostgresPools,
   { replacedBytes: replaced, problemContext }: PostgresLoad,
@@ -186,7 +187,7 @@ export async function assertFree(
   return bytes === undefined ? Infinity : assertRoom(statements, { bytes, replaced, needed, makeRoom }, signal)
 }
 
-/** A full disk is no reason to fail a load while there is something kept that nobody reads: then the next try has its room. */
+/** When the disk is full, this drops kept tables that no reader uses, so that the next attempt of the load has free space. */
 async function retryAfterMakingRoom(
   thrown: unknown,
   { makeRoom }: PostgresPools,

@@ -29,7 +29,7 @@ import { readShape } from './table-shape.ts'
 const usualSeconds = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 
-/** Seconds that the server has to stop by itself, before its process is ended. */
+/** Seconds in which the server should stop the query itself, before its process is ended. */
 const grace = 3
 
 const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
@@ -100,7 +100,7 @@ interface QuerySessionOptions {
   signal?: AbortSignal | undefined
 }
 
-/** A connection of its own, which begins with the first work and is thrown away at its disposal. */
+/** Opens a session on its own connection, which connects at the first use and closes when the session is disposed. */
 function openQuerySession(
   access: WarehouseAccess,
   asked: UserQuery,
@@ -110,7 +110,7 @@ function openQuerySession(
   const searchPath = (asked.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let began = false
-  /** Cut by us: the server may still be at it. */
+  /** The reason why this process cut the connection; the server may still run the query. */
   let why: unknown
 
   async function begin(): Promise<void> {
@@ -160,7 +160,7 @@ function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
 }
 
-/** The user's text may have ended the transaction and begun another one, so its result is discarded. */
+/** The user's text may have ended the transaction and started another one, so its result is discarded. */
 function lostTransaction(): WarehouseProblem {
   return new WarehouseProblem('SQL_NOT_ALLOWED', 'The query ended its transaction, which it may not do.')
 }
@@ -193,7 +193,7 @@ function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
   })
 }
 
-/** As `format_type` prints it. The modifier counts from 4 and is -1 where the type has none. */
+/** Returns the type as `format_type` prints it. The modifier counts from 4 and is -1 if the type has none. */
 function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
   const modifier = dataTypeModifier - 4
   if (dataTypeID === 1042) return modifier > 0 ? `character(${modifier})` : 'text'
@@ -207,8 +207,8 @@ const maximumPageBytes = 4 * 1024 * 1024
 const pageSeconds = 30
 
 /**
- * A page of a table as role `read`, on a connection of its own that is thrown away. The order is the table's own: rows
- * as they were loaded, the same for every page, because nothing scans in parallel or joins another's scan midway.
+ * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in the table's load
+ * order, the same for every page, because parallel and synchronized scans are disabled.
  */
 export async function readTable(
   access: WarehouseAccess,

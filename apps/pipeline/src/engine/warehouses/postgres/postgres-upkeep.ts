@@ -10,8 +10,8 @@ interface LeftoverObject {
 }
 
 /**
- * Staging tables, and the schemas in which transformations worked on them or checks looked at them; those first, as their
- * views hang on the tables. Not what users made: that has no origin.
+ * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their views depend
+ * on the tables. Excludes objects that users made: those have no origin.
  */
 const leftovers = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
@@ -23,7 +23,7 @@ const leftovers = `
   where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'
   order by kind`
 
-/** Lists first, asks who is alive second: a run is registered before its staging table exists. */
+/** Lists staging tables first and reads the live runs second: a run is registered before its staging table exists. */
 export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftovers))
   if (rows.length === 0) return 0
@@ -32,7 +32,7 @@ export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<
   for (const { name, kind, origin } of rows) {
     const { run } = parseOrigin(origin) ?? {}
     if (typeof run !== 'string' || runs.has(run)) continue
-    // One that is in use or that a user's view hangs on waits for the next sweep.
+    // An object that is in use, or that a user's view depends on, waits for the next sweep.
     const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)
     if (await drop.catch(() => false)) dropped += 1
   }

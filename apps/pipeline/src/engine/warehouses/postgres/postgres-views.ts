@@ -12,11 +12,11 @@ import { viewProblems } from './view-problems.ts'
 /** Seconds that filling a view may take. */
 const refreshTimeoutSeconds = 7_200
 
-/** As PostgreSQL demands it: a unique index over plain columns and all rows. */
+/** PostgreSQL requires a unique index over plain columns and all rows. */
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 
-/** See `WarehouseViews.refreshView`. Functions of users run in it, so the connection is thrown away. */
+/** See `WarehouseViews.refreshView`. It runs user-defined functions, so the connection is closed afterwards. */
 export async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,
@@ -54,14 +54,14 @@ export async function refreshView(
   }
 }
 
-/** The query is the user's, so what it stumbles over is said in the server's words. */
+/** The query is the user's, so its errors are reported in the server's words. */
 function refreshProblem(error: unknown, place: string): unknown {
   const { code = '', message } = error as { code?: string; message: string }
   if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { place })
   return viewProblems.refreshFailed(place, message, error)
 }
 
-/** In a transaction of its own. */
+/** Runs in its own transaction. */
 export async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })
@@ -81,7 +81,7 @@ export async function findView(client: ClientBase, schema: string, name: string)
 /** Bytes that a materialised view may have, with its indexes and what it keeps out of line. */
 export const mostViewBytes = 50 * 1024 ** 3
 
-/** Measured when it is built and before that is committed: what is too large is gone with the transaction. */
+/** Runs after the view is built and before the commit: a view that is too large is rolled back. */
 export async function assertViewSize(
   client: ClientBase,
   { schema, name }: TablePlace,

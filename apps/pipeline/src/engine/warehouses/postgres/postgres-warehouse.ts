@@ -36,14 +36,14 @@ import { asSentence } from '../../../as-sentence.ts'
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
 
 interface PostgresLimits {
-  /** At once. */
+  /** The maximum number of concurrent loads. */
   loads?: number
   /** Bytes of one materialised view, and of the client's database. */
   viewBytes?: number
   databaseBytes?: number | undefined
   /** Milliseconds that staged rows wait for readers of their table. */
   waitMs?: number
-  /** Days that what a load replaces is kept. */
+  /** The number of days for which replaced tables are kept. */
   keepDays?: number
 }
 
@@ -67,10 +67,7 @@ function oneAtATime(work: (most: number) => Promise<number>): (most?: number) =>
 /** Two hours: longer than any reader has. */
 const readerWaitMs = 7_200_000
 
-/**
- * A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those
- * that are open.
- */
+/** A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those that are open. */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
   { loads = 4, viewBytes = mostViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits = {},

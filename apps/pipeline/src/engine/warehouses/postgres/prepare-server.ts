@@ -1,6 +1,6 @@
 import { Client, escapeIdentifier } from 'pg'
 
-/** What new client databases are copied from where it exists: PostgreSQL's own template0, hardened. */
+/** The template for new client databases, if it exists: PostgreSQL's own template0, hardened. */
 export const templateDatabase = 'sluice_client_template'
 
 /** Per database and harmless to others' data, but able to exhaust the server's shared lock table or write past READ ONLY. */
@@ -8,11 +8,11 @@ const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowr
   or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
 
 /**
- * The part of the isolation that only a superuser can give, once per server and any number of times:
- * functions in pg_catalog belong to the superuser, so a client database's own owner cannot revoke them (it gets the
- * warning «no privileges could be revoked»), and `temp_file_limit` is a superuser's setting unless granted.
- * `admin` is the role `provisionWarehouse` runs as; without this call it works too, with those two fences missing.
- * `close` names databases that client roles must not even connect to, such as the services' own on a shared server.
+ * Performs the part of the isolation that only a superuser can grant, once per server; idempotent: functions in pg_catalog belong
+ * to the superuser, so a client database's own owner cannot revoke them (it gets the warning «no privileges could be revoked»),
+ * and `temp_file_limit` is a superuser's setting unless granted. `admin` is the role that `provisionWarehouse` runs as;
+ * provisioning also works without this call, but then those two protections are missing. `close` names databases that client
+ * roles must not even connect to, such as the services' own on a shared server.
  */
 export async function prepareWarehouseServer(
   superuserUrl: string,
@@ -64,7 +64,7 @@ const timeouts = {
   query_timeout: 32_000,
 }
 
-/** A connection for preparing servers and warehouses. Nothing on it waits for ever; end it with `endAdmin`. */
+/** Returns a connection for preparing servers and warehouses. Every wait on it is limited; end it with `endAdmin`. */
 export function adminClient(connectionString: string, changed: Partial<typeof timeouts> = {}): Client {
   const client = new Client({
     connectionString,
@@ -78,7 +78,7 @@ export function adminClient(connectionString: string, changed: Partial<typeof ti
   return client
 }
 
-/** Never throws, and does not wait for a server that is silent. */
+/** Never throws, and does not wait for an unresponsive server. */
 export async function endAdmin(client: Client): Promise<void> {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
   const impatience = setTimeout(() => stream.destroy(), 1_000)

@@ -13,16 +13,16 @@ import { listOlderSnapshots } from './older-snapshots.ts'
 import { planPublication } from './plan-publication.ts'
 
 /**
- * Statistics are taken from 300 rows for each unit of this setting. Of 100, as usual, they would take longer than to copy
- * 10 MB, and dirty 30,000 pages of a large table. So there are few from the rows, which autovacuum looks at again soon,
- * and more from the table, which it never does.
+ * Statistics sample 300 rows for each unit of this setting. The default of 100 would take longer than copying 10 MB, and dirty
+ * 30,000 pages of a large table. So the target is low for the partition with the rows, which autovacuum soon analyzes again, and
+ * higher for the table, which autovacuum never analyzes.
  */
 const setStatisticsTarget = (target: number) => `set local default_statistics_target = ${target}`
 
 /** Rows up to which a sample is all of them. */
 const sampledRows = 3_000
 
-/** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
+/** Performs the slow steps before the publication blocks readers: the key's index, and the planner statistics. */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
   load: PostgresLoad,
@@ -45,7 +45,7 @@ export async function indexAndAnalyze(
   }
 }
 
-/** None where a transformation made one already, or took one of its columns away. */
+/** Returns an empty list if a transformation already created a key, or dropped one of its columns. */
 function missingKey({ keys }: PostgresLoad, { columns }: PostgresShape): string[] {
   const there = columns.filter(({ name }) => keys.includes(name))
   if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
@@ -53,8 +53,7 @@ function missingKey({ keys }: PostgresLoad, { columns }: PostgresShape): string[
 }
 
 /**
- * With a list of columns PostgreSQL does not count the table as analysed, so its own autovacuum comes by later for the
- * full statistics.
+ * With a list of columns PostgreSQL does not count the table as analysed, so its own autovacuum comes by later for the full statistics.
  */
 async function analyze(client: ClientBase, load: PostgresLoad, staging: string, shape: PostgresShape): Promise<void> {
   if (rowsOf(load) <= sampledRows) await client.query(`analyze ${staging}`)
@@ -76,7 +75,7 @@ export function analyzeParent(pools: PostgresPools, load: PostgresLoad): Promise
   return analyzeTable(pools, qualified(load.target.schema, load.target.table), rowsOf(load))
 }
 
-/** The same of a table by its quoted name. */
+/** Analyzes a table by its quoted name. */
 export async function analyzeTable({ statements }: PostgresPools, table: string, rows = Infinity): Promise<void> {
   const smaller = rows <= sampledRows ? '' : `${setStatisticsTarget(30)}; `
   const run = (only: string) =>
@@ -112,7 +111,7 @@ export async function completeStagingTable(
       load.fedBefore = fedColumns(feedOf(live, last))
       const statements = completeStaging(here, plan)
       if (statements.length > 0) await client.query(statements.join(';'))
-      // Rows that were written anew are not frozen.
+      // Rewritten rows are not frozen.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
     })
   } catch (error) {

@@ -4,9 +4,9 @@ import { LeaseLost } from '../../lost-run.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
-/** What people need to know about the place where it happened. */
+/** The place of the error, for the message to the user. */
 export interface ProblemContext {
-  /** `"schema"."table"` or the warehouse, as it stands in a sentence. */
+  /** `"schema"."table"` or the warehouse, as part of a sentence. */
   place: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>
@@ -38,7 +38,7 @@ const busy: ProblemTemplate = [
   'retryable',
 ]
 
-/** By SQLSTATE; the first two characters are its class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
+/** Maps SQLSTATEs to problems; the first two characters are the class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const problemTemplates: Record<string, ProblemTemplate> = {
   '08': unavailable,
   // A tuple whose bytes do not add up: no connection is to blame, and no other try helps.
@@ -134,8 +134,8 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
 }
 
 /**
- * The server's CONTEXT reads `COPY table, line 3, column age`. What it calls a line is a row of one connection, which
- * tells nobody anything.
+ * The server's CONTEXT reads `COPY table, line 3, column age`. Its line number counts the rows of one connection, which means
+ * nothing to users.
  */
 function badValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
@@ -143,7 +143,7 @@ function badValue({ place, labels }: ProblemContext, error: DatabaseError): stri
   return `A value for ${place}${named} does not fit: ${asSentence(error.message)}`
 }
 
-/** Views of somebody else, which are not dropped and made anew for them. */
+/** Reports views that another role owns: a publication does not drop and recreate those. */
 export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
   const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and make them anew. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })

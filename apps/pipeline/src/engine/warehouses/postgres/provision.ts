@@ -9,7 +9,7 @@ import { type RoleSettings, loadSettings, readSettings } from './role-settings.t
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/** Two each for 64 loads at the most, in all workers together, and the moments of many processes. */
+/** Two connections each for at most 64 loads across all workers, plus the short statements of many processes. */
 const mostLoadConnections = 220
 
 /** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
@@ -20,13 +20,13 @@ export interface WarehouseClient {
 }
 
 /**
- * Makes a client's warehouse, or mends it: database `c_<key>` with its hidden schema `sluice`, role `c_<key>_owner`
- * (owns the database and the ledger, cannot log in), `c_<key>_load` (makes and fills schemas and tables) and
- * `c_<key>_read` (reads what is published). Idempotent; callers wait for each other; sets the passwords each time.
+ * Creates or repairs a client's warehouse: database `c_<key>` with its hidden schema `sluice`, role `c_<key>_owner` (owns the
+ * database and the ledger, cannot log in), `c_<key>_load` (creates and fills schemas and tables) and `c_<key>_read` (reads
+ * published data). Idempotent; concurrent callers wait for each other; sets the passwords each time.
  *
- * `adminUrl`'s role needs CREATEDB and CREATEROLE, no more. PostgreSQL 16 gives it ADMIN on the roles it creates;
- * of the owner it also takes SET (to create a database owned by it), never INHERIT, and nothing of load and read.
- * `prepareWarehouseServer` adds what only a superuser can.
+ * `adminUrl`'s role needs only CREATEDB and CREATEROLE. PostgreSQL 16 gives it ADMIN on the roles it creates; on the owner it
+ * also takes SET (to create a database owned by it), never INHERIT, and it takes neither on load and read.
+ * `prepareWarehouseServer` adds the part that only a superuser can.
  */
 export async function provisionWarehouse(adminUrl: string, client: WarehouseClient): Promise<WarehouseAccess> {
   const access = warehouseAccess(adminUrl, client)
@@ -60,12 +60,12 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
 }
 
 /**
- * Removes what `provisionWarehouse` made for this key: ends whoever is connected, drops the database and the roles. What is gone
- * already is no error. Nothing else has rights or objects of these roles.
+ * Removes what `provisionWarehouse` made for this key: ends its connections, then drops the database and the roles. Missing
+ * objects are not an error. These roles have no rights or objects elsewhere.
  */
 export async function removeWarehouse(adminUrl: string, key: string): Promise<void> {
   const names = namesOf(key)
-  // The server removes the files of a large database before it answers.
+  // The server removes the files of a large database before it responds.
   const admin = adminClient(adminUrl, { statement_timeout: 600_000, query_timeout: 602_000 })
   try {
     await admin.connect()

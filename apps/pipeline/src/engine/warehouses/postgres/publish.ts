@@ -27,10 +27,12 @@ import { type ProblemContext, viewsDepend, warehouseProblem } from './problems.t
 import { dropDetached } from './staging.ts'
 import { planSwap, type TableSwap } from './swap.ts'
 
-/** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
+/**
+ * Lock time-outs in milliseconds, one per try. While a try waits for readers, new readers queue after it, so the first tries are short.
+ */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
-/** The same for each further try, as long as a reader holds the table; and milliseconds between two of those. */
+/** The lock time-out in milliseconds of each further try while a reader holds the table, and the pause between two tries. */
 const shortLockTimeoutMs = 100
 const retryPauseMs = 2_000
 
@@ -50,8 +52,8 @@ interface PublishRequest {
 }
 
 /**
- * See `Warehouse.publish`. An abort rolls back whatever is under way, a long merge too; once the swap has begun it waits
- * for its end, a few milliseconds or a lock time-out.
+ * See `Warehouse.publish`. An abort rolls back any running step, including a long merge; after the swap has started, an abort
+ * waits for its end: a few milliseconds or one lock time-out.
  */
 export async function publish(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
   const { options } = publishing
@@ -68,7 +70,7 @@ export async function publish(publishing: PublishRequest, signal: AbortSignal): 
   )
 }
 
-/** How long a publication waits for readers of its table, and the callbacks that report it. */
+/** The time that a publication waits for readers of its table, and the callbacks that report it. */
 export interface SwapOptions extends Pick<PublishOptions, 'behind' | 'waiting'> {
   /** Milliseconds. */
   waitMs: number
@@ -173,7 +175,7 @@ async function swapAll(
   return publication
 }
 
-/** What a swap takes away from readers. */
+/** Returns the table that a swap removes from readers. */
 const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   schema: load.target.schema,
   table: load.target.table,
@@ -229,7 +231,7 @@ export function sumTables(tables: PublishedTable[]) {
   }
 }
 
-/** The views we know are seen before; this is whatever else a server refuses to widen a column under. */
+/** The publication already handles the views it knows; this reports any other reason for which the server refuses to widen a column. */
 function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined

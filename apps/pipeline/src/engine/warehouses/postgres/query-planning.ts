@@ -4,10 +4,13 @@ import { type WarehouseAccess, destroySocket, readClient } from './postgres-conn
 import { queryProblem } from './query-problems.ts'
 import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
 
-/** Without ANALYZE, which behind this list of options is no word of the language any more: it plans, and runs nothing. */
+/** Omits ANALYZE, so the server plans the statement and does not run it. After a list of options, ANALYZE is not a keyword. */
 const explain = 'explain (costs off) '
 
-/** Makes the server plan a query, in these schemas. What the query names, and what views lead it to, is locked from then on. */
+/**
+ * Makes the server plan a query, in these schemas. The server then locks the relations that the query names, and those that views
+ * lead to.
+ */
 export type QueryPlanner = (schemas: readonly string[]) => Promise<void>
 
 /**
@@ -44,7 +47,7 @@ export async function withQueryPlanner<T>(
 
 const pathOf = (schemas: readonly string[]) => schemas.map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
 
-/** Whether the server does not understand what it was asked: a name, a type, the language. */
+/** Returns whether the server rejected the statement because of a name, a type or the syntax. */
 export const isSyntaxOrNameError = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code?.startsWith('42') === true
 
@@ -69,8 +72,8 @@ interface AmbiguousRelation extends AmbiguousTable {
 }
 
 /**
- * See `Warehouse.ambiguousTable`. The query is planned with the schemas in their order and in the reverse: what is another table
- * then has no schema before its name. So the server itself says how it reads the query.
+ * See `Warehouse.ambiguousTable`. The server plans the query with the schemas in their order and in reverse order: if a name
+ * refers to different tables, it is unqualified. So the server itself resolves the names.
  */
 export function ambiguousTable(
   access: WarehouseAccess,
@@ -104,7 +107,7 @@ export function ambiguousTable(
   })
 }
 
-/** What only the first of the two has. */
+/** Returns the first relation of `some` that `others` lacks. */
 const findMissing = (
   some: readonly AmbiguousRelation[],
   others: readonly AmbiguousRelation[],
@@ -113,6 +116,6 @@ const findMissing = (
 const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
   (await client.query<AmbiguousRelation>(namesakes, [schemas])).rows
 
-/** Whether the name is somewhere without a schema before it. */
+/** Returns whether the text contains the unqualified name. */
 const hasBareName = (text: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w$.]|\."|\w")"?${RegExp.escape(name)}"?(?![\w$"])`, 'iu').test(text)

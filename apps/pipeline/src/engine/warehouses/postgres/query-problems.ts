@@ -4,7 +4,7 @@ import { warehouseProblem } from './problems.ts'
 import { asSentence } from '../../../as-sentence.ts'
 import { missingTableAdvice } from '../query-problems.ts'
 
-/** What stands before the user's text when it goes to the server, in characters, and how long it might take. */
+/** The text before the user's query, in characters, and the query's time limit. */
 export interface QueryContext {
   query: UserQuery
   prefix: number
@@ -33,7 +33,10 @@ const queryFaultClasses = new Set([
   'XX',
 ])
 
-/** What went wrong with a query that users wrote: the server's sentence and where in their text, nothing of ours around it. */
+/**
+ * Turns an error of a user's query into a problem with the server's message and the position in the user's text; it shows no SQL
+ * of the service.
+ */
 export function queryProblem(error: unknown, asked: QueryContext): unknown {
   if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
   const code = error.code ?? ''
@@ -65,7 +68,9 @@ export function tooSlow(seconds: number): WarehouseProblem {
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
-/** Two statements, or one of another kind: the server only says that it does not understand the place where it begins. */
+/**
+ * Returns whether the text is several statements, or not a query: the server only reports a syntax error at the beginning of the text.
+ */
 function isNotASelect(code: string, text: string): boolean {
   if (code !== '42601') return false
   const bare = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')

@@ -5,7 +5,7 @@ import { destroySocket } from './postgres-connections.ts'
 /** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
 
-/** What makes a transaction of role `read`: nothing is written, nothing is waited for long, texts have one form. */
+/** Begins a read-only transaction of role `read`, with short waits and fixed text formats. */
 export function beginReading({ searchPath, idle }: { searchPath: string; idle: number }): string {
   return `begin isolation level repeatable read read only;
     set local lock_timeout = '5s'; set local idle_in_transaction_session_timeout = '${idle}s';
@@ -14,7 +14,7 @@ export function beginReading({ searchPath, idle }: { searchPath: string; idle: n
     set local max_parallel_workers_per_gather = 0`
 }
 
-/** Politely where the connection still lives, else the server logs an unexpected end for every page. */
+/** Ends the session properly if the connection is alive; otherwise the server logs an unexpected end for every page. */
 export async function endReadSession(client: Client): Promise<void> {
   const impatience = setTimeout(() => destroySocket(client), 1_000)
   await client
@@ -25,14 +25,14 @@ export async function endReadSession(client: Client): Promise<void> {
   destroySocket(client)
 }
 
-/** By the extended protocol, which takes one statement and no more. */
+/** Uses the extended protocol, which accepts only one statement. */
 export async function executeOne(
   client: Client,
   text: string,
   values: readonly (string | null)[] = [],
   texts: ReadonlySet<number> = new Set(),
 ): Promise<void> {
-  // The library hands an array of type ids to the server, and asks the same object how what comes back is read.
+  // The library sends an array of type ids to the server, and uses the same object to parse the results.
   const wanted = Object.assign(
     values.map((value, index) => (texts.has(index) ? unsaid : typeOf(value))),
     { getTypeParser: types.getTypeParser.bind(types) },
@@ -66,9 +66,9 @@ export interface FetchedRows {
 const firstBatch = 100
 
 /**
- * So many rows of cursor `page`. Counts bytes at the socket, so that even one endless row cannot fill our memory; and as the
- * server sets all rows of a FETCH aside before it sends the first, it fetches no more at once than will be taken. `before` runs
- * ahead of each.
+ * Fetches this many rows of cursor `page`. Counts bytes at the socket, so that even one unlimited row cannot fill the memory of
+ * this process; the server stores all rows of a FETCH before it sends the first, so each fetch requests no more than the caller
+ * will take. `before` runs ahead of each.
  */
 export async function fetchRows(
   client: Client,

@@ -29,27 +29,26 @@ import { findBlockingViews } from './swap.ts'
 interface RestoreRequest {
   pools: PostgresPools
   target: RestoreTarget
-  /** As whom the rows are read. */
+  /** The role that reads the rows. */
   read: string
   keeping: RetentionPolicy
   stillOurs: () => Promise<boolean>
   options: SwapOptions
 }
 
-/** One table that is to be as it was. */
 interface RestoredTable {
   place: string
   statements: string[]
   views: DependentView[]
-  /** What is detached, to be kept in its turn. */
+  /** The detached table, which the restore keeps as the next previous version. */
   replaced: KeptTable
   published: PublishedTable
   entry: LedgerEntry
 }
 
 /**
- * See `Warehouse.restore`. The kept partitions change places with those that people read, by the same statements as a load's: no row is
- * copied. What the ledger says of a partition (cursor, memory of the last feed, profile) is true of it again.
+ * See `Warehouse.restore`. The kept partitions swap places with the current ones, by the same statements as a load's: no row is
+ * copied. The ledger's data about a partition (cursor, memory of the last feed, profile) is valid for it again.
  */
 export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
@@ -168,7 +167,7 @@ interface RestoredShapes {
 }
 
 /**
- * The table gets the columns and types that it had. A column that has come since goes, unless views read it: they keep working, over a column
+ * Restores the table's earlier columns and types. A column added since then is dropped, unless views read it: then it stays
  * without values.
  */
 async function planShapeChange(

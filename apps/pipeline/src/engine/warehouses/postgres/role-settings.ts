@@ -14,7 +14,7 @@ const liveness: RoleSettings = {
 /** Text forms must not depend on how the server was set up. */
 const forms: RoleSettings = { timezone: 'UTC', datestyle: 'ISO, YMD', search_path: 'pg_catalog', bytea_output: 'hex' }
 
-/** Settings that would end our sessions or change their meaning. */
+/** Settings that would end the service's sessions or change their meaning. */
 const untouched: RoleSettings = {
   transaction_timeout: '0',
   idle_session_timeout: '0',
@@ -24,7 +24,7 @@ const untouched: RoleSettings = {
   standard_conforming_strings: 'on',
 }
 
-/** One COPY may take a day. A transaction that waits for us is us hanging. */
+/** One COPY may take a day. An idle transaction means that this process hangs. */
 const loadTimeouts: RoleSettings = {
   statement_timeout: '24h',
   lock_timeout: '30s',
@@ -34,12 +34,15 @@ const loadTimeouts: RoleSettings = {
 export const loadSettings: RoleSettings = { ...liveness, ...forms, ...loadTimeouts, temp_file_limit: '20GB' }
 
 /**
- * SQL of users runs as `load`, and a role may change what its own sessions begin with (ALTER ROLE … SET). What loads rely
- * on their connections say themselves, which goes before that.
+ * Users' SQL runs as `load`, and a role may change its own session defaults (ALTER ROLE … SET). So connections set the values
+ * that loads rely on explicitly, which takes precedence.
  */
 export const loadOptions = options({ ...forms, ...untouched, ...loadTimeouts, default_transaction_read_only: 'off' })
 
-/** Users may raise the time-outs inside their own session; ours are set again per transaction, the last is not theirs to raise. */
+/**
+ * Users may raise the time-outs inside their own session; the service sets its own again in each transaction, and users cannot
+ * raise the last one.
+ */
 export const readSettings: RoleSettings = {
   ...liveness,
   ...forms,
@@ -47,12 +50,12 @@ export const readSettings: RoleSettings = {
   statement_timeout: '30s',
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '1min',
-  // Loads of the tables that it reads wait for its end.
+  // Loads of the tables that the query reads wait for its end.
   transaction_timeout: '1h',
   temp_file_limit: '2GB',
 }
 
-/** The same for connections of role `read`. */
+/** Options for connections of role `read`. */
 export const readOptions = options({ ...forms, ...untouched, default_transaction_read_only: 'on' })
 
 function options(settings: RoleSettings): string {
@@ -62,8 +65,8 @@ function options(settings: RoleSettings): string {
 }
 
 /**
- * Throws WAREHOUSE_OUTDATED when role `load` changed what its sessions begin with: provisioning puts that right. Of
- * settings that are only a superuser's nothing is said.
+ * Throws WAREHOUSE_OUTDATED if role `load` changed its session defaults; provisioning repairs them. Ignores settings that only a
+ * superuser can change.
  */
 export async function assertRoleSettings(client: ClientBase): Promise<void> {
   const ours = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())

@@ -111,7 +111,7 @@ class CopyRows implements Submittable {
     connection.query(this.#text)
   }
 
-  /** All that follows is called by node-postgres, by these names. */
+  /** node-postgres calls the following methods by these names. */
   handleCopyData({ chunk }: { chunk: Buffer }): void {
     const row = this.#isFirst ? chunk.subarray(headerBytes) : chunk
     this.#isFirst = false

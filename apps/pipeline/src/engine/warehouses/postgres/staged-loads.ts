@@ -7,7 +7,7 @@ import { listOlderSnapshots } from './older-snapshots.ts'
 import { warehouseProblem } from './problems.ts'
 import { originComment, parseOrigin } from './staging.ts'
 
-/** What the publication of a written load needs besides its rows. JSON. */
+/** Data that the publication of a written load needs in addition to its rows. JSON. */
 export interface StagedLoad
   extends Pick<
     PostgresLoad,
@@ -19,7 +19,7 @@ export interface StagedLoad
   file: number
 }
 
-/** SQLSTATEs: the table is gone, or somebody holds a lock on it for too long. */
+/** SQLSTATEs: the table is gone, or another session holds a lock on it for too long. */
 const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 
 /** See `Warehouse.describeStaged`. */

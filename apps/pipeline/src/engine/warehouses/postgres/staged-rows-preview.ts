@@ -10,7 +10,7 @@ import { dropRunSchema } from './transformation-schema.ts'
 import { withQueryPlanner } from './query-planning.ts'
 import { isPartOf } from './merge.ts'
 
-/** Locks no table but for the moment of looking at its shape; nothing of it is in the way of readers. */
+/** Locks each table only while its shape is read; the preview does not block readers. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 
 /**
@@ -61,7 +61,7 @@ export async function exposeStagedRows(
   }
 }
 
-/** Of a query that was stopped just now, the server may still hold a view. */
+/** The server may still hold a view that a query used, shortly after the query was stopped. */
 async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -90,7 +90,7 @@ interface Origin extends ReadyTable {
   attempt: number
 }
 
-/** Puts a table into both schemas. Answers the oids of what holds the rows of the last load. */
+/** Puts a table into both schemas. Returns the oids of the relations with the last load's rows. */
 async function createPreviewRelations(
   client: ClientBase,
   { shown, bare, read }: { shown: string; bare: string; read: string },
@@ -151,8 +151,8 @@ function findOldRows(
 }
 
 /**
- * The query for the rows that a table will have: those of the staging table, and where they are merged into the live
- * partition, the others of that. The same as `mergeInPlace` comes to.
+ * Returns the query for the rows that a table will have: those of the staging table and, if they are merged into the live
+ * partition, that partition's other rows. The result equals that of `mergeInPlace`.
  */
 export function rowsAfterPublication(
   { staging: name, merge }: ReadyTable,

@@ -37,7 +37,7 @@ export interface StagingColumn {
   type: string
 }
 
-/** At most 63 bytes, the same for the same load; starts with run and attempt for people who look. */
+/** At most 63 bytes and deterministic for a load; it starts with run and attempt for readability. */
 export function stagingName({
   run,
   attempt,
@@ -52,7 +52,7 @@ export function stagingName({
   return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`.slice(0, 63)
 }
 
-/** In the caller's transaction. */
+/** Runs in the caller's transaction. */
 export async function createStaging(
   client: ClientBase,
   name: string,
@@ -84,8 +84,8 @@ export function columnComments(relation: string, columns: readonly { name: strin
 }
 
 /**
- * Drops a table of the hidden schema unless it is someone's partition: after a commit whose answer was lost, what
- * looks like our leftover is the live data, or what it replaced. Answers whether it is gone by our hand; waits for nobody longer than 2 s.
+ * Drops a table of the hidden schema unless it is a partition: after a commit with a lost response, a table that looks left over
+ * may be the live data, or the table it replaced. Returns whether this call dropped it. Waits for locks for at most 2 s.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {

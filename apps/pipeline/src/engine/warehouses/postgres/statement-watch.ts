@@ -15,12 +15,12 @@ const looksForSize = 12
 export interface WatchLimits {
   /** Bytes that the client's database may have; no limit when absent. */
   databaseBytes?: number | undefined
-  /** Drops what could go, until the database has no more bytes than these. */
+  /** Frees disk space until the database has at most this many bytes. */
   makeRoom?(mostBytes: number): Promise<number>
 }
 
 interface WatchedSession {
-  /** Called once, when the statement goes beyond its limits. */
+  /** Called once, when the statement exceeds its limits. */
   stop(reason: WarehouseProblem): void
   /** Whether the statement writes. */
   writes: boolean
@@ -67,7 +67,7 @@ export class StatementWatch {
         if (look % looksForSize === 0) await this.#assertRoom(client)
       }
     } catch {
-      // The server is away or full. Whatever still runs is watched anew below.
+      // The server is unreachable or full. The code below watches the remaining statements again.
       failed = true
     } finally {
       client?.release(failed)
@@ -164,29 +164,29 @@ export async function endSession(access: WarehouseAccess, session: number | unde
       [session],
     )
   } catch {
-    // A server that takes no connection just now ends what lost its own by itself.
+    // A server that rejects new connections ends the lost session's work itself.
   } finally {
     await endReadSession(client)
   }
 }
 
-/** Seconds in which the server stops a statement by itself. */
+/** Seconds in which the server should stop a statement itself. */
 const grace = 3
 
 interface StatementLimits {
   seconds: number
   signal: AbortSignal
-  /** What it is, as it stands in a sentence. */
+  /** The name of the statement as part of a sentence. */
   what: string
   /** Bytes of the tables that the load of the statement replaces. */
   replaced?: number
 }
 
 /**
- * One statement in which functions of users may run, on a connection that is thrown away afterwards. Such a function can catch the
- * server's time-out, and can keep the server from noticing that nobody listens any more: then its process is ended from another
- * connection of the same role, after so many seconds and a few, when `signal` aborts, or when it holds too many locks or fills the
- * client's warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
+ * Runs one statement that may call user-defined functions, on a connection that is closed afterwards. Such a function can catch
+ * the server's time-out, and can hide the client's disconnect from the server. So another connection of the same role ends the
+ * process: some seconds after the time limit, when `signal` aborts, or when it holds too many locks or fills the client's
+ * warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
  */
 export async function runStoppable<T>(
   others: Pool,

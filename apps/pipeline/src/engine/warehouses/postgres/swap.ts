@@ -19,22 +19,22 @@ export interface TableSwap {
   load: PostgresLoad
   /** Short statements that change what readers see, between the dropping of all views and their making. */
   statements: string[]
-  /** Where the rows are from now on. */
+  /** The partition that contains the rows after the swap. */
   partition: string
   /** Rows of the whole table from now on. */
   tableRows: number
-  /** Views that stand in their way, each behind all that it reads. */
+  /** Views that block the swap, each after all its dependencies. */
   views: DependentView[]
   /** Detached by them, to be kept or dropped. */
   oldPartition?: string
   published: PublishedTable
-  /** For the next load. */
+  /** The memory for the next load. */
   feed: FeedMemory
 }
 
 /**
- * Makes a table ready to be swapped, inside the publishing transaction. SHARE UPDATE EXCLUSIVE makes other publishers
- * of the table wait and lets readers pass.
+ * Prepares a table for its swap, inside the publishing transaction. SHARE UPDATE EXCLUSIVE blocks other publishers of the table
+ * and does not block readers.
  */
 export async function planSwap(
   client: ClientBase,
@@ -62,7 +62,7 @@ export async function planSwap(
   }
   if (!before.ours) throw tableNotOwned(load.problemContext)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
-  // Read again: another load may have published between our look and our lock.
+  // Reads the shape again: another load may have published before the lock.
   const current = await readShape(client, schema, table)
   if (!current?.ours) throw tableNotOwned(load.problemContext)
 
@@ -110,14 +110,15 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
 }
 
 /**
- * What a publication does to all its tables. Views come first and last, in the order in which a reader's query locks them: view,
- * then table. One that stands over several of the tables is dropped once, and made once.
+ * Returns the statements of a publication for all its tables. Views come first and last, in the order in which a reader's query
+ * locks them: view, then table. A view over several of the tables is dropped once and created once.
  */
 export function statementsOf(
   swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
   const all = swaps.flatMap(({ views }) => views)
-  // Wherever a view is, those over it are behind it: its last place is behind all that it reads, before all that reads it.
+  // A view precedes the views over it at each of its places: its last place is after all its dependencies and before all its
+  // dependents.
   const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
   return [
     ...views.toReversed().map(({ drop }) => drop),
@@ -144,7 +145,7 @@ async function planMergeInPlace(
   return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
 }
 
-/** @throws WarehouseProblem VIEWS_DEPEND when one of them is of somebody else: nothing is touched, the old data stays. */
+/** @throws WarehouseProblem VIEWS_DEPEND if another role owns one of them: the call changes nothing, the old data stays. */
 export async function findBlockingViews(
   client: ClientBase,
   scene: ProblemContext,
@@ -161,19 +162,22 @@ export async function findBlockingViews(
 }
 
 /**
- * Autovacuum gives way to whoever has waited a second (`deadlock_timeout`) for a lock that it is in the way of. If that
- * were the swap's exclusive lock, readers would queue behind it for that second; they pass this one by.
+ * Autovacuum yields to a process that has waited one second (`deadlock_timeout`) for a conflicting lock. If that process were the
+ * swap with its exclusive lock, readers would queue after it for that second; the lock here does not block readers.
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 
-/** For a transaction that is to swap, of whose locks the others wait so many milliseconds. `table` is quoted. */
+/**
+ * Returns SQL that locks a table against autovacuum in a transaction that will swap, and then sets its lock time-out to `wait`
+ * milliseconds. `table` is quoted.
+ */
 export function blockAutovacuum(table: string, wait: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
 }
 
 /**
- * Makes autovacuum let go of the partition that is about to be replaced, while the new one is still being prepared. It is
- * busy there for minutes after a large load, and comes back no sooner than a minute later. Never throws.
+ * Interrupts autovacuum on the partition that the publication will replace, while the new one is being prepared. Autovacuum works
+ * there for minutes after a large load, and returns after one minute at the earliest. Never throws.
  */
 export async function interruptAutovacuum({ statements }: PostgresPools, { target }: PostgresLoad): Promise<void> {
   await withClient(statements, undefined, async (client) => {

@@ -13,9 +13,9 @@ export interface ShapeColumn {
 /** A relation as the catalogue has it now. */
 export interface PostgresShape {
   oid: number
-  /** Partitioned by us: a list with at most a default partition, and that in the hidden schema. */
+  /** True if the service partitioned it: a list with at most a default partition, and that in the hidden schema. */
   ours: boolean
-  /** The rows' table in the hidden schema, where there is one. */
+  /** The partition in the hidden schema that contains the rows, if it exists. */
   partition?: string
   /** The planner's guess, for relations that no ledger counts. */
   estimatedRows: number
@@ -23,7 +23,7 @@ export interface PostgresShape {
   columns: ShapeColumn[]
 }
 
-/** One statement, because a load reads shapes several times, also while readers wait for its locks. */
+/** A single statement, because a load reads shapes several times, also while readers wait for its locks. */
 export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
   const { rows } = await client.query(
     `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,

@@ -278,7 +278,7 @@ describe('transforming rows before they are published', () => {
       : [`alter table ${table} rename to hidden`, `create view ${table} as select * from hidden`]
     await expect(transformed(statements)).rejects.toMatchObject({
       code: 'TRANSFORMATION_FAILED',
-      message: expect.stringContaining('no plain table'),
+      message: expect.stringContaining('not a plain table'),
     })
     expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([numberedWith(3, 'old'), []])
   })

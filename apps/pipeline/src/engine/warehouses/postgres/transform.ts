@@ -60,7 +60,10 @@ export async function transform(
   }
 }
 
-/** What a commit would do first, and a search path in which tables and functions of the statements do not hide those of the catalogue. */
+/**
+ * Does first what a commit would do, and sets a search path in which tables and functions of the statements do not hide those of
+ * the catalogue.
+ */
 const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
 
 /**
@@ -112,7 +115,7 @@ function endsTransaction(statement: string): boolean {
   return first?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(first.text)
 }
 
-/** By the extended protocol, which takes one statement and no more. Rows that it gives are let go as they come. */
+/** Uses the extended protocol, which accepts only one statement. Discards the rows that it returns. */
 function execute(client: PoolClient, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const query = client.query(new Query({ text, rowMode: 'array', queryMode: 'extended' } as never))
@@ -122,7 +125,7 @@ function execute(client: PoolClient, text: string): Promise<void> {
   })
 }
 
-/** What stopped a statement that went beyond its limits. */
+/** The codes of errors that stop a statement at a resource limit. */
 const limits = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 
 function statementProblem(error: unknown, named: string, statement: string): unknown {

@@ -6,15 +6,15 @@ import { readShape } from './table-shape.ts'
 import { columnComments, originComment, originOf } from './staging.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** A schema of one run in which its staging tables stand under their targets' names, while users' SQL works on them. */
+/** A schema of one run that contains its staging tables under their targets' names while users' SQL runs on them. */
 export interface TransformationSchema {
   schema: string
   /** For the search path: the rows being loaded first, then the target's schema. */
   path: string
   open(client: ClientBase): Promise<void>
-  /** Moves the tables back, whatever the statements made of them, and answers how many rows each has now. */
+  /** Moves the tables back after any changes by the statements, and returns the number of rows in each. */
   close(client: ClientBase): Promise<number[]>
-  /** The same in the open transaction, without dropping the schema. */
+  /** Moves the tables back in the open transaction and keeps the schema. */
   moveTables(client: ClientBase): Promise<number[]>
 }
 
@@ -52,7 +52,7 @@ export function createTransformationSchema(loads: readonly PostgresLoad[]): Tran
   }
 }
 
-/** A statement may have dropped the table and made it anew: what its comments said is said again. */
+/** A statement may have dropped and recreated the table, so this sets its comments again. */
 async function moveBack(client: ClientBase, schema: string, { target, stagingTable }: PostgresLoad): Promise<number> {
   const place = qualified(schema, target.table)
   const shape = await readShape(client, schema, target.table)
@@ -63,7 +63,7 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
   )
   if (!shape || !plain)
     throw transformationFailed(
-      `After the transformation there is no plain table "${target.table}" any more that could be published.`,
+      `After the transformation, "${target.table}" is not a plain table, so it cannot be published.`,
     )
   if (shape.columns.length === 0)
     throw transformationFailed(`After the transformation table "${target.table}" has no columns any more.`)
@@ -85,8 +85,7 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
 }
 
 /**
- * Statements that make columns which the database fills by itself plain ones, with the values that they have: a table that is published
- * takes no others.
+ * Returns statements that turn generated columns into plain ones with their current values: a published table accepts no other columns.
  */
 async function plainColumns(client: ClientBase, table: unknown, place: string): Promise<string[]> {
   const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
@@ -139,8 +138,8 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
 }
 
 /**
- * With all that is in it but the tables of the loads to `rescue`, which go back under their own names. Ends the process that
- * may still be at work there first, and waits for its end.
+ * Drops the schema with its contents, except the tables of the loads to `rescue`, which move back under their own names. It first
+ * ends the process that may still work there, and waits for its end.
  */
 export async function dropRunSchema(
   pool: Pool,
@@ -171,7 +170,7 @@ export async function dropRunSchema(
 /** Tables that are dropped in one transaction, which holds some locks for each. */
 const tablesPerTransaction = 200
 
-/** All tables of a schema, a few at a time: users may have made more than the server's table of locks holds. */
+/** Drops all tables of a schema, a few at a time: users may have created more than the server's lock table holds. */
 async function dropTables(client: ClientBase, schema: string, within: string): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ tables: string | null; count: number }>(
@@ -193,7 +192,7 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
 
 const mostNamed = 5
 
-/** A sentence about objects that a transformation made and left, such as `table extra`. */
+/** Describes the objects that a transformation left, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
   const named = objects.slice(0, mostNamed).join(', ')
   const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''

@@ -2,7 +2,7 @@ import type { DataType } from '@sluice/contracts'
 import type { StoredAs } from '../shape/feed-memory.ts'
 import type { TypeRules } from '../shape/plan-shape.ts'
 
-/** A type as `format_type` prints it, length and precision included: what the catalogue says is what we compare. */
+/** A type as `format_type` prints it, with length and precision: comparisons use the catalogue's text. */
 export type SqlType = string
 
 interface TypeDescription {
@@ -38,7 +38,7 @@ export function sqlType(column: { dataType: DataType; precision?: number; scale?
   return numeric(column.precision, column.scale ?? 0)
 }
 
-/** What a type is called on the wire. A type we never create (arrays, uuid …) is TEXT, as it is read as text. */
+/** Returns the type's name in the API. A type that loads never create (arrays, uuid …) is TEXT, because it is read as text. */
 export function describeType(type: SqlType): TypeDescription {
   const [length, scale] = modifiers(type)
   if (type.startsWith('numeric'))

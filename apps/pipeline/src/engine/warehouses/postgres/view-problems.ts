@@ -6,7 +6,7 @@ const refuse = (code: string, sentence: string, cause?: unknown) => new Warehous
 
 const megabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
 
-/** What speaks against a view. `place` is `"schema"."name"`. */
+/** The reasons to reject a view. `place` is `"schema"."name"`. */
 export const viewProblems = {
   taken: (place: string) =>
     refuse(
@@ -50,14 +50,16 @@ export const viewProblems = {
 const undefinedTable = '42P01'
 
 interface UserViewQuery {
-  /** As the user wrote it. */
+  /** The text from the user. */
   query: string
-  /** How many characters of ours stand before it. */
+  /** The number of characters that the service adds before the user's text. */
   before: number
   place: string
 }
 
-/** The server's sentence about a query that a user wrote, with the line in which it is. Never our SQL around it. */
+/**
+ * Returns the server's error message for a user's query, with the line in the user's text. It never shows the service's SQL around it.
+ */
 export function queryFailed(error: unknown, { query, before, place }: UserViewQuery): unknown {
   const known = warehouseProblem(error, { place })
   if (!(known instanceof WarehouseProblem)) return known

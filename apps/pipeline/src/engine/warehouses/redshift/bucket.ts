@@ -4,7 +4,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { StagingLocation } from './redshift-settings.ts'
 
-/** Milliseconds before another try, where the store did not answer or said that it could not just now. */
+/** Milliseconds before each retry, if the store did not respond or reported a temporary failure. */
 const retryPolicy = [200, 1_000, 4_000]
 /** Milliseconds for one request. */
 const longest = 300_000
@@ -16,10 +16,10 @@ interface BucketRequest {
   body?: Buffer<ArrayBuffer>
 }
 
-/** Where rows wait for the cluster. What it throws is a `WarehouseProblem`. */
+/** The bucket for rows that the cluster will copy. Its errors are `WarehouseProblem`s. */
 export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
-  /** One that is not there is removed already. */
+  /** Removing a missing object succeeds. */
   remove(key: string): Promise<void>
   /** Keys that begin so. */
   list(prefix: string): Promise<string[]>
@@ -35,7 +35,7 @@ export function bucketOf(place: StagingLocation): StagingBucket {
       for (let next: string | undefined; ; ) {
         const query = { 'list-type': '2', prefix, ...(next !== undefined && { 'continuation-token': next }) }
         const page = await ask({ method: 'GET', query })
-        // Keys of ours are letters, digits and a few signs: nothing in them is written another way.
+        // The service's keys contain only letters, digits and a few signs, so the XML escapes none of them.
         keys.push(...[...page.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key!))
         next = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
         if (next === undefined) return keys
@@ -103,7 +103,7 @@ async function requestOnce(
   return { status: response.status, code: /<Code>([A-Za-z]{1,60})<\/Code>/.exec(text)?.[1] ?? '' }
 }
 
-/** Neither the secret key nor a signature stands in it. */
+/** The message contains neither the secret key nor a signature. */
 function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Error): WarehouseProblem {
   if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
     return new WarehouseProblem(

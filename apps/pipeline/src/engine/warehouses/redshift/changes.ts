@@ -5,7 +5,7 @@ import type { TablePlace } from '../views.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { names } from './names.ts'
 
-/** What publications take turns by. */
+/** The name of the lock that serializes publications. */
 export const turnstile = 'publishing'
 
 /** The statements of Redshift. */
@@ -28,7 +28,7 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
     dropColumn: (place, column) => plainSql(`alter table ${at(place)} drop column ${quoted(column)}`),
     dropView: (place) => plainSql(`drop view if exists ${at(place)}`),
     rename: (from, to) => plainSql(`alter table ${at(from)} rename to ${quoted(to)}`),
-    // Read with its owner's rights, who is the client's user and no more. Names without a schema are looked for in its own.
+    // The view reads with the rights of its owner, the client's user. Unqualified names resolve in its own schema.
     createView: (place, text) => [
       plainSql(`set search_path to ${quoted(place.schema)}`),
       plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),

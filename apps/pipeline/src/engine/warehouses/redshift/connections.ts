@@ -2,18 +2,20 @@ import { Client, type ClientConfig, Pool, type PoolClient } from 'pg'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 
-/** A connection, and how it is given back. `broken`: nobody is to have it again. */
+/** A connection and its release function. `broken` excludes the connection from reuse. */
 export interface BorrowedClient {
   client: Client | PoolClient
   release(broken: boolean): void
 }
 
-/** Where a client's connections come from. */
+/** The source of a client's connections. */
 export interface ConnectionPool {
   open(role: SessionRole): Promise<BorrowedClient>
 }
 
-/** Signing in takes the cluster longer than most of what we ask: connections of ours are kept for so many milliseconds. */
+/**
+ * Milliseconds to keep an idle connection of the service. Signing in takes longer on the cluster than most of the service's statements.
+ */
 const idle = 20_000
 const most = 20
 
@@ -28,7 +30,7 @@ export const clientConfig = (access: ClientAccess, role: SessionRole, database =
   application_name: 'sluice',
 })
 
-/** Only ours are used again: nobody gets a connection on which SQL of users ran. */
+/** The pool reuses only the service's connections; a connection that has run user SQL is never reused. */
 export function connectionsOf(access: ClientAccess): ConnectionPool {
   const pool = new Pool({
     ...clientConfig(access, 'service'),
@@ -37,7 +39,7 @@ export function connectionsOf(access: ClientAccess): ConnectionPool {
     allowExitOnIdle: true,
   })
   pool.on('error', () => {})
-  // One that breaks while somebody has it says so to them; nobody else is to die of it.
+  // A connection that breaks in use reports the error to its user; this handler keeps the error from ending the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return {
     async open(role) {

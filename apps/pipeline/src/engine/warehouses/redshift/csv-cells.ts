@@ -13,7 +13,7 @@ const millisecondsOfDay = 86_400_000
 const epoch = Date.UTC(2000, 0, 1)
 const quote = 0x22
 
-/** How values of this kind are written into delimited text, where the column has this type. */
+/** Returns the writer for values of this data type as delimited text, for a column of this type. */
 export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -87,7 +87,7 @@ function decimal(type: SqlType): CellWriter {
   }
 }
 
-/** In quotes, those inside twice: so that nothing in it means anything. */
+/** Quotes the text and doubles inner quotes, so that no character has a special meaning. */
 function text(type: SqlType): CellWriter {
   const [most = longestText] = modifiers(type)
   return (from, at, length, out) => {
@@ -110,7 +110,7 @@ function text(type: SqlType): CellWriter {
 
 const [comma, newline] = [0x2c, 0x0a]
 
-/** Rows as delimited text, a megabyte of whole lines at a time. `none` stands for NULL: a word that nobody could know. */
+/** Yields rows as delimited text, one megabyte of whole lines at a time. `none` represents NULL: a word that cannot be guessed. */
 export function csvRows(
   { columns, shown }: TableFill,
   content: LoadContent,

@@ -1,14 +1,14 @@
 import { refusedName } from '../identifiers.ts'
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 
-/** Of ours, in each client's database. */
+/** The schema of the service's own tables in each client's database. */
 export const ledgerSchema = 'sluice'
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /**
- * A string. The server takes a backslash for the beginning of something else, or not, by a setting that is not ours: so none is
- * written.
+ * Returns a string literal. A server setting outside the service's control decides whether a backslash starts an escape sequence,
+ * so the literal contains none.
  */
 export function literal(value: string | null): string {
   if (value === null) return 'null'

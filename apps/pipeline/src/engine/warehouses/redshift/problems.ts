@@ -26,7 +26,7 @@ const full: ServerReply = [
   () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
 ]
 
-/** By SQLSTATE, or its class. Redshift has most of them from PostgreSQL, and says XX000 of what is its own. */
+/** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
 const replies: Record<string, ServerReply> = {
   '08': unavailable,
   '57P': unavailable,
@@ -46,7 +46,7 @@ const replies: Record<string, ServerReply> = {
   '23502': ['NULL_KEY', (place) => `A row of ${place} has no value in a column of its primary key.`],
 }
 
-/** What Redshift says under a code that says nothing. */
+/** Maps messages of Redshift to problems, for errors with an unspecific code. */
 const byWords: readonly (readonly [RegExp, ServerReply])[] = [
   [/Serializable isolation violation|could not complete because of conflict/, busy],
   [/disk full/i, full],
@@ -79,7 +79,7 @@ export function explain(error: unknown): ServerProblem | undefined {
   return { code, sentence: (place) => sentence(place, error.message), retryable: retryable === 'retryable' }
 }
 
-/** Where in the user's text it is, which a cursor's opening stands before. */
+/** The error's position in the user's text; the text that opens the cursor precedes it. */
 export interface PlacedError {
   line?: number
   column?: number

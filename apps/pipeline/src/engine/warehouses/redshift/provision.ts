@@ -4,13 +4,13 @@ import { turnstile } from './changes.ts'
 import { clientConfig } from './connections.ts'
 import { ledgerSchema, names, stringLiteral } from './names.ts'
 
-/** What the server says to all but one of those who do the same thing in the same moment. */
+/** The server's errors for concurrent identical statements; only one of them succeeds. */
 const sameMoment = /concurrently updated|duplicate key|conflict with concurrent transaction/i
 const isThere = new Set(['42710', '42P04', '42P06', '42P07'])
 
 /**
- * Makes the client's database, its two users and the hidden schema, or mends them. Idempotent. Users may not assume the roles that the
- * cluster has: with one, SQL of users could read and write buckets.
+ * Creates or repairs the client's database, its two users and the hidden schema. Idempotent. Users may not assume the cluster's
+ * roles: with one, users' SQL could read and write buckets.
  */
 export async function provision(access: ClientAccess): Promise<void> {
   const { database, logins } = access
@@ -31,7 +31,7 @@ export async function provision(access: ClientAccess): Promise<void> {
   })
 }
 
-/** Done, or done already: what is there is left as it is, and what somebody else does in the same moment is the same. */
+/** Runs a statement. An existing object stays unchanged, and a concurrent identical statement counts as success. */
 type Run = (statement: string) => Promise<void>
 
 async function on(access: ClientAccess, database: string, work: (run: Run) => Promise<void>) {

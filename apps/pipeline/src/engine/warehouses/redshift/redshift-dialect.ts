@@ -10,7 +10,7 @@ import { openSession } from './session.ts'
 import { types } from './types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
 
-/** One client's part of a Redshift cluster: a database of its own. */
+/** One client's part of a Redshift cluster: a separate database. */
 export function redshiftDialect(access: ClientAccess): Dialect {
   const connections = connectionsOf(access)
   return {

@@ -17,12 +17,12 @@ import { createGzip } from 'node:zlib'
 /** Everything of this client in the bucket begins so. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
 
-/** Of a run, in a key. */
+/** The part of an object key that identifies a run. */
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.copyRows`: rows go into objects of a bucket, which the cluster fetches by COPY, all or none. No key tells what another load is
- * called, and what is left of a worker that died is swept.
+ * See `Dialect.copyRows`: writes rows to objects in a bucket; the cluster reads them by COPY, atomically. A key does not reveal
+ * the keys of other loads, and a sweep removes the objects of dead workers.
  */
 export async function copyRows(
   access: ClientAccess,
@@ -90,7 +90,7 @@ interface LoadError {
   reason: string
 }
 
-/** Where the server keeps what was wrong with rows: newer ones and serverless workgroups in the first, older ones in the second. */
+/** The server's tables of load errors: newer clusters and serverless workgroups use the first, older ones the second. */
 const loadErrors = (prefix: string) => [
   sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
     where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,
@@ -121,7 +121,7 @@ async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<voi
   for (const key of await bucket.list(prefix)) await bucket.remove(key)
 }
 
-/** What workers that died have left in the bucket: see `Dialect.sweep`. */
+/** Removes the objects that dead workers left in the bucket: see `Dialect.sweep`. */
 export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlySet<string>>): Promise<void> {
   const bucket = bucketOf(access.staging)
   const home = clientPrefix(access)
@@ -137,7 +137,7 @@ export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlyS
 /** Bytes of rows in one object: enough of them for all slices of a cluster, few enough to be held while they are sent. */
 const objectBytes = 32 * 1024 * 1024
 
-/** Puts rows into objects that begin with `prefix`, compressed, one after another. Answers their keys. */
+/** Writes rows sequentially to compressed objects whose keys begin with `prefix`. Returns the keys. */
 async function upload(
   bucket: StagingBucket,
   prefix: string,

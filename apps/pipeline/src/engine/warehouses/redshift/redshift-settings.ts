@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** Where rows wait for the cluster to fetch them, and who writes there. */
+/** The location of rows that the cluster will fetch, and the credentials that write there. */
 export interface StagingLocation {
   bucket: string
-  /** Without slashes at its ends; may be empty. */
+  /** The prefix has no slashes at its ends; it may be empty. */
   prefix: string
-  /** As AWS calls it, `eu-west-1`. */
+  /** The AWS region name, `eu-west-1`. */
   region: string
   accessKey: string
   secretKey: string
@@ -32,12 +32,12 @@ export interface ClientAccess {
   adminDatabase: string
   ssl: false | { rejectUnauthorized: boolean }
   logins: Readonly<Record<SessionRole, DatabaseLogin>>
-  /** What the cluster reads the bucket as: an ARN, several with commas between, or `default`. */
+  /** The IAM role with which the cluster reads the bucket: an ARN, several ARNs separated by commas, or `default`. */
   role: string
   staging: StagingLocation
 }
 
-/** What an operator sets. */
+/** The operator's settings. */
 export interface RedshiftSettings {
   /** `postgres://superuser:password@host:5439/dev?sslmode=verify-full` */
   url: string
@@ -56,7 +56,9 @@ interface Credentials {
   readPassword: string
 }
 
-/** Passwords of the client's users there are derived from those of its roles elsewhere, which they do not give away. */
+/**
+ * The passwords of the client's users on the cluster are derived from those of its roles in other warehouses, and do not reveal them.
+ */
 export function redshiftAccess(
   settings: RedshiftSettings,
   { key, loadPassword, readPassword }: Credentials,

@@ -7,10 +7,12 @@ import type { RowCell } from '../warehouse.ts'
 import type { PlacedError } from './problems.ts'
 import { anyDecimal, types } from './types.ts'
 
-/** The longest that a statement may take where nobody says less. */
+/** The longest time for a statement, if the caller sets no shorter one. */
 const longest = 86_400
 
-/** As every connection is before anything is asked. Names keep their letters; times are in UTC; floats are their own text. */
+/**
+ * Returns the statements that prepare each connection. Names keep their case; times are in UTC; floats keep their shortest exact text.
+ */
 function settings({ schemas = [], seconds = longest }: SessionOptions): string {
   const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(names.quoted).join(', ')
   return [
@@ -91,7 +93,7 @@ export class RedshiftSession implements Session {
 
   async #ask({ texts, values }: Sql): Promise<unknown[]> {
     const text = textOf({ texts, values }, (number) => `$${number}`)
-    // By the extended protocol, which takes one statement and no more.
+    // Uses the extended protocol, which accepts only one statement.
     const query = { text, values: [...values], queryMode: 'extended' }
     return (await this.#heard(() => this.#borrowed.client.query(query))).rows
   }
@@ -115,10 +117,10 @@ export class RedshiftSession implements Session {
   }
 }
 
-/** What the server said leaves the connection as it was. */
+/** Returns whether the server sent the error. After such an error the connection is still usable. */
 const isServers = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
 
-/** From another connection: the one that runs it listens to nobody. */
+/** Cancels the statement from another connection, because the connection that runs it accepts no commands. */
 async function stopAtServer(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
   const { processID } = client as unknown as { processID: number | null }
   if (!processID) return
@@ -130,7 +132,7 @@ async function stopAtServer(connections: ConnectionPool, client: Client | PoolCl
 
 const opening = 'declare sluice_rows cursor for\n'
 const around = 'select * from (\n'
-/** Rows of the first fetch: of those behind it is known how large they are. */
+/** The number of rows in the first fetch. Their size determines the size of later fetches. */
 const firstRows = 100
 
 /** Types of `pg_type` by their numbers, as `format_type` prints them; all others are text. */
@@ -152,8 +154,8 @@ const varchar = 1043
 const asText = { getTypeParser: () => (text: string) => text }
 
 /**
- * See `Session.read`: a cursor in a read-only transaction. The text is all that stands behind DECLARE, so the server takes nothing but a
- * query there.
+ * See `Session.read`: uses a cursor in a read-only transaction. The text is everything after DECLARE, so the server accepts only
+ * a query.
  */
 async function* read(
   client: Client | PoolClient,
@@ -197,7 +199,7 @@ function columnOf({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn 
   return { name, type, ...types.describe(type) }
 }
 
-/** What a table can be made of, too: a text that says nothing of its length gets the greatest. */
+/** Returns a type that a table column can also have: a text of unspecified length gets the maximum length. */
 function typeOf(number: number, modifier: number): string {
   if (number === decimal) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
   if (number === varchar && modifier > 0) return `character varying(${modifier})`
@@ -210,7 +212,7 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
   if (type === 'super') return JSON.parse(text) as RowCell
-  // Of a size that nobody gave, noughts at the end say nothing.
+  // A decimal without an explicit size has insignificant trailing zeros.
   if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
   if (!numbers.has(dataType)) return text
   const number = Number(text)
@@ -218,7 +220,7 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   return Number.isFinite(number) ? number : text
 }
 
-/** With the line and column in the user's text. The server counts characters, not UTF-16 units. */
+/** Adds the line and column in the user's text. The server counts characters, not UTF-16 units. */
 function placed(error: unknown, text: string, behind = opening): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
   const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - behind.length)).join('')

@@ -6,7 +6,7 @@ import type { StoredType } from '../warehouse.ts'
 export const longestText = 65_535
 const text = (bytes: number): SqlType => `character varying(${bytes})`
 const longText = text(longestText)
-/** Of a decimal that says nothing of its size: eighteen digits before the point, twenty behind it. */
+/** The type for a decimal of unknown size: eighteen digits before the decimal point, twenty after it. */
 export const anyDecimal: SqlType = 'numeric(38,20)'
 const mostDigits = 38
 
@@ -39,7 +39,7 @@ function decimal(before: number, after: number): SqlType {
   return before + after > mostDigits ? longText : `numeric(${before + after},${after})`
 }
 
-/** Digits in all and behind the point of a decimal; the length of a text. */
+/** Returns the precision and scale of a decimal, or the length of a text. */
 export function modifiers(type: SqlType): number[] {
   return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }

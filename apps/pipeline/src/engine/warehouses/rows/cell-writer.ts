@@ -1,10 +1,10 @@
-/** Memory that is written into; whoever writes has made sure of the room. */
+/** The memory that writers fill; the caller of a writer ensures the capacity. */
 export interface GrowingBuffer {
   bytes: Buffer
   at: number
 }
 
-/** Why a value cannot be kept, to stand behind a colon. */
+/** The reason why a column cannot hold a value, phrased to follow a colon. */
 export class MisfitCell extends Error {
   override readonly name = 'MisfitCell'
 }
@@ -20,13 +20,13 @@ const exactDigits = 15
 /** A decimal without its point. */
 interface WholeNumber {
   negative: boolean
-  /** A bigint only where a double would not be exact. */
+  /** A bigint only if a double would be inexact. */
   magnitude: number | bigint
 }
 
 /**
- * PostgreSQL's binary numeric (count of digits, weight, sign, scale, then digits to the base of 10,000) times ten to the power of
- * `scale`. Digits behind that are rounded, halves away from zero. `server` has no number of more than `precision` digits.
+ * Returns PostgreSQL's binary numeric (count of digits, weight, sign, scale, then digits in base 10,000) times ten to the power
+ * of `scale`. Rounds further digits, halves away from zero. `server` has no number of more than `precision` digits.
  */
 export function wholeNumber(
   from: DataView,

@@ -1,15 +1,15 @@
 import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell } from './cell-writer.ts'
 
-/** How the values of one column are written, in the order of the tuples. */
+/** Writes the values of one column, in the order of the tuples. */
 export interface ColumnWriter {
   label: string
   value: CellWriter
-  /** Writes that there is none; undefined for a column of the key, which takes no NULL. At most 16 bytes. */
+  /** Writes NULL; undefined for a key column, which takes no NULL. At most 16 bytes. */
   none: ((out: GrowingBuffer) => void) | undefined
 }
 
-/** Counts what goes through. */
+/** Counts the rows and bytes of a stream. */
 export interface Counted {
   rows: number
   bytes: number
@@ -21,9 +21,9 @@ const chunkBytes = 1024 * 1024
 const around = 64
 
 /**
- * Tuples of binary COPY as another server reads rows, a chunk of whole rows at a time: bytes are moved and turned round, no object is
- * made of a row. `between` stands before every row but the first of a chunk. `place` is the table as sentences call it. Throws
- * `WarehouseProblem` BAD_VALUE or NULL_KEY for what the server cannot keep.
+ * Converts tuples of binary COPY to another server's row format, one chunk of whole rows at a time: it copies and reverses bytes
+ * and creates no object per row. `between` separates the rows of a chunk. `place` is the table's name in messages. Throws
+ * `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot store.
  */
 export async function* encodedTuples(
   chunks: AsyncIterable<TupleChunk>,

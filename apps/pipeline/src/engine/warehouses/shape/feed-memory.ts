@@ -22,9 +22,9 @@ export interface RememberedColumn extends StoredAs {
   vanished?: true
   /** An earlier load decided the type, and the last load had no value in the column. */
   empty?: true
-  /** When a load first made it, as ISO 8601; absent where that was before it was kept. */
+  /** The time at which a load first created it, as ISO 8601; absent if that predates the record. */
   created?: string
-  /** Whether the day comes before the month, once a value has said so. */
+  /** Whether the day precedes the month, if a value has shown it. */
   dayFirst?: boolean
 }
 
@@ -61,7 +61,7 @@ export const fedColumns = (memory: FeedMemory | undefined): string[] =>
 export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boolean =>
   undecided !== 'NOTHING' && !vanished && !empty
 
-/** What the memory of the last load says of a column of its table. */
+/** Returns a lookup in the last load's memory: whether a column was deleted, and when it was created. */
 export function historyOf(
   memory: FeedMemory | null | undefined,
 ): (column: string) => { deleted?: true; created?: string } {

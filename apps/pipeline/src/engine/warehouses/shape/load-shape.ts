@@ -14,7 +14,7 @@ export interface LoadedFeed {
   merging?: boolean
 }
 
-/** `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS where the load is refused. */
+/** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
   const { target, held, sourceRows } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
@@ -61,7 +61,7 @@ export function memoryOf(
   }
 }
 
-/** A column that the last load knew keeps what is known of its beginning. */
+/** Copies the creation time of columns that the last load knew. */
 function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | undefined): RememberedColumn[] {
   const before = new Map(last?.columns.map((column) => [column.name, column]))
   const now = new Date().toISOString()
@@ -72,7 +72,7 @@ function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | un
   })
 }
 
-/** Says that a load which replaces the table brought few rows. Throws SCHEMA_MISMATCH where the pipeline lets nothing change. */
+/** Reports that a load which replaces the table brought few rows. Throws SCHEMA_MISMATCH if the pipeline allows no changes. */
 export function fallOfRows({ shape }: LoadTarget, before: number | undefined, now: number): TableChange[] {
   const fall = shape?.rebuild ? undefined : rowsFell(before, now)
   if (fall && shape?.schemaChanges === 'FAIL')

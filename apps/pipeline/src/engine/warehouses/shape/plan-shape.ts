@@ -33,12 +33,12 @@ export interface ShapePolicy {
 
 export interface PlannedColumn extends RememberedColumn {
   primaryKey: boolean
-  /** It is fed, and is not to be in the table. */
+  /** The feed contains the column, and the table excludes it. */
   ignored?: true
 }
 
 export interface ShapePlan {
-  /** One for each fed column, in their order. */
+  /** One entry for each fed column, in their order. */
   columns: PlannedColumn[]
   /** Columns of earlier feeds that the table keeps, empty. */
   kept: RememberedColumn[]
@@ -48,11 +48,11 @@ export interface ShapePlan {
   fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
-  /** For the next load. */
+  /** The memory for the next load. */
   memory: RememberedColumn[]
 }
 
-/** Why a load is refused; the old rows stay. */
+/** The reasons to reject a load; the old rows stay. */
 export interface ShapeRefusal {
   code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
   /** The clause after "because" in a sentence that announces the refusal before the load. */
@@ -66,8 +66,8 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * What a table becomes by a load: last feed, new feed, policy → plan. Every warehouse asks it when a staging table is made and again
- * when the rows are published: `final` says that all rows were read, so that what is undecided stays so.
+ * Plans the table that a load produces: last feed, new feed, policy → plan. Every warehouse calls it when it creates a staging
+ * table and again when it publishes the rows: `final` means that all rows were read, so undecided columns stay undecided.
  */
 export function planShape(
   rules: TypeRules,
@@ -179,7 +179,8 @@ function planColumn(
   }
   const own = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
-    // Text keeps the values as they are written. Over another type the load is refused, once it is sure that nothing decides.
+    // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
+    // of day and month is still undecided.
     const { type, dataType } = before && isText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
     return { ...same, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
   }
@@ -227,7 +228,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
       }
 }
 
-/** FAIL lets nothing change: no column comes or goes, and no type that was decided becomes another. */
+/** FAIL allows no change: columns are neither added nor removed, and decided types stay. */
 function refusedChange(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
@@ -265,7 +266,7 @@ const retypedAdvice: ReaderAdvice = {
   pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
 }
 
-/** A feed that hardly has anything of the last one is another feed: a wrong file, or an error as an answer. */
+/** A feed that shares almost no columns with the last one is a different feed: a wrong file, or an error page instead of data. */
 function mismatch(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
@@ -295,7 +296,7 @@ function mismatch(
       }
 }
 
-/** Texts keep ambiguous days as they are written; a column of another type has no place for them. */
+/** Text columns keep ambiguous dates as written; a column of another type cannot store them. */
 function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
     const before = known.get(name)
@@ -329,7 +330,7 @@ function named(columns: NamedItem): string {
     : shown.join(', ') || 'none'
 }
 
-/** The wider of two kinds of text. */
+/** Returns the wider of two text types. */
 export function widestText(one: DataType, other: DataType): DataType {
   if (one === other) return one
   const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }

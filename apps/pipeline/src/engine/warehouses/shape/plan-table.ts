@@ -13,9 +13,9 @@ export interface TablePlan<Column extends TableColumn> {
   columns: Column[]
   /** Columns that the staging table lacks. */
   missing: Column[]
-  /** Columns of the table that go. */
+  /** Columns of the table that are removed. */
   dropped: string[]
-  /** Columns of the table whose type becomes another. */
+  /** Columns of the table whose type changes. */
   retyped: Column[]
   /** Staged columns that must be widened so that the rows that stay fit into them. */
   restaged: Column[]
@@ -83,7 +83,7 @@ export function planTable<Column extends TableColumn>(
 const manyRows = 100
 const enough = 0.1
 
-/** Whether a load brought fewer than a tenth of the rows that the table had. */
+/** Returns whether a load brought fewer than a tenth of the table's previous rows. */
 export function rowsFell(before: number | undefined, now: number): TableChange | undefined {
   if (before === undefined || before < manyRows || now >= before * enough) return undefined
   return { kind: 'ROWS_FELL', column: '', from: String(before), to: String(now), warning: true }

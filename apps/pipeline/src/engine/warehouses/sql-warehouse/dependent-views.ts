@@ -5,13 +5,11 @@ import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes 
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from './sql-queries.ts'
 
-/** A view that is kept, where it is. */
 export interface ManagedView extends TablePlace {
   id: string
   mark: Mark & { view: ViewMark }
 }
 
-/** All views that we manage. */
 export async function listManagedViews(dialect: Dialect, session: Session): Promise<ManagedView[]> {
   const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
@@ -26,13 +24,13 @@ const isPlace = (one: TablePlace) => (other: TablePlace) => one.schema === other
 export const listReads = ({ mark }: ManagedView): TablePlace[] =>
   mark.view.reads.map(([schema, name]) => ({ schema, name }))
 
-/** The views without rows of their own that read one of the places, also through others: those below before those above. */
+/** Returns the plain views that read one of the places, directly or indirectly: dependencies before dependents. */
 export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const found: ManagedView[] = []
   const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
-      // One that is seen again stands behind what it reads now.
+      // A view that is found again moves after its new dependency.
       const before = found.indexOf(view)
       if (before >= 0) found.splice(before, 1)
       found.push(view)
@@ -43,7 +41,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return found
 }
 
-/** Takes them away, those above first. */
+/** Drops the views, dependents first. */
 export async function dropViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
   for (const view of views.toReversed()) {
     await session.execute(dialect.changes.dropView(view))
@@ -61,8 +59,8 @@ export async function recreateViews(dialect: Dialect, session: Session, views: r
 }
 
 /**
- * Whether views would be taken over other tables: each is made under a hidden name, over what stands in for what it reads, and taken away.
- * Those below come first. Throws what the server says. Answers the ids of those that make sense.
+ * Checks whether views compile over other tables: creates each under a hidden name, over the substitutes of its dependencies, and
+ * drops it again. Dependencies come first. Throws the server's error. Returns the ids of the views that compile.
  */
 export async function assertViewsCompile(
   dialect: Dialect,
@@ -88,6 +86,6 @@ export async function assertViewsCompile(
   return new Set(views.map(({ id }) => id))
 }
 
-/** Views that came, or changed, after it was looked at whether they make sense. */
+/** Returns whether views were added or changed after the check that they compile. */
 export const hasUncheckedViews = (views: readonly ManagedView[], tried: ReadonlySet<string>): boolean =>
   views.some(({ id }) => !tried.has(id))

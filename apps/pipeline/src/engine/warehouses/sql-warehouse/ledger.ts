@@ -4,38 +4,44 @@ import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts
 import type { Dialect, Session } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql.ts'
 
-/** What is kept of a view's making. */
+/** The metadata of a view's definition. */
 export interface ViewMark {
   id: string
   definition: string
   materialized: boolean
   populated: boolean
-  /** What it reads at once, `[schema, name]` each. */
+  /** Direct dependencies, `[schema, name]` each. */
   reads: [schema: string, name: string][]
-  /** As the server takes it. */
+  /** The query in the server's form. */
   query: string
-  /** As users wrote it. */
+  /** The query in the user's form. */
   asked: string
 }
 
-/** What is known of a table or view beside what the server's catalogue says. It is kept by the relation's id, so it moves with it. */
+/**
+ * The metadata of a table or view that the server's catalogue lacks. The key is the relation's id, so the metadata moves with the
+ * relation.
+ */
 export interface Mark {
-  /** LOADED: published. STAGING: waiting to be. VIEW: of either kind. PASSING: something for the moment. */
+  /** LOADED: published. STAGING: not yet published. VIEW: plain or materialised. PASSING: temporary. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
-  /** Whose it is; of what is no run's, until when somebody may be at it, in milliseconds. */
+  /**
+   * The run that owns the relation. For a relation that belongs to no run: the time, in milliseconds, until which a process may
+   * be using it.
+   */
   run?: string
   attempt?: number
   until?: number
-  /** When it was made, in milliseconds. */
+  /** The creation time in milliseconds. */
   madeAt?: number
-  /** The table that a waiting one is to become. */
+  /** The target table of a staging table. */
   target?: [schema: string, table: string]
   labels?: Record<string, string>
-  /** What columns hold, where their type does not say. */
+  /** The data types of columns whose server type does not determine them. */
   dataTypes?: Record<string, DataType>
   keys?: string[]
   fed?: string[]
-  /** For the next load. */
+  /** The memory for the next load. */
   feed?: FeedMemory
   rows?: number
   cursor?: unknown
@@ -44,12 +50,12 @@ export interface Mark {
 }
 
 /**
- * Tables of the hidden schema: marks by the relation's id, and what runs published. Where publication is settled, also what is decided
- * and not finished, and a row that is changed by whoever has their turn.
+ * Tables of the hidden schema: marks by the relation's id, and publications by run. With `NON_TRANSACTIONAL` publication there
+ * are also the unfinished decisions, and a row that serves as a lock: the process that holds it updates it.
  */
 const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
-/** Makes what is missing of the ledger. */
+/** Creates the missing tables of the ledger. */
 export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
   const settled = dialect.publication === 'NON_TRANSACTIONAL'
   for (const table of ['marks', 'runs', ...(settled ? (['decisions', 'turn'] as const) : [])] as const)
@@ -67,7 +73,7 @@ async function ensureTable(dialect: Dialect, session: Session, table: LedgerTabl
     if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
     const columns = `${tables[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
     const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
-    // Somebody else may be quicker.
+    // A concurrent process may create it first.
     await session.execute(plainSql(made)).catch(there)
   }
 }
@@ -77,7 +83,7 @@ export async function countEntries({ names }: Dialect, session: Session, table: 
   return Number(row!.n)
 }
 
-/** Characters of an entry that one row has: some servers have no longer texts. */
+/** The maximum number of characters of an entry per row, because some servers limit the length of texts. */
 const partLength = 16_000
 
 interface EntryRow {
@@ -125,7 +131,7 @@ export async function writeEntry(
   }
 }
 
-/** One byte for each character, so that no part ends within one. */
+/** One byte per character, so that splitting never cuts a character. */
 const asciiJson = (entry: unknown): string =>
   JSON.stringify(entry).replaceAll(
     /[\u0080-\uffff]/g,
@@ -143,17 +149,17 @@ export async function deleteEntry(
   )
 }
 
-/** Within a transaction: until that ends nobody else publishes, nor passes the fence. */
+/** Runs within a transaction: until it ends, no other process publishes or passes the fence. */
 export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
-/** The marks of all relations of the client, or of one, by id. */
+/** Returns the marks of all relations of the client, or of one, by id. */
 export async function readMarks(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
   return (await readEntries(dialect, session, 'marks', id)) as Map<string, Mark>
 }
 
-/** Written in the transaction of what it is about, where there is one. */
+/** Runs in the transaction that changes the relation, if there is one. */
 export async function setMark(dialect: Dialect, session: Session, id: string, mark: Mark): Promise<void> {
   await dropMark(dialect, session, id)
   await writeEntry(dialect, session, 'marks', id, mark)
@@ -197,7 +203,7 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, whole)
 }
 
-/** Forgets runs of more than so many days ago whose rows no table holds any more; answers how many. */
+/** Deletes runs older than this many days whose rows are in no table any more; returns their number. */
 export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
   const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000

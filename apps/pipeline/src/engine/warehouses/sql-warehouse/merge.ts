@@ -10,21 +10,21 @@ import { type Mark, setMark } from './ledger.ts'
 import { withSession, findRelation, hiddenName, type TableShape } from './table-shape.ts'
 import { tableMark, type StagingColumn } from './staging.ts'
 
-/** Where the rows of an increment are, and how they become whole rows of the table. */
+/** The place of an increment's rows, and the rule that completes them to whole rows of the table. */
 export interface MergeInput {
-  /** As SQL takes it. */
+  /** The quoted SQL name. */
   staging: string
   columns: readonly { name: string; type: string }[]
   keys: readonly string[]
-  /** Which columns the rows replace; in the others they keep what the table holds. */
+  /** The columns that the rows replace; the others keep the table's values. */
   replaced: readonly string[]
-  /** The table as it is. */
+  /** The current table. */
   live: TableShape
-  /** The records whose parts the rows are. */
+  /** The records that the rows are parts of. */
   records?: StagedRecords | undefined
 }
 
-/** All rows of the merged table, at the types of the staging table. */
+/** Returns SQL for all rows of the merged table, with the types of the staging table. */
 export function mergedRows(dialect: Dialect, { staging, columns, keys, replaced, live, records }: MergeInput): string {
   const { names } = dialect
   const { quoted } = names
@@ -45,24 +45,27 @@ union all
 select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})${gone}`
 }
 
-/** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
+/**
+ * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
+ * have different types for them.
+ */
 function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
   const parts = keys.map((key) => text(`record.${names.quoted(key)}`))
-  // Some servers join no more than two texts at once.
+  // Some servers concatenate at most two texts per call.
   const id = parts.reduce((before, part) => `concat(${before}, concat('/', ${part}))`)
   return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
 }
 
-/** A table beside the one that is read, with the increment in it. */
+/** A table next to the one that readers use, which includes the increment. */
 export interface MergedTable extends TablePlace {
   id: string
   rows: number
 }
 
 /**
- * Writes the table as it will be. Its rows are written anew: readers never see half of an increment, and a repeated one changes
- * nothing. They are read and written as the client's user, so that no text of theirs runs with more rights than they have.
+ * Writes the merged table. All rows are rewritten: readers never see half of an increment, and a repeated increment changes
+ * nothing. The query runs as the client's user, so the client's text runs with the client's rights only.
  */
 export async function writeMergedTable(
   dialect: Dialect,
@@ -113,7 +116,7 @@ export async function writeMergedTable(
   })
 }
 
-/** An empty table that role `load` may fill. One that an earlier try left is taken away. */
+/** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
 export async function createFillableTable(
   dialect: Dialect,
   session: Session,

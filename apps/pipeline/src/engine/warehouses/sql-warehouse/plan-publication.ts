@@ -14,7 +14,7 @@ import { withSession, findRelation, readShape, type TableShape } from './table-s
 import type { StagingColumn } from './staging.ts'
 import { viewsDepend } from './problems.ts'
 
-/** What one load becomes, as it was planned over the table that was there. */
+/** The result of one load, planned against the existing table. */
 export interface PlannedPublication {
   load: SqlLoad
   live: TableShape | undefined
@@ -22,7 +22,7 @@ export interface PlannedPublication {
   rows: number
 }
 
-/** What was planned before over the table that is still there is not done again: merging writes all of it. */
+/** Keeps an earlier plan if the same table is still in place, because a merge writes the whole table. */
 export async function planPublication(
   dialect: Dialect,
   load: SqlLoad,
@@ -47,21 +47,21 @@ export async function planPublication(
   return { load, live, merged, rows }
 }
 
-/** Where its rows wait. */
+/** Returns the staging table of a publication. */
 export const waitingTable = ({ load, merged }: PlannedPublication) => ({
   schema: load.target.schema,
   name: (merged ?? load.staging).name,
   id: merged?.id ?? load.id,
 })
 
-/** What is said of a table from its publication on. */
+/** The metadata of a table from its publication on. */
 export interface PublishedState {
   live: TableShape | undefined
   mark: Mark
   published: PublishedTable
 }
 
-/** Throws WAREHOUSE_BUSY where another run changed the table since it was planned, `LostRun` where the rows are gone. */
+/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, `LostRun` if the rows are gone. */
 export async function planPublishedState(
   dialect: Dialect,
   { ledger, tables }: { ledger: Session; tables: Session },
@@ -94,7 +94,7 @@ export async function planPublishedState(
   }
 }
 
-/** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
+/** Throws WAREHOUSE_BUSY if the table has changed since the staging table was created. */
 export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlLoad): LoadPlan {
   const { target, held, reading, written } = load
   const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
@@ -107,11 +107,11 @@ export function planCurrentTable(dialect: Dialect, live: TableShape | undefined,
   return now
 }
 
-/** Changes of a table that its views have to follow. */
+/** Returns whether views must follow the change of their table. */
 export const affectsViews = ({ kind }: TableChange): boolean =>
   kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
-/** A view that stood over the old types and does not over the new ones. */
+/** Returns the problem of a view that is valid over the old types and not over the new ones. */
 export const viewRebuildProblem = (
   dialect: Dialect,
   error: unknown,

@@ -12,7 +12,7 @@ export const feedOf = (live: TableShape | undefined): FeedMemory | undefined =>
   live && (live.mark?.feed ?? memoryOfTable(live.columns, live.mark?.fed ?? []))
 
 export interface LoadPlan {
-  /** One for each column that is fed, in their order. */
+  /** One entry for each column of the feed, in its order. */
   planned: PlannedColumn[]
   /** The table's columns after publication, in order. */
   columns: StagingColumn[]
@@ -20,7 +20,7 @@ export interface LoadPlan {
   feed: FeedMemory
 }
 
-/** Plans the table after a load. Throws as `planLoad` does. */
+/** Plans the table after a load. Throws the errors of `planLoad`. */
 export function planTableAfterLoad(
   { types }: Dialect,
   live: TableShape | undefined,

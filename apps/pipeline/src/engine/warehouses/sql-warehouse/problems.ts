@@ -15,7 +15,7 @@ export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown,
   return new WarehouseProblem(code, sentence(place), { cause: error, retryable })
 }
 
-/** What went wrong with a query that users wrote: the server's sentence, and the place in their text. */
+/** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
 export function queryProblemOf(
   dialect: Pick<Dialect, 'explain' | 'explainQuery'>,
   error: unknown,
@@ -27,7 +27,7 @@ export function queryProblemOf(
   if (!verdict) return problemOf(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
   const words = redactValues(verdict.words, values)
-  // The driver's own error holds the text and its values.
+  // The driver's own error contains the text and its values.
   const cause = new Error(words)
   if (verdict.code === 'SQL_NOT_ALLOWED')
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query may not do this: ${words}`, { cause })
@@ -59,7 +59,7 @@ export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
 export const isBusy = (error: unknown): boolean =>
   error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY' && error.retryable
 
-/** Why something cannot change below its views, from what the server says of them over it. What may pass by itself is left as it is. */
+/** Turns the server's errors about dependent views into a problem. Temporary errors stay unchanged. */
 export function viewsDepend(
   dialect: Dialect,
   error: unknown,

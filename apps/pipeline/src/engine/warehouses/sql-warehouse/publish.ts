@@ -31,12 +31,12 @@ import { LeaseLost } from '../../lost-run.ts'
 import { assertViewsCompile, hasUncheckedViews } from './dependent-views.ts'
 import type { PublicationDecision, PublishSessions } from './recovery.ts'
 
-/** Delays in milliseconds between tries while the table is read or another run publishes. */
+/** Delays in milliseconds between tries while a reader uses the table or another run publishes. */
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
 /**
- * See `Warehouse.publish`. Everything that takes long is done before the ledger is locked; then the fence is asked, and each table takes
- * its place under its name.
+ * See `Warehouse.publish`. All slow steps run before the ledger is locked; then it checks the fence, and each table is renamed to
+ * its final name.
  */
 export async function publish(
   dialect: Dialect,
@@ -70,7 +70,7 @@ export async function publish(
       try {
         const already = tries > 0 ? await earlier() : undefined
         if (already) return already
-        // What was decided in another try is still to be carried out, and must not be made anew.
+        // An earlier attempt's decision is still pending; this attempt must not decide again.
         if (first.decided) throw tableInUse(first.place)
         for (const [index, load] of loads.entries())
           planned[index] = await planPublication(
@@ -99,7 +99,6 @@ export function fenceRun(dialect: Dialect, run: string): Promise<Publication | u
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
-/** In one transaction. */
 async function publishInTransaction(
   dialect: Dialect,
   planned: readonly PlannedPublication[],
@@ -119,7 +118,7 @@ async function publishInTransaction(
       if (earlier) return earlier
       await assertCurrentAttempt({ run, attempt }, stillOurs, signal)
       const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
-      // Away from all tables at once: over some new and some old ones a view may make no sense.
+      // Drops the views from all tables at once: over a mix of new and old tables a view may be invalid.
       const above = viewsAbove(await listManagedViews(dialect, session), places)
       await dropViews(dialect, session, above)
       const tables: PublishedTable[] = []
@@ -131,7 +130,7 @@ async function publishInTransaction(
       ours = true
       return (await findPublication(dialect, session, run))!
     })
-    // What was merged into another table is left in the waiting one, to be dropped.
+    // Rows that were merged into another table also stay in the staging table, which is dropped.
     for (const { load, merged } of planned) load.published = ours && merged === undefined
     await runCleanup(() => dropOldTables(dialect, session, old), options)
     return publication
@@ -141,7 +140,7 @@ async function publishInTransaction(
   }
 }
 
-/** One table takes its place. Throws WAREHOUSE_BUSY where another run changed it since it was planned. */
+/** Swaps one table. Throws WAREHOUSE_BUSY if another run changed it since the plan. */
 async function swapTable(
   dialect: Dialect,
   session: Session,
@@ -171,7 +170,7 @@ async function swapTable(
   return published
 }
 
-/** Old rows that stay are swept; their readers may hold them for a while. */
+/** Old tables that cannot be dropped are swept later; their readers may hold them for a while. */
 async function dropOldTables(dialect: Dialect, session: Session, old: readonly TablePlace[]): Promise<void> {
   try {
     for (const place of old) await session.execute(dialect.changes.dropTable(place))
@@ -194,7 +193,7 @@ async function findDuplicateKey(dialect: Dialect, load: SqlLoad, signal: AbortSi
   })
 }
 
-/** The last look before readers see other rows. Throws `LostRun` unless the run is still in this attempt's hands, or the signal's reason. */
+/** The last check before readers see other rows. Throws `LostRun` unless this attempt still owns the run, or the signal's reason. */
 export async function assertCurrentAttempt(
   { run, attempt }: { run: string; attempt: number },
   stillOurs: () => Promise<boolean>,
@@ -214,8 +213,9 @@ export async function runCleanup(tidy: () => Promise<void>, { behind }: PublishO
 }
 
 /**
- * Publishes on servers without transactional DDL. The ledger is locked, the fence asked, and what is to become of each table written
- * down: from then on the run is published, whoever carries it out. Each table is the old one or the new one, or for a moment nowhere.
+ * Publishes on servers without transactional DDL. It locks the ledger, checks the fence and records a decision for each table:
+ * from then on the run is published, and any process may carry the decision out. Each table is the old one or the new one, or is
+ * briefly absent.
  */
 async function publishByDecision(
   dialect: Dialect,
@@ -231,7 +231,8 @@ async function publishByDecision(
     if (published) return published
     await assertCurrentAttempt({ run, attempt }, stillOurs, signal)
     const decision = await makeDecision(dialect, hands, planned, tried, options)
-    // Whether it counts we may never hear. What was merged into another table is left in the waiting one, to be dropped.
+    // This process may never learn whether the publication took effect. Rows that were merged into another table also stay in the
+    // staging table, which is dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined
@@ -260,7 +261,7 @@ function tablesWithViewChanges(
   return { those, above: viewsAbove(views, places) }
 }
 
-/** Whether the views above make sense over the new columns, before anything is decided. */
+/** Checks that the views above compile over the new columns, before a decision is recorded. */
 async function assertViewsAboveCompile(
   dialect: Dialect,
   planned: readonly PlannedPublication[],

@@ -23,8 +23,8 @@ const lockWaitSeconds = 30
 const readerWaitSeconds = 5
 
 /**
- * Alone among all who change what is published. Where such changes are settled, what another left is finished first; where they are
- * transactions, those keep each other apart by themselves.
+ * Runs `work` exclusively among all processes that change publications. With `NON_TRANSACTIONAL` publication it first finishes
+ * another process's pending decision; transactional publications exclude each other through their own locks.
  */
 export async function withPublishLock<Result>(
   dialect: Dialect,
@@ -117,8 +117,8 @@ export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => 
 }
 
 /**
- * What we have put aside ourselves goes. What another had decided stays until it is swept: their last statement may still be on its way, and
- * finds the name taken then.
+ * Drops the tables that this process renamed. The tables of another process's decision stay until a sweep: that process's last
+ * statement may still be running, and then finds the name taken.
  */
 export async function dropRetiredTables(dialect: Dialect, aside: readonly TablePlace[]): Promise<void> {
   if (aside.length === 0) return
@@ -128,34 +128,39 @@ export async function dropRetiredTables(dialect: Dialect, aside: readonly TableP
 }
 
 /**
- * What is to be done to tables and views where no transaction holds that together. Once its row is in the ledger it is done, by whoever
- * is there to do it: a step that finds itself done already changes nothing.
+ * The planned changes to tables and views on servers without a transaction over them. After its row is in the ledger, any process
+ * may carry it out: a step that is already done changes nothing.
  */
 export interface PublicationDecision {
   steps: DecisionStep[]
-  /** What is known from then on of what stands at these places; under `id`, where it has that already, it is said with the decision. */
+  /**
+   * The metadata of the relations at these places from then on. If a relation already has its `id`, the mark is written together
+   * with the decision.
+   */
   marks: { place: TablePlace; id?: string; mark: Mark }[]
-  /** Ids of what is known no more. */
+  /** The ids of the marks to delete. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
 }
 
 export type DecisionStep =
-  /** A table from a hidden name to another one of its schema; what stands there goes aside, if that is expected. */
+  /**
+   * Renames a table from a hidden name to another name in its schema; the table at that name is moved aside if it is the expected one.
+   */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
   | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
-  /** Made, or changed to this text. `kept`: one that has lost its sense stays as it is. */
+  /** Creates the view or changes it to this text. `kept`: a view that is no longer valid stays as it is. */
   | { kind: 'VIEW'; place: TablePlace; query: string; kept?: true }
 
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
-  /** Within the transaction that holds the turn: for rows of the ledger. */
+  /** The session of the transaction that holds the publish lock: for rows of the ledger. */
   ledger: Session
   /** Outside that transaction: for tables, views and catalog queries. */
   tables: Session
 }
 
-/** Undefined where nothing was decided. */
+/** Returns undefined if no decision is pending. */
 async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = hands
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
@@ -177,8 +182,8 @@ async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise
 }
 
 /**
- * Undefined where a step cannot be taken any more: what it needs was dropped, or its place taken, by hand. Then nothing is said of any, and
- * the run can be published again.
+ * Returns undefined if a step is impossible: a manual change dropped its input or took its target name. Then it writes no marks,
+ * and the run can be published again.
  */
 async function applySteps(
   dialect: Dialect,
@@ -194,7 +199,7 @@ async function applySteps(
   return aside
 }
 
-/** Answers what it has put aside; undefined as above. */
+/** Returns the relation that it moved aside; undefined as above. */
 async function applyStep(
   dialect: Dialect,
   { ledger, tables }: PublishSessions,
@@ -220,7 +225,7 @@ async function applyStep(
     const without = step.kept ? [] : undefined
     if (standing?.kind === 'TABLE') return without
     try {
-      // A text that was decided on by a version which allowed more is refused here, and holds nothing else up.
+      // An older version may have decided on a text that this one rejects; the rejection does not block the other steps.
       await act(standing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
       return []
     } catch (error) {
@@ -244,7 +249,7 @@ async function applyStep(
   return standing ? [{ schema: step.schema, name: step.aside! }] : []
 }
 
-/** Such a server may have no end of its own to waiting for a lock. */
+/** Some servers have no lock time-out of their own. */
 async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -256,5 +261,5 @@ async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise
 const placeTaken = (place: TablePlace) =>
   new WarehouseProblem(
     'TABLE_NOT_OURS',
-    `Somebody put another ${quotePlace(place)} there while it was being published. Move that away: until then nothing can be published.`,
+    `Another ${quotePlace(place)} was created during the publication. Move it away; until then, nothing can be published.`,
   )

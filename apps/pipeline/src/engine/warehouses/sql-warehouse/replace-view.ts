@@ -27,7 +27,7 @@ import {
 import { concurrentlyChanged, viewsDepend } from './problems.ts'
 import { assertViewsCompile, hasUncheckedViews } from './dependent-views.ts'
 
-/** Seconds after which what a maker that died has left is swept. */
+/** Seconds after which a sweep removes the leftovers of a process that died. */
 const sweepGraceSeconds = 600
 
 export interface ViewLimits {
@@ -36,8 +36,8 @@ export interface ViewLimits {
 }
 
 /**
- * Whether the server takes the query as a view: it is made under a hidden name and taken away. So nothing that is read is touched
- * before that is known.
+ * Checks that the server accepts the query as a view: creates it under a hidden name and drops it. So no relation that readers
+ * use changes before the check.
  */
 export async function assertViewCompiles(
   dialect: Dialect,
@@ -56,13 +56,13 @@ export async function assertViewCompiles(
   })
 }
 
-/** A table with the rows of a query, out of sight. */
+/** A hidden table with the rows of a query. */
 export interface FilledTable extends TablePlace {
   id: string
   mark: Mark
 }
 
-/** As role `load`, at the types that the query has. */
+/** Runs as role `load` and uses the types of the query. */
 export const createFilledTable = (
   dialect: Dialect,
   ...given: TailOf<Parameters<typeof tryCreateFilledTable>>
@@ -100,7 +100,7 @@ async function tryCreateFilledTable(
   }
 }
 
-/** Takes a view away, with or without rows of its own. */
+/** Drops a view, plain or materialised. */
 export async function dropRelation(
   dialect: Dialect,
   { tables, ledger }: PublishSessions,
@@ -113,13 +113,16 @@ export async function dropRelation(
 
 export interface ViewReplacement {
   place: TablePlace
-  /** What stands there or elsewhere and gives way. */
+  /** The relations, here or elsewhere, that the new one replaces. */
   instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
   /** A table with its rows; or the view that is made. */
   made: FilledTable | ViewMark
 }
 
-/** At one stroke, and the views above it anew. Throws VIEWS_DEPEND, with nothing changed, where one of them makes no sense any more. */
+/**
+ * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them is no
+ * longer valid.
+ */
 export async function replaceInTransaction(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   await withSession(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
@@ -151,14 +154,14 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
       `${above.join(', ')} would make no sense over the new ${place}: ${reason} Change or drop them and try again. Nothing has changed.`,
   )
 
-/** As `putInPlace`, where views and tables are no part of a transaction: it is decided, and carried out. */
+/** Works like `putInPlace` on servers whose transactions do not cover views and tables: records a decision and carries it out. */
 export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   const tried = await assertViewsAboveCompile(dialect, place, made)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
   const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
-  // A view is changed where it is, a table put aside; what is of the other kind, or elsewhere, goes.
+  // A view is changed in place, a table is moved aside; a relation of the other kind, or at another place, is dropped.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
   await withPublishLock(dialect, async (hands) => {
     const above = viewsAbove(await listManagedViews(dialect, hands.tables), [place])
@@ -187,7 +190,7 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
   if (now?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
 }
 
-/** Those above are tried over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
+/** Compiles the views above over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
 async function assertViewsAboveCompile(
   dialect: Dialect,
   place: TablePlace,

@@ -18,7 +18,7 @@ import {
   shapeOf,
 } from './table-shape.ts'
 
-/** Rows as the load counted them; what was measured of columns, as it did. */
+/** Returns the table. The load counted the rows and measured the columns. */
 export async function describeTable(dialect: Dialect, session: Session, shape: TableShape): Promise<WarehouseTable> {
   const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
   return {
@@ -52,12 +52,12 @@ export async function findTables(
   return found
 }
 
-/** The client's own, by name. */
+/** Lists the client's own schemas, sorted by name. */
 export async function listSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
-/** By schema, then by name. */
+/** Sorted by schema, then by name. */
 export async function listRelations(
   { catalogue }: Dialect,
   session: Session,
@@ -73,7 +73,7 @@ export async function listRelations(
 
 const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
-/** The newest rows that wait to become this table. */
+/** Returns the newest staging table for this table. */
 export async function findStaging(
   dialect: Dialect,
   session: Session,
@@ -93,16 +93,17 @@ export async function findStaging(
   return { ...(await describeTable(dialect, session, shape)), run: newest.run }
 }
 
-/** Milliseconds that something may be in the making: longer than its maker needs to mark it. */
+/** Milliseconds for which a relation may be under construction: longer than a process needs to mark it. */
 const unmarkedGraceMs = 600_000
 /** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
 const dropWaitSeconds = 60
 
 /**
- * Hidden tables and schemas of runs that are not alive, and what was for the moment and is over. Lists first, asks who is alive second:
- * a run is registered before its tables exist. What has no mark, or a schema nothing in it, may be in the making: it goes when a sweep finds it
- * so long after another did, which `unsure` remembers; what gave way to a publication has no mark any more. A mark is dropped only when its
- * relation is nowhere: it may have become a table meanwhile.
+ * Drops hidden tables and schemas of runs that are not alive, and temporary relations that have expired. Lists them first and
+ * reads the live runs second: a run is registered before its tables exist. A relation without a mark, or an empty schema, may be
+ * under construction: it is dropped when a later sweep finds it again after a delay, which `unsure` records; a table that a
+ * publication replaced no longer has a mark. A mark is dropped only when its relation exists nowhere: in the time between, it may
+ * have become a table.
  */
 export async function sweepStaging(
   dialect: Dialect,
@@ -159,7 +160,10 @@ async function dropEmptySchemas(
   }
 }
 
-/** Of relations that are gone; answers of how many staging tables. Marks that came meanwhile are not among these. */
+/**
+ * Deletes the marks of relations that are gone; returns the number of staging tables among them. Excludes marks that were added
+ * after the listing.
+ */
 async function dropStaleMarks(
   dialect: Dialect,
   session: Session,

@@ -4,53 +4,55 @@ import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../wareh
 import type { Sql } from './sql.ts'
 
 /**
- * Who asks. `service` is the operator's user: it makes and publishes. SQL of users and every question about their rows runs as the
- * client's own `load` (transformations, the filling of views) or `read` (queries).
+ * The user of a session. `service` is the operator's user: it creates and publishes. SQL of users and every query over their rows
+ * runs as the client's own `load` (transformations, filling of views) or `read` (queries).
  */
 export type SessionRole = 'service' | 'load' | 'read'
 
-/** A type of the server as its catalogue prints it, without anything about NULL. */
+/** A type as the server's catalogue prints it, excluding nullability. */
 export type SqlType = string
 
-/** What a connection is opened for. */
+/** The settings of a connection. */
 export interface SessionOptions {
   role: SessionRole
-  /** Where names without a schema are looked for, in this order, as the client calls its schemas. */
+  /** The search path for unqualified names, in order, with the client's names of its schemas. */
   schemas?: readonly string[]
-  /** Ends what runs, at the server too. */
+  /** An abort ends the running statement, at the server too. */
   signal?: AbortSignal | undefined
-  /** The most that a statement may take; where it is absent, what the server allows. */
+  /** The time limit of a statement in seconds; if absent, the server's own limit applies. */
   seconds?: number
 }
 
 /**
- * One connection that nobody else uses. Disposing closes it, and what it was doing ends at the server. Throws what the driver throws;
- * `Dialect.explain` makes sentences of that.
+ * One connection with one user at a time. Disposing closes it and ends its statement at the server. Throws the driver's errors;
+ * `Dialect.explain` turns them into messages.
  */
 export interface Session extends AsyncDisposable {
-  /** One statement. */
   execute(statement: Sql): Promise<void>
-  /** A few rows of our own asking, with numbers where they are exact and text else. */
+  /** Runs an internal query with a small result. Values are numbers where numbers are exact, otherwise text. */
   rows<Row>(statement: Sql): Promise<Row[]>
-  /** What `work` does to rows is done all or not at all; what it does to tables and views as `Dialect.publication` says. */
+  /** Changes of rows by `work` are atomic; `Dialect.publication` defines whether changes of tables and views are. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   /**
-   * Reads one query in batches, never all of it at once. The text is a user's or begins and ends with one: the server has to refuse
-   * whatever is more than a query, and whatever writes. `$1` … in it are `values`.
+   * Reads one query in batches, never all of it at once. The text is a user's or begins and ends with one: the server must reject
+   * any text that is more than a query, and any query that writes. `values` replace `$1` ….
    */
   read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows>
-  /** What columns such a query without values has. It is not run where the server can tell without. */
+  /** Returns the columns of such a query without values. Does not run the query if the server can describe it. */
   columns(text: string): Promise<readonly ReadColumn[]>
 }
 
-/** How much is fetched at once. */
+/** The size of one fetch. */
 export interface BatchLimits {
   rows: number
-  /** What is left of the caller's cap: a batch should not be much larger. */
+  /** The remaining bytes of the caller's limit; a batch should not be much larger. */
   bytes(): number
 }
 
-/** `columns` are of every batch the same; the first comes also where there are no rows. `bytes` is what the rows came to, about. */
+/**
+ * `columns` are the same in every batch; the first batch comes even if the result is empty. `bytes` is the approximate size of
+ * the rows.
+ */
 export interface ReadRows {
   columns: ReadColumn[]
   rows: RowCell[][]
@@ -61,41 +63,41 @@ export interface ReadColumn extends Pick<WarehouseColumn, 'name' | 'dataType' | 
   type: SqlType
 }
 
-/** How names are written. A place is as the client calls it; what the server calls it is the dialect's matter. */
+/** Formats names as SQL. A place has the client's names; the dialect maps them to the server's. */
 export interface DialectNames {
   quoted(name: string): string
-  /** A value inside a text: a number as it is, anything else as a string. */
+  /** Returns a literal of a value: a number as it is, any other value as a string. */
   literal(value: string | null): string
-  /** A table or view as SQL takes it from anywhere. */
+  /** Returns the full SQL name of a table or view. */
   place(place: TablePlace): string
-  /** Of ours, where no user of a client reads or writes: the ledger. */
+  /** The place of a table of the ledger, which users of clients can neither read nor write. */
   ledger(table: string): string
-  /** Throws INVALID_NAME, beyond what `identifiers.ts` refuses for all. */
+  /** Throws INVALID_NAME for names that `identifiers.ts` accepts and this server does not. */
   check(kind: 'schema' | 'table' | 'column', name: string): void
 }
 
-/** Types both ways. */
+/** Maps types in both directions. */
 export interface DialectTypes {
   sqlType(column: StoredType): SqlType
-  /** What a type is called on the wire; TEXT for one that we never make and show as text. */
+  /** Returns the type's name in the API; TEXT for a type that loads never create and that is shown as text. */
   describe(type: SqlType): StoredType
-  /** The narrowest type that keeps every value of both; text at the end. */
+  /** Returns the narrowest type that keeps every value of both; text as the last resort. */
   widest(one: SqlType, other: SqlType): SqlType
   isText(type: SqlType): boolean
-  /** For texts of any length, in our own tables. */
+  /** The type for texts of any length in the service's own tables. */
   longText: SqlType
 }
 
-/** A column of a table that is to be made. */
+/** A column of a table to create. */
 export interface NewColumn {
   name: string
   type: SqlType
   nullable: boolean
 }
 
-/** A table or view as the server's catalogue has it. */
+/** A table or view as the server's catalogue describes it. */
 export interface CatalogRelation extends TablePlace {
-  /** Stays the same when it is renamed or moved, and is never given again. */
+  /** The id survives renames and moves, and is never reused. */
   id: string
   kind: 'TABLE' | 'VIEW'
 }
@@ -106,20 +108,20 @@ export interface CatalogColumn {
   nullable: boolean
 }
 
-/** What is asked of the server's catalogue, of this client's part alone. `session` is of role `service`. */
+/** Queries over this client's part of the server's catalogue. `session` has role `service`. */
 export interface DialectCatalog {
   schemas(session: Session): Promise<string[]>
-  /** Of these schemas, or of all the client's; without an order, hidden ones included. */
+  /** Lists the relations of these schemas, or of all the client's schemas; unordered, including hidden ones. */
   relations(session: Session, schemas?: readonly string[]): Promise<CatalogRelation[]>
-  /** In their order. */
+  /** Returns the columns in the table's order. */
   columns(session: Session, relation: CatalogRelation): Promise<CatalogColumn[]>
-  /** Views that read it at once, as far as the server keeps that; none where it does not. */
+  /** Returns the views that read it directly, if the server records dependencies; otherwise none. */
   readers?(session: Session, relation: CatalogRelation): Promise<CatalogRelation[]>
-  /** Bytes on disk of a table, as well as the server knows. */
+  /** Returns the bytes on disk of a table, as exactly as the server knows them. */
   bytes(session: Session, relation: CatalogRelation): Promise<number>
 }
 
-/** Statements that every server has under another name. */
+/** The statements that differ from server to server. */
 export interface DialectStatements {
   createSchema(schema: string): Sql[]
   dropSchema(schema: string): Sql[]
@@ -127,53 +129,53 @@ export interface DialectStatements {
   dropTable(place: TablePlace): Sql
   dropColumn(place: TablePlace, column: string): Sql
   dropView(place: TablePlace): Sql
-  /** A table or view under another name in its own schema. Fails where the name is taken. */
+  /** Renames a table or view within its schema. Fails if the name is taken. */
   rename(from: TablePlace, to: string): Sql
-  /** A view of a user's text, `role load`'s rights behind it: whoever reads it gets no more than that user. */
+  /** Creates a view of a user's text that runs with the rights of role `load`: its readers get no more rights than that user has. */
   createView(place: TablePlace, text: string): Sql[]
-  /** Gives a view that is there another text: readers see the one or the other. Where publication is NON_TRANSACTIONAL. */
+  /** Changes the text of an existing view: readers see the old one or the new one. Only with NON_TRANSACTIONAL publication. */
   changeView?(place: TablePlace, text: string): Sql[]
-  /** Puts the rows of a query into a table, column by column. */
+  /** Inserts the rows of a query into a table, column by column. */
   insert(place: TablePlace, columns: readonly string[], query: string): Sql[]
-  /** What users of the client may do with a table that is theirs to read; for one that `load` fills, to write as well. */
+  /** Grants users of the client access: READ for a table that they may read, FILL for one that `load` also writes. */
   grant(place: TablePlace, to: 'READ' | 'FILL'): Sql[]
-  /** Lets no other publication of this client go on until the transaction ends. */
+  /** Blocks other publications of this client until the transaction ends. */
   lockLedger(): Sql[]
-  /** Behind the columns of the ledger's tables, which are small and changed row by row; nothing by default. */
+  /** SQL after the columns of the ledger's tables, which are small and updated row by row; empty by default. */
   ledgerOptions?: string
 }
 
-/** Where rows go in. */
+/** The target of a row copy. */
 export interface TableFill {
   place: TablePlace
-  /** Of the table, in the order of the tuples. */
+  /** The columns of the table, in the order of the tuples. */
   columns: readonly (NewColumn & { label: string; stored: StoredType })[]
   run: string
   attempt: number
-  /** As sentences call the table. */
+  /** The table's name in messages. */
   shown: string
 }
 
-/** Without an order as the server has the rows. */
+/** If `order` is empty, the rows come in the order of the server. */
 export interface TablePage {
   limit: number
   offset: number
   order: readonly string[]
 }
 
-/** What an error of the server or its driver means: see `problems` of the other warehouses for the codes. */
+/** The meaning of an error of the server or its driver; `problems` of the other warehouses list the codes. */
 export interface ServerProblem {
   code: string
   sentence: (place: string) => string
   retryable?: boolean
 }
 
-/** What went wrong with SQL that a user wrote. */
+/** An error in a user's SQL. */
 export interface QueryProblem {
   code: 'QUERY_FAILED' | 'QUERY_TIMEOUT' | 'SQL_NOT_ALLOWED' | 'RESULT_TOO_LARGE' | 'TABLE_BUSY'
-  /** The server's own, without our frame around the text. */
+  /** The server's own message, without the service's SQL around the user's text. */
   words: string
-  /** In the user's text, from 1. */
+  /** The line in the user's text, from 1. */
   line?: number
   column?: number
 }
@@ -188,35 +190,36 @@ export interface Dialect {
   readonly catalogue: DialectCatalog
   readonly changes: DialectStatements
   /**
-   * TRANSACTION: tables, views and the ledger change in one transaction. NON_TRANSACTIONAL: there is none over tables and views, only over rows; so a
-   * row of the ledger decides, and whoever looks next finishes what was decided. Such a server needs no views dropped to rename what they read.
+   * TRANSACTION: tables, views and the ledger change in one transaction. NON_TRANSACTIONAL: transactions cover only rows, not
+   * tables and views; so a row of the ledger records the decision, and the next process that looks at the warehouse finishes it.
+   * Such a server can rename tables without dropping the views that read them.
    */
   readonly publication: 'TRANSACTION' | 'NON_TRANSACTIONAL'
   /**
-   * PATH: the server looks bare names up in `Opening.schemas`. REWRITTEN: it cannot, so users' SQL gets the whole name of each table
-   * behind FROM, JOIN, INTO, UPDATE and the like.
+   * PATH: the server resolves unqualified names in `SessionOptions.schemas`. REWRITTEN: the server cannot, so this service
+   * qualifies each table name after FROM, JOIN, INTO, UPDATE and similar keywords in users' SQL.
    */
   readonly bareNames: 'PATH' | 'REWRITTEN'
   open(opening: SessionOptions): Promise<Session>
-  /** Makes the client's part of the server and its users, or mends them. Idempotent. The ledger's tables are made by the core. */
+  /** Creates or repairs the client's part of the server and its users. Idempotent. The core creates the ledger's tables. */
   provision(): Promise<void>
-  /** Streams rows into an empty table, with back-pressure, once. An error of the content comes out as it is. */
+  /** Streams rows into an empty table, with back-pressure, once. Rethrows an error of the content unchanged. */
   copyRows(filling: TableFill, content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   /**
-   * Clears away what fillings of runs that are not alive left outside the server; nothing by default. Lists first, asks second: a run that
-   * begins meanwhile keeps what is its own.
+   * Removes the data that copies of runs that are not alive left outside the server; does nothing by default. Lists the data
+   * first and reads the live runs second, so a run that begins in between keeps its data.
    */
   sweep?(alive: () => Promise<ReadonlySet<string>>): Promise<void>
-  /** Undefined for what is neither the server's nor the driver's saying. */
+  /** Returns undefined for an error of neither the server nor the driver. */
   explain(error: unknown): ServerProblem | undefined
   explainQuery(error: unknown, seconds: number): QueryProblem | undefined
-  /** How users' SQL is read, where it is not as ClickHouse and PostgreSQL write it. */
+  /** The syntax of users' SQL, if it differs from that of ClickHouse and PostgreSQL. */
   readonly language?: SqlLanguage
-  /** Some rows of a table, and all of its columns: `limit` and `offset` as the server writes them. */
+  /** Returns a query for some rows of a table with all its columns, with `limit` and `offset` in the server's syntax. */
   page(place: TablePlace, columns: readonly string[], page: TablePage): string
   /**
-   * Where a table does not keep the order in which rows come: the query with one column more, each row's place in the query's order.
-   * Undefined for a query without one.
+   * For tables that do not preserve insertion order: returns the query with an additional column, each row's position in the
+   * query's order. Undefined for a query without an order.
    */
   numbered?(query: string, columns: readonly ReadColumn[]): string | undefined
 }

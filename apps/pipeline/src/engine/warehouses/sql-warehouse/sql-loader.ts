@@ -28,34 +28,33 @@ import { fedColumns } from '../shape/feed-memory.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
 import { tableMark, stagingColumn, type StagingColumn } from './staging.ts'
 
-/** Most columns of a table, those that vanished from the source included. */
+/** The maximum number of columns of a table, including those that vanished from the source. */
 const mostColumns = 1_000
 
 export class SqlLoad implements TableLoad {
   readonly target: LoadTarget
   /** The table's columns after publication. Columns that only earlier loads brought are empty. */
   readonly columns: readonly StagingColumn[]
-  /** Fed columns that the table is not to have. They are dropped once the rows are written. */
+  /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** The contents of the columns, set after all rows are written. */
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
-  /** The waiting table. */
   readonly staging: TablePlace
-  /** As sentences call the table. */
+  /** The table's name in messages. */
   readonly place: string
-  /** Of the waiting table; another one under its name is none of ours. */
+  /** The id of the staging table; another table may take over its name. */
   id = ''
   written: { rows: number; bytes: number } | undefined
-  /** Its rows are not what the source gave any more. */
+  /** True after a transformation changed the source's rows. */
   transformed = false
   profile: ColumnProfile[] | undefined
-  /** It is decided that these rows are published, as far as we know. */
+  /** True if this process knows that the publication of these rows is decided. */
   decided = false
-  /** The columns that the source fed before, as the last look at the table found them. */
+  /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
-  /** The waiting table has become the table, or it is decided that it does. */
+  /** True if the staging table is published, or its publication is decided. */
   published = false
   readonly #dialect: Dialect
   #begun = false
@@ -102,7 +101,7 @@ export class SqlLoad implements TableLoad {
     return this.written
   }
 
-  /** The columns that the source feeds and the table is to have. */
+  /** The columns that the source feeds and the table includes. */
   get fed(): string[] {
     const ignored = new Set(this.ignored.map(({ name }) => name))
     return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
@@ -126,7 +125,7 @@ export class SqlLoad implements TableLoad {
     if (this.published) return
     const dialect = this.#dialect
     await withSession(dialect, { role: 'service' }, async (session) => {
-      // It may have become the table without our hearing of it, and its mark is the table's then.
+      // The staging table may have been published without this process's knowledge; then its mark belongs to the published table.
       if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
       await session.execute(dialect.changes.dropTable(this.staging))
       await dropMark(dialect, session, this.id)
@@ -134,14 +133,14 @@ export class SqlLoad implements TableLoad {
   }
 }
 
-/** What the tuples hold for a column that is stored like this. */
+/** Returns the type of the tuples for a column that is stored as this type. */
 function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
   if (type.dataType === dataType) return type
-  // A text of some kind, or JSON that is kept as text; else text, where nothing narrower was left.
+  // A text type, or JSON stored as text; otherwise TEXT if no narrower type is known.
   return { dataType: /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? dataType : 'TEXT' }
 }
 
-/** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
+/** Creates the staging table. Throws `LostRun` if this attempt already has it. */
 export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<SqlLoad> {
   const { run, attempt, schema, table } = target
   checkName(dialect, 'schema', schema)

@@ -40,8 +40,8 @@ import { createFillableTable } from './merge.ts'
 const batchRows = 2_000
 
 /**
- * A user's text as the server takes it. `literals`: with the values in it, for a text that is kept or run by another. `stands`: with other
- * tables in the place of those.
+ * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
+ * another user. `stands`: replaces tables by their substitutes.
  */
 export async function prepareQuery(
   dialect: Dialect,
@@ -95,7 +95,7 @@ interface QueryWindow {
   most: { rows: number; bytes: number }
 }
 
-/** So many rows, or as many as fit into so many bytes; the rest is left at the server. */
+/** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function readRows(
   session: Session,
   { text, values, offset, most }: QueryWindow,
@@ -124,7 +124,7 @@ export async function readRows(
   return { columns, rows, truncated: false, more: false }
 }
 
-/** About as many bytes as the row is as JSON. */
+/** Returns the approximate size of the row as JSON. */
 function sizeOf(row: readonly RowCell[]): number {
   let bytes = 2
   for (const cell of row)
@@ -145,7 +145,7 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
   }))
 }
 
-/** See `Warehouse.readTable`: in the order of the key; without one, as the server has them. */
+/** See `Warehouse.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
 export async function readTable(
   dialect: Dialect,
   place: TablePlace,
@@ -178,7 +178,7 @@ export async function readTable(
   return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
 }
 
-/** JSON that is kept as text. */
+/** Converts JSON columns that are stored as text. */
 const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
   row.map((cell, index) =>
     columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
@@ -200,12 +200,12 @@ const mostPageRows = 10_000
 const mostPageBytes = 32 * 1024 * 1024
 /** The column with each row's place in the order of the query. */
 const orderColumn = 'n'
-/** Seconds that the slowest taker may need for all pages. */
+/** Seconds that the slowest reader may need for all pages. */
 const pageReaderSeconds = 14_400
 
 /**
- * See `Warehouse.queryPages`. The result is kept at the server in a hidden table, and read from there: so it is as of its beginning, and
- * no load waits for its readers.
+ * See `Warehouse.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
+ * consistent, and readers do not block loads.
  */
 export async function* queryPages(
   dialect: Dialect,
@@ -258,7 +258,7 @@ export async function* queryPages(
   }
 }
 
-/** As role `read`. */
+/** Runs as role `read`. */
 export async function readColumns(
   dialect: Dialect,
   text: string,
@@ -295,7 +295,7 @@ async function* pagesOf(
   let skip = limits.offset ?? 0
   let page: RowCell[][] = []
   const whole = (more: boolean): QueryRows => ({ columns: shown, rows: page, truncated: false, more })
-  /** Bytes of the page, about. */
+  /** The approximate bytes of the page. */
   let held = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
     const each = read.bytes / Math.max(1, read.rows.length)

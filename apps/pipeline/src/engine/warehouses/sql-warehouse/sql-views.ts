@@ -20,7 +20,7 @@ import { prepareQuery } from './sql-queries.ts'
 import { withPublishLock, recoverPending } from './recovery.ts'
 import { withSession, findRelation, readShape, type TableShape, quotePlace } from './table-shape.ts'
 
-/** Seconds that filling a view may take. */
+/** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
 
 const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
@@ -89,7 +89,7 @@ function markOf(
   }
 }
 
-/** What is at these places, each once. */
+/** Returns the relations at these places, without duplicates. */
 async function findViewsAt(dialect: Dialect, session: Session, places: readonly TablePlace[]): Promise<TableShape[]> {
   const found = new Map<string, TableShape>()
   for (const place of places) {
@@ -129,7 +129,7 @@ export async function findView(
   }
 }
 
-/** See `WarehouseViews.refreshView`: filled beside the old rows, which are read until it is done. */
+/** See `WarehouseViews.refreshView`: fills a new table, and readers use the old rows until it is complete. */
 export async function refreshView(
   dialect: Dialect,
   place: TablePlace,
@@ -172,7 +172,7 @@ export async function dropView(dialect: Dialect, place: TablePlace): Promise<voi
   })
 }
 
-/** Refuses with VIEWS_DEPEND while a view reads it. */
+/** Throws VIEWS_DEPEND while a view reads it. */
 export async function assertUnread(dialect: Dialect, session: Session, place: TablePlace): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
@@ -185,7 +185,7 @@ export async function assertUnread(dialect: Dialect, session: Session, place: Ta
     )
 }
 
-/** Those that an operator made: the ledger knows nothing of them. */
+/** Lists the views that an operator created; the ledger has no entry for them. */
 export async function listUnmanagedViews(dialect: Dialect, session: Session, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []

@@ -29,19 +29,19 @@ import { typeRules } from './staging.ts'
 import { transform } from './transform.ts'
 import { defineView, assertUnread, dropView, findView, refreshView, listUnmanagedViews } from './sql-views.ts'
 
-/** A client's part of a server that speaks SQL as `dialect` says. It is made, or mended, when it is used first. */
+/** A client's part of a server whose SQL `dialect` generates. The first use creates or repairs it. */
 export function openSqlWarehouse(dialect: Dialect): Warehouse {
-  /** In which its queries run: one warehouse, one share. */
+  /** The concurrency share of the warehouse's queries: one per warehouse. */
   const share = randomUUID()
   let made: Promise<void> | undefined
 
-  /** Once in this process; again where it failed. */
+  /** Runs once per process; repeated after a failure. */
   const ready = (): Promise<void> =>
     (made ??= provisionWarehouse(dialect).catch((error: unknown) => {
       made = undefined
       throw error
     }))
-  /** What sweeps found that may have been in the making, and when the first of them did. */
+  /** Relations that sweeps found and that may be under construction, with the time of the first sweep that found each. */
   const unsure = new Map<string, number>()
   const run = async <T>(place: string, work: () => Promise<T>): Promise<T> => {
     try {
@@ -71,7 +71,7 @@ export function openSqlWarehouse(dialect: Dialect): Warehouse {
 
   return {
     check: () => service(whole, async (session) => void (await dialect.catalogue.schemas(session))),
-    // Sessions come and go; none is kept.
+    // Sessions are opened on demand; none stays open.
     connections: () => 0,
 
     async ensureSchema(schema) {
@@ -79,7 +79,8 @@ export function openSqlWarehouse(dialect: Dialect): Warehouse {
       await service(`"${schema}"`, async (session) => {
         const settled = dialect.publication === 'NON_TRANSACTIONAL'
         if (!settled && (await listSchemas(dialect, session)).includes(schema)) return
-        // With its rights, or not at all: one that is there is not looked at again, unless it may have come without them.
+        // Creates the schema and its grants atomically if the server supports it: later calls do not check an existing schema,
+        // unless it may lack them.
         await inTransactionIfSupported(dialect, session, async () => {
           for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
         })

@@ -1,14 +1,14 @@
-/** A value as it is bound to a statement. Numbers are whole ones. */
+/** A value bound to a statement. Numbers are integers. */
 export type BoundValue = string | number | boolean | null
 
-/** A statement whose values are bound, whatever mark the server wants where they go. */
+/** A statement with bound values, independent of the server's placeholder syntax. */
 export interface Sql {
-  /** What stands before, between and behind the values: one more than there are. */
+  /** The texts before, between and after the values: one more than there are values. */
   texts: readonly string[]
   values: readonly BoundValue[]
 }
 
-/** A piece of a statement as it stands: a quoted name, a type, a list of them. */
+/** A verbatim part of a statement: a quoted name, a type, or a list of them. */
 export class SqlFragment {
   readonly text: string
 
@@ -19,10 +19,10 @@ export class SqlFragment {
 
 export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 
-/** Pieces with something between them. */
+/** Joins statement parts with a separator. */
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
-/** Builds a statement: pieces become part of its text, everything else is bound. */
+/** Builds a statement: `SqlFragment`s and nested statements become part of its text, every other value is bound. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): Sql {
   const texts = [strings[0]!]
   const values: BoundValue[] = []
@@ -40,6 +40,6 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
 /** A statement that needs no values. */
 export const plainSql = (text: string): Sql => ({ texts: [text], values: [] })
 
-/** Its text, with a mark of the server's own for each value, counted from 1. */
+/** Returns the text, with the server's placeholder for each value, counted from 1. */
 export const textOf = ({ texts }: Sql, mark: (number: number) => string): string =>
   texts.reduce((text, next, index) => `${text}${mark(index)}${next}`)

@@ -77,7 +77,7 @@ async function dropPreview(dialect: Dialect, session: Session, schema: string): 
   for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
 }
 
-/** By the names behind FROM and JOIN, and by what the views among them are known to read. */
+/** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
 async function findOldRows(
   dialect: Dialect,
   tables: readonly ReadyTable[],

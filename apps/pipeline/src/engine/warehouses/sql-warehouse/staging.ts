@@ -54,13 +54,13 @@ function storedAs(types: DialectTypes, type: string, before: StoredColumn, after
   return type === after.type ? after.dataType : type === before.type ? before.dataType : types.describe(type).dataType
 }
 
-/** Of columns whose type says less than they hold. */
+/** Returns the data types of columns whose server type does not determine them. */
 export function dataTypesOf(types: DialectTypes, columns: readonly StagingColumn[]): NonNullable<Mark['dataTypes']> {
   const told = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
   return Object.fromEntries(told.map(({ name, dataType }) => [name, dataType]))
 }
 
-/** What a waiting table is marked with, and keeps once it is published. */
+/** Returns the mark of a staging table, which it keeps after its publication. */
 export const tableMark = (
   types: DialectTypes,
   columns: readonly StagingColumn[],

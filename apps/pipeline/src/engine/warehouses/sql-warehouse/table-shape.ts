@@ -14,40 +14,40 @@ export interface ShapeColumn extends CatalogColumn {
   deleted?: boolean
 }
 
-/** A table or view as the server has it, and what the ledger knows of it. */
+/** A table or view as the server's catalogue describes it, with the ledger's metadata. */
 export interface TableShape extends CatalogRelation {
   mark: Mark | undefined
   columns: ShapeColumn[]
 }
 
-/** What only we see stands under such names: tables in the client's schemas, and schemas. */
+/** Prefix of relations that only the service sees: tables in the client's schemas, and schemas. */
 const hiddenTable = 'sluice~'
 const hiddenSchema = 'sluice-'
 
 export const isHidden = (name: string): boolean => name.startsWith(hiddenTable)
 export const isHiddenSchema = (name: string): boolean => name.startsWith(hiddenSchema)
 
-/** A hidden name, always the same for the same parts. */
+/** Returns a hidden name, always the same for the same parts. */
 export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 24)
   return `${hiddenTable}${kind}_${hash}`
 }
 
-/** Of the table that gives way to a publication. */
+/** The name of a table that a publication replaced. */
 export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
 export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTable}old_`)
 
-/** The same for a schema. */
+/** Returns a hidden schema name, always the same for the same parts. */
 export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
   hiddenName(kind, ...parts).replace(hiddenTable, hiddenSchema)
 
-/** As keys of maps call it. */
+/** Returns the key of a place for maps. */
 export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])
 
-/** As sentences call it. */
+/** Formats a place for messages. */
 export const quotePlace = ({ schema, name }: TablePlace): string => `"${schema}"."${name}"`
 
-/** One connection for one piece of work. */
+/** Runs one operation on one connection. */
 export async function withSession<Result>(
   dialect: Dialect,
   opening: SessionOptions,
@@ -107,5 +107,5 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
   ...(column.deleted && { deleted: true }),
 })
 
-/** The tables that stand in for others, by `placeKey`. */
+/** The substitutes of tables, by `placeKey`. */
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>

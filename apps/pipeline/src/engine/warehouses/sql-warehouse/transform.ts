@@ -7,15 +7,15 @@ import type { SqlLoad } from './sql-loader.ts'
 import { problemOf } from './problems.ts'
 import { withSession, findRelation } from './table-shape.ts'
 
-/** Seconds that all statements together may take. */
+/** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200
 
-/** No schema of anybody: where the waiting tables are looked for under the names of those that they are to become. */
+/** A pseudo-schema that no client can have: it maps the names of the target tables to their staging tables. */
 const waitingSchema = ''
 
 /**
- * See `Warehouse.transform`. Bare names of the loads' tables become those of the waiting tables, which role `load` may write to for this.
- * All statements run on one connection, so that temporary tables live as long; each is a transaction of its own.
+ * See `Warehouse.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
+ * for this purpose. All statements run on one connection, so that temporary tables live as long; each is a separate transaction.
  */
 export async function transform(
   dialect: Dialect,
@@ -97,7 +97,7 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
   return transformationFailed(`${named} failed: ${words.slice(0, 1_500)}`, error)
 }
 
-/** The statements may change the rows of the waiting table, and not the table itself. */
+/** Checks that the statements changed only the rows of the staging table, and not the table itself. */
 async function assertStagingKept(dialect: Dialect, session: Session, load: SqlLoad): Promise<void> {
   const now = await findRelation(dialect, session, load.staging)
   if (now?.id !== load.id)

@@ -8,14 +8,14 @@ import { bracketed, literal, namesOf } from '../tsql/names.ts'
 import { splitQuery } from '../tsql/assert-single-query.ts'
 import { assertOwnNames } from './own-names.ts'
 
-/** How a table is kept that has texts of any length, which a column store does not take; and one that is small. */
+/** Storage of a table with texts of unlimited length, which a column store rejects, and of a small table. */
 const heap = ' with (heap, distribution = round_robin)'
 const columnStore = ' with (clustered columnstore index, distribution = round_robin)'
 
-/** Of this session alone. */
+/** A temporary table of this session. */
 const passing = '[#sluice]'
 
-/** The statements of a dedicated SQL pool, where they are not those of SQL Server. */
+/** The statements of a dedicated SQL pool, if they differ from those of SQL Server. */
 export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const dropped = (kind: 'U' | 'V', place: TablePlace) =>
@@ -24,22 +24,23 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     )
   const shared = changesOf(access, ownedViews)
   /**
-   * What is in a schema belongs to whom the schema belongs to, from its first moment. Here no transaction would hide a view that is made as
-   * ours and given away behind that: until then it would show whatever is ours, which is every client's.
+   * The schema's owner owns every object in it from its creation. On this server no transaction would hide a view that the
+   * service creates and then hands over: until the handover it would show everything that the service may read, which is the data
+   * of every client.
    */
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
     const given = plainSql(`alter authorization on schema::${bracketed(name)} to ${bracketed(owner)}`)
-    // Giving a schema away may take what was granted on it.
+    // Changing the owner of a schema may revoke its grants.
     const [, ...granted] = shared.createSchema(schema)
     const give = literal([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
-    // Where there is no such user, that is said rather than passed over.
+    // If the user does not exist, the statement reports it instead of doing nothing.
     const isOthers = `select 1 from sys.schemas where name = ${literal(name)} and principal_id <> isnull(user_id(${literal(owner)}), 0)`
     return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
   }
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     assertOwnNames(text, access.prefix)
-    // First, for schemas that an earlier version made.
+    // Runs first, for schemas that an earlier version created.
     return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
   }
   return {
@@ -65,7 +66,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
       const into = `insert into ${names.place(place)} (${list})`
       const { before, body, behind } = splitQuery(whole)
       if (before === '') return [plainSql(`${into}\n${whole}`)]
-      // WITH stands before SELECT alone, and a table that is made of one wants names.
+      // WITH may precede only a SELECT, and a table made from a query needs column names.
       return [
         plainSql(
           `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${behind}`,
@@ -74,7 +75,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
         plainSql(`drop table ${passing}`),
       ]
     },
-    // Whoever changes a row keeps everybody else from it until their transaction ends: there is no sp_getapplock.
+    // A transaction that changes a row blocks all others from it until it ends; the server lacks sp_getapplock.
     lockLedger: () => [plainSql(`update ${names.ledger('turn')} set part = 1 - part`)],
     ledgerOptions: heap,
   }

@@ -2,7 +2,7 @@ import type { SqlToken } from '../sql-tokens.ts'
 import { tsqlTokens } from '../tsql/tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** Words behind which T-SQL names a table of a query. */
+/** Keywords before a table name in a T-SQL query. */
 const opening = new Set(['from', 'join', 'apply'])
 /** Words that end the list of tables. */
 const closing = new Set([
@@ -18,20 +18,21 @@ const closing = new Set([
   'values',
 ])
 
-/** What is between two parentheses. */
+/** The state of one level of parentheses. */
 interface QueryLevel {
-  /** Whether this is a query: FROM inside of TRIM names no table. */
+  /** Whether this level is a query: FROM inside of TRIM names no table. */
   query: boolean
-  /** Whether a comma is followed by another table. */
+  /** Whether another table follows a comma. */
   tables: boolean
-  /** Whether a table comes next. */
+  /** Whether the next token names a table. */
   expected: boolean
 }
 
 /**
- * Throws SQL_NOT_ALLOWED for a query with a table or function of a schema that does not begin with `prefix`. All clients share the pool, and
- * a view of the text is made by the service, who sees all of them. It is asked what is allowed, not what is forbidden, since the server takes more spellings of a
- * name for the same than anybody can list. Names without a schema are left to the server: no client's tables are found by those.
+ * Throws SQL_NOT_ALLOWED for a query with a table or function of a schema that does not begin with `prefix`. All clients share
+ * the pool, and the service, which can read the data of all clients, creates a view of the text. This is an allow list, because a
+ * deny list cannot cover every spelling that the server accepts for a name. The server resolves unqualified names: none of them
+ * refers to a client's table.
  */
 export function assertOwnNames(query: string, prefix: string): void {
   const tokens = tsqlTokens(query)
@@ -42,9 +43,9 @@ export function assertOwnNames(query: string, prefix: string): void {
     const { expected } = level
     level.expected = false
     if (token.kind === 'sign') {
-      // Anything else might be nothing to the server, and stand between two parts of a name.
+      // The server may ignore any other character and read the parts around it as one name.
       if (!/[!-~]/.test(token.text) || (expected && token.text !== '(')) throw otherDatabase(token)
-      // Tables that are joined may be in parentheses.
+      // Joined tables may be in parentheses.
       if (token.text === '(') levels.push({ query: expected, tables: expected, expected })
       if (token.text === ')' && levels.length > 1) levels.pop()
       if (token.text === ',') level.expected = level.tables
@@ -68,7 +69,7 @@ export function assertOwnNames(query: string, prefix: string): void {
   }
 }
 
-/** How many tokens a name with points in it has. A point too many is part of it: `a..b`. */
+/** Returns the number of tokens of a dotted name. An extra point is part of it: `a..b`. */
 function chainAt(tokens: readonly SqlToken[], from: number): number {
   let end = from + 1
   while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') {

@@ -10,7 +10,7 @@ import { sql } from '../sql-warehouse/sql.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
 import { on } from '../tsql/provision.ts'
 
-/** Longer than any name of users. */
+/** Longer than any name that users can choose. */
 const rowPlace = bracketed('place'.padEnd(64, '~'))
 
 /** One client's part of a dedicated SQL pool of Azure Synapse. */
@@ -24,7 +24,7 @@ export function synapseDialect(access: ClientAccess): Dialect {
       await shared.provision()
       await assertSnapshotIsolation(access)
     },
-    // There is no OFFSET.
+    // The server has no OFFSET.
     page(place, columns, { limit, offset, order }) {
       const list = columns.map(bracketed).join(', ')
       const numbered = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
@@ -41,7 +41,7 @@ export function synapseDialect(access: ClientAccess): Dialect {
 
 export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
 
-/** As of SQL Server, but for what is in the 60 databases below. */
+/** Works as for SQL Server, except for queries over the 60 distribution databases. */
 function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
   return {
     ...catalogueOf(home),
@@ -60,8 +60,8 @@ function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
 }
 
 /**
- * A pool shows rows that are not committed unless it is told to show the last ones that are. Readers of the ledger would see halves of what
- * is written, and readers of tables halves of a transformation.
+ * A pool shows uncommitted rows unless a setting makes it show the last committed ones. Readers of the ledger would see partial
+ * writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
   const told = await on(logins.service, (_run, ask) =>

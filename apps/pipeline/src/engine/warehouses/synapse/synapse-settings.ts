@@ -1,8 +1,9 @@
 import { type ClientAccess, type Credentials, type DatabaseLogin, tsqlAccess } from '../tsql/tsql-settings.ts'
 
 /**
- * From an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Every client has schemas
- * in it: a pool is one database. The server knows READ UNCOMMITTED alone, and reads versions of rows instead where it is set to.
+ * Parses an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Every
+ * client has schemas in it: a pool is one database. The server supports only READ UNCOMMITTED; with snapshot isolation enabled,
+ * it reads row versions instead.
  */
 export function synapseAccess(url: string, credentials: Credentials): ClientAccess {
   const access = tsqlAccess(url, credentials)

@@ -4,8 +4,8 @@ import { WarehouseProblem } from '../warehouse.ts'
 import { tsqlTokens } from './tokens.ts'
 
 /**
- * Words that no query has outside of quotes: the server keeps them for statements. Those follow each other here without any sign between
- * them, so that they are looked for everywhere.
+ * Keywords that a query contains only inside quotes: the server reserves them for statements. T-SQL statements need no separator,
+ * so the check covers every position.
  */
 const statements = new Set(
   `alter backup begin break bulk checkpoint close commit continue create dbcc deallocate declare delete deny disk drop dump exec execute exit
@@ -15,8 +15,8 @@ const statements = new Set(
 )
 
 /**
- * Throws SQL_NOT_ALLOWED unless the text is one query: SELECT, or WITH and SELECT. What it may read is for the server to know; this keeps
- * it from starting a second statement, waiting, or writing to where everybody may.
+ * Throws SQL_NOT_ALLOWED unless the text is one query: SELECT, or WITH and SELECT. The server restricts which tables it may read;
+ * this check prevents a second statement, a wait, or a write to a place that all users can write to.
  */
 export function assertSingleQuery(text: string): void {
   assertPlainComments(text)
@@ -37,7 +37,7 @@ export function assertSingleQuery(text: string): void {
     if (statements.has(word)) throw forbiddenWord(token)
     if (word.startsWith('#') || word.startsWith('@@')) throw forbiddenWord(token)
     const next = tokens[index + 1]
-    // Names elsewhere; there, one runs a model that somebody keeps, the other changes a sequence.
+    // Both words may also be names; in this context, one runs a stored model and the other advances a sequence.
     if (word === 'predict' && next?.text === '(') throw forbiddenWord(token)
     if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbiddenWord(token)
     if (depth > 0) continue
@@ -60,18 +60,18 @@ const forbiddenWord = ({ text }: SqlToken) =>
     `The query may not do this: ${text.toUpperCase().slice(0, 100)}. If that is a name, write it in brackets: [${text.slice(0, 100)}].`,
   )
 
-/** A query in pieces: so that something can be asked over it, which does not go with WITH, ORDER BY and OPTION inside. */
+/** The parts of a query. They allow a query around it, which WITH, ORDER BY and OPTION inside would prevent. */
 export interface QueryParts {
-  /** WITH and what it defines, or nothing. */
+  /** WITH and its definitions, or an empty text. */
   before: string
   body: string
-  /** Whether the body has an order. */
+  /** Whether the body has an ORDER BY. */
   ordered: boolean
-  /** Where ORDER BY begins in the text. */
+  /** The position of ORDER BY in the text. */
   orderedFrom: number
-  /** Whether the server would take it with that order inside another query. */
+  /** Whether the server accepts that ORDER BY inside another query. */
   bounded: boolean
-  /** OPTION (…), or nothing. */
+  /** OPTION (…), or an empty text. */
   behind: string
 }
 

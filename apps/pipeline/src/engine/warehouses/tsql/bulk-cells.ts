@@ -4,13 +4,13 @@ import { type CellWriter, type GrowingBuffer, MisfitCell } from '../rows/cell-wr
 import { wholeNumber } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
-/** Days from 0001-01-01, where the server counts from, to 2000-01-01, where PostgreSQL does. */
+/** Days from 0001-01-01, the server's epoch, to 2000-01-01, PostgreSQL's epoch. */
 const epochDays = 730_119
 /** 9999-12-31. */
 const lastDay = 3_652_058
 const microsecondsOfDay = 86_400_000_000n
 
-/** How a value of this kind is written into a row of a bulk load, where the column has this type. */
+/** Returns the writer for values of this data type in a row of a bulk load, for a column of this type. */
 export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -76,7 +76,7 @@ function writeDay(day: number, out: GrowingBuffer): void {
   out.at += 3
 }
 
-/** Microseconds of the day in five bytes, the day in three, and, of a moment with a zone, its distance from UTC in two. */
+/** Writes microseconds of the day in five bytes, the date in three, and, for a timestamp with a zone, its UTC offset in two. */
 function moment(width: 8 | 10): CellWriter {
   return (from, at, length, out) => {
     assertFits(length, 8)
@@ -94,7 +94,7 @@ function moment(width: 8 | 10): CellWriter {
   }
 }
 
-/** Bytes of a decimal of so many digits, its sign among them. */
+/** Returns the bytes of a decimal with this many digits, including its sign. */
 export const decimalBytes = (precision: number): number =>
   precision <= 9 ? 5 : precision <= 19 ? 9 : precision <= 28 ? 13 : 17
 
@@ -115,7 +115,7 @@ function decimal(type: SqlType): CellWriter {
   }
 }
 
-/** Of one without bounds: in parts, a length before each, a nought behind. */
+/** Prefix of a value of unknown length: parts follow, each after its length, and a zero ends them. */
 const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
 
 function writeText(type: SqlType): CellWriter {
@@ -144,7 +144,7 @@ function writeLongText(from: DataView, at: number, length: number, out: GrowingB
   out.at = out.bytes.writeUInt32LE(0, out.at)
 }
 
-/** UTF-8 to the server's UTF-16: at most twice as many bytes. */
+/** Converts UTF-8 to the server's UTF-16: at most twice as many bytes. */
 function writeUnits(from: DataView, at: number, length: number, out: GrowingBuffer): void {
   if (length < 32 && isPlain(from, at, length)) {
     for (let index = 0; index < length; index++) {

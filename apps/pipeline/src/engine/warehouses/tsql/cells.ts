@@ -3,7 +3,7 @@ import type { RowCell } from '../warehouse.ts'
 import { type SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { describe, typeText } from './types.ts'
 
-/** What is asked of the driver’s description of a column. */
+/** The fields used from the driver’s description of a column. */
 export interface ColumnDescription {
   colName: string
   type: { name: string }
@@ -13,7 +13,7 @@ export interface ColumnDescription {
   udtInfo?: unknown
 }
 
-/** How the driver calls the types of a result whose width is in their length. */
+/** The driver's names for result types whose width is in their length. */
 const byLength: Record<string, Record<number, string>> = {
   IntN: { 1: 'tinyint', 2: 'smallint', 4: 'int', 8: 'bigint' },
   FloatN: { 4: 'real', 8: 'float' },
@@ -29,7 +29,7 @@ const byName: Record<string, string> = {
   Variant: 'sql_variant',
 }
 
-/** The type of a result's column. */
+/** Returns the type of a result's column. */
 export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
   const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
   // The longest length of a text, or more, is that of one without bounds.
@@ -37,16 +37,16 @@ export function resultType({ type, dataLength, precision = 0, scale = 0 }: Colum
   return typeText({ type: name, max_length: bytes, precision, scale })
 }
 
-/** Digits up to which a double has every decimal, so that the driver's own number can be written as it was. */
+/** The precision up to which a double represents every decimal, so the driver's number can be formatted exactly. */
 export const exactDigits = 15
 
-/** Whether the driver's own value may have lost digits. */
+/** Returns whether the driver's own value may have lost digits. */
 export function losesDigits(type: SqlType): boolean {
   const { dataType, precision } = describe(type)
   return dataType === 'DECIMAL' && (precision === undefined || precision > exactDigits)
 }
 
-/** How values of a column are shown: as text what JavaScript cannot hold exactly. */
+/** Returns the reader for a column's values; values that JavaScript cannot represent exactly become text. */
 export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => RowCell {
   const shown = (value: unknown): RowCell => {
     if (dataType === 'DECIMAL')
@@ -61,7 +61,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
   return (value) => (value === null || value === undefined ? null : shown(value))
 }
 
-/** What is finer than a millisecond the driver has beside it, in seconds. */
+/** The driver stores fractions finer than a millisecond in an extra property, in seconds. */
 type PreciseDate = Date & { nanosecondsDelta?: number }
 
 function dateText(value: PreciseDate, type: SqlType): string {
@@ -83,6 +83,6 @@ function shortest(value: number): number {
   return value
 }
 
-/** Of a decimal without a size of its own, whose noughts behind mean nothing. */
+/** A decimal without an explicit size has insignificant trailing zeros. */
 const withoutNoughts = (text: string, type: SqlType): string =>
   describe(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

@@ -7,16 +7,16 @@ import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
 import { trimStatementEnd } from '../../../sql-text.ts'
 import { isText } from './types.ts'
 
-/** Texts are compared by their units, as the other warehouses do, whatever the server is set to. */
+/** The server compares texts by code units, as the other warehouses do, independent of its default collation. */
 const collation = ' collate Latin1_General_100_BIN2'
 
-/** The user who owns views, and has no rights: so that whoever reads one needs their own for what is below it. */
+/** The user who owns views and has no rights, so that readers of a view need their own rights on its tables. */
 export const viewOwner = (key: string): string => `c_${key}_views`
 
-/** Of the error that says that somebody else is publishing. */
+/** The number of the error that reports a concurrent publication. */
 export const ledgerBusy = 50_931
 
-/** The statements of SQL Server. Each of them is a batch by itself. */
+/** The statements of SQL Server. Each of them is a separate batch. */
 export function changesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const { load, read } = access.logins
@@ -26,7 +26,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
-    // In one transaction with the line before: nobody reads it while it is ours.
+    // Runs in one transaction with the line above: no other session reads it while this one owns it.
     return [
       view,
       plainSql(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
@@ -66,7 +66,7 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; en
   }
 }
 
-/** A view of a user's query. Throws SQL_NOT_ALLOWED for what is more than one. */
+/** Returns the SQL of a view of a user's query. Throws SQL_NOT_ALLOWED for a text that is more than one query. */
 export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
   const query = trimStatementEnd(text)
   // Ours is the user who makes it, with every right.
@@ -77,7 +77,7 @@ export function viewText(verb: 'create' | 'alter', place: string, text: string):
 export const columnText = ({ name, type, nullable }: NewColumn): string =>
   `${bracketed(name)} ${type}${isText(type) ? collation : ''}${nullable ? ' null' : ' not null'}`
 
-/** A view has no order here, and the server refuses one that would have. */
+/** Removes the order of the query, because the server rejects views with an order. */
 export function withoutOrder(query: string): string {
   const { ordered, bounded, orderedFrom } = splitQuery(query)
   return ordered && !bounded ? query.slice(0, orderedFrom) : query

@@ -3,13 +3,13 @@ import { Connection, ISOLATION_LEVEL } from 'tedious'
 import { encryptedOnly } from '../../tds/encrypted-only.ts'
 import type { DatabaseLogin } from './tsql-settings.ts'
 
-/** Bytes of a packet of the protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
+/** Bytes of a protocol packet: four times the driver's default, below the size of one TLS record. */
 const packetSize = 16_000
 /** Milliseconds. */
 const signIn = 15_000
 const untilCancelled = 5_000
 
-/** Signs in. Throws what the driver throws. */
+/** Opens a connection. Throws the driver's errors. */
 export async function connected(login: DatabaseLogin): Promise<Connection> {
   const isolation = login.isolation === undefined ? {} : levels(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
@@ -45,7 +45,7 @@ export async function connected(login: DatabaseLogin): Promise<Connection> {
 
 const levels = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
-/** Servers of Azure send their clients on to the machine that has the database. */
+/** Azure servers redirect their clients to the machine that has the database. */
 async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
   const { routingData } = connection
   const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })

@@ -2,21 +2,21 @@ import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 import { refusedName } from '../identifiers.ts'
 import type { TablePlace } from '../views.ts'
 
-/** Which part of a database is a client's. */
+/** A client's part of a database. */
 export interface DatabaseHome {
-  /** Stands before the name of each of its schemas; empty where it has a database of its own. */
+  /** The prefix of its schema names; empty if the client has its own database. */
   prefix: string
   /** The hidden schema, with the ledger. */
   ledger: string
 }
 
-/** A name as SQL takes it. */
+/** Quotes a name for SQL. */
 export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
-/** A text as SQL takes it. */
+/** Quotes a text for SQL. */
 export const literal = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
-/** Where the server's names come first, and mean something else. */
+/** Names that the server resolves first, with another meaning. */
 const serversOwn = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
 
 export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
@@ -28,7 +28,7 @@ export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
     place: ({ schema, name }: TablePlace) => `${bracketed(schemaOf(schema))}.${bracketed(name)}`,
     ledger: (table) => `${bracketed(ledger)}.${bracketed(table)}`,
     check(kind, name) {
-      // Names of temporary tables begin so, and comparing names passes over blanks behind them.
+      // Names of temporary tables begin with it, and name comparison ignores trailing blanks.
       if (name.startsWith('#')) throw refusedName(kind, name, 'begins with #')
       if (name.endsWith(' ')) throw refusedName(kind, name, 'ends with a blank')
       if (kind === 'schema' && prefix === '' && serversOwn.test(name)) throw refusedName(kind, name, 'is reserved')

@@ -7,7 +7,7 @@ export interface OrderedQuery {
   before: string
   /** The query as a table. */
   from: string
-  /** What stands behind ORDER BY; empty where the query has no order. */
+  /** The text after ORDER BY; empty if the query has no order. */
   by: string
   behind: string
 }
@@ -43,7 +43,7 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
 }
 
 interface OrderItem {
-  /** As it is written, without its direction. */
+  /** The text of the item, without its direction. */
   text: string
   tokens: SqlToken[]
   direction: '' | ' desc'
@@ -53,7 +53,7 @@ const isWord = (token: SqlToken | undefined, word: string): boolean =>
   token?.kind === 'word' && token.text.toLowerCase() === word
 const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign' && token.text === sign
 
-/** What stands between commas behind ORDER BY, as far as OFFSET. Strings are no tokens: so an item is what is between two places. */
+/** Returns the comma-separated items after ORDER BY, up to OFFSET. Strings are not tokens, so an item is a range of positions. */
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
@@ -88,7 +88,7 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   return items
 }
 
-/** Which column of the result an item is, by its number or name. */
+/** Returns the result column that an item refers to, by its number or name. */
 function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
   const [token, ...others] = tokens
   if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
@@ -97,7 +97,7 @@ function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: strin
   return found < 0 ? undefined : found
 }
 
-/** Where the list of what is selected ends: before its FROM. */
+/** Returns the end of the select list: the position of its FROM. */
 function listEnd(text: string, begin: number, otherwise: number): number {
   let depth = 0
   for (const token of tsqlTokens(text)) {

@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { ledgerBusy } from './changes.ts'
 
-/** What the driver throws, as far as it is looked at. `number` and `lineNumber` are the server's. */
+/** The fields used from the driver's errors. `number` and `lineNumber` come from the server. */
 interface DriverError extends Error {
   code?: string
   number?: number
@@ -103,11 +103,11 @@ export function explain(error: unknown): ServerProblem | undefined {
 
 function replyTo(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
-  // Babelfish, on which this is tried, keeps some sentences of PostgreSQL, and numbers of its own.
+  // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.
   const known = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
   if (known) return known
   if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailable : timeout
-  // Of a refused sign-in the driver keeps the words and forgets the number.
+  // For a rejected sign-in the driver keeps the message and drops the number.
   if (code === 'ELOGIN')
     return /\bpaused\b/i.test(message) ? paused : /cannot open database/i.test(message) ? missing : denied
   if (
@@ -125,9 +125,9 @@ function replyTo(error: DriverError): ServerReply | undefined {
   return undefined
 }
 
-/** Refused because of what the query wants, not because of how it is written. */
+/** The server rejected the operation of the query, not its syntax. */
 const notAllowed = new Set([229, 230, 262, 297, 300, 916, 2571, 15_247, 15_281])
-/** The server is not there, has no room or no time: nothing that the query could do about it. */
+/** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
 const notItsFault = new Set([
   'WAREHOUSE_UNAVAILABLE',
   'WAREHOUSE_BUSY',

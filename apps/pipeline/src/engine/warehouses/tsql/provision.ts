@@ -10,7 +10,7 @@ import { send } from './requests.ts'
 const unless = (condition: string, statement: string): string => `if ${condition} exec(${literal(statement)})`
 
 type Run = (text: string) => Promise<void>
-/** Answers the one value of a result. */
+/** Runs a query and returns its single value. */
 type Ask = (text: string) => Promise<unknown>
 
 export async function on<Result>(login: DatabaseLogin, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
@@ -28,9 +28,9 @@ export async function on<Result>(login: DatabaseLogin, work: (run: Run, ask: Ask
 }
 
 /**
- * Makes the client's database (or its part of one), its logins and the hidden schema, or mends them. Idempotent. What a login may do is
- * granted with each schema; beyond its own schemas it has no rights. Answers whether views can belong to a user without rights: Babelfish,
- * on which this is tried, knows no such users.
+ * Creates or repairs the client's database (or its part of one), its logins and the hidden schema. Idempotent. The rights of a
+ * login are granted with each schema; it has no rights beyond its own schemas. Returns whether views can belong to a user without
+ * rights: Babelfish, which the tests use, does not support such users.
  */
 export async function provision(access: ClientAccess): Promise<{ ownedViews: boolean }> {
   const { database, ledger, key } = access

@@ -16,8 +16,8 @@ interface ReadRequest {
 }
 
 /**
- * See `Session.read`. The text is sent as it is, and rows that nobody takes are left at the server. Where the driver would lose digits of
- * a column, it is asked for as text by another query around it.
+ * See `Session.read`. Sends the text unchanged, and leaves unread rows at the server. If the driver would lose digits of a
+ * column, an outer query reads that column as text.
  */
 export async function* read(
   connection: Connection,
@@ -54,7 +54,7 @@ export async function columnsOf(
   return []
 }
 
-/** Numbers are coming that the driver would round, which the server had not told before. None of them has been shown. */
+/** The driver would round the numbers of a column, and the server did not describe it in advance. No row has been returned yet. */
 class Rounded extends Error {
   override readonly name = 'Rounded'
   readonly columns: readonly ReadColumn[]
@@ -65,7 +65,7 @@ class Rounded extends Error {
   }
 }
 
-/** The server says the line, and the word that it stumbled over: where that is in the line is the column. */
+/** The server reports the line and the word of the error: the position of the word in the line is the column. */
 async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
   try {
     yield* rows
@@ -102,7 +102,10 @@ function asNumber(value: string | null): string | number | null {
   return String(number) === value && (Number.isSafeInteger(number) || !Number.isInteger(number)) ? number : value
 }
 
-/** What the server knows of the columns before it runs the query; nothing where it cannot tell, and says why when it runs. */
+/**
+ * Returns the server's description of the columns before it runs the query; an empty list if the server cannot describe them.
+ * Then the run itself reports the reason.
+ */
 async function describedBy(
   connection: Connection,
   { text, values }: ReadRequest,
@@ -145,7 +148,7 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
   return `${before}select ${shown.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${behind}`
 }
 
-/** `known` is what the columns are where the server sends their texts. */
+/** `known` contains the column types of columns that the server sends as text. */
 async function* batches(
   connection: Connection,
   statement: Sql,
@@ -161,7 +164,7 @@ async function* batches(
   let moved = Promise.withResolvers<void>()
   const { request, done } = send(connection, statement, bounds, {
     columns(found) {
-      // Of a second result nothing is shown: there is but one query.
+      // Ignores a second result, because the text is one query.
       if (columns) return
       columns = found.map((each, index) => known?.[index] ?? columnOf(each))
       readers = columns.map((column) => cellReader(column.type, column))
@@ -214,7 +217,7 @@ function columnOf(described: DriverCell['metadata']): ReadColumn {
   return { name: described.colName, type, ...describe(type) }
 }
 
-/** About as many bytes as the cells are as text. */
+/** Returns the approximate size of the cells as text. */
 function sizeOf(cells: readonly DriverCell[]): number {
   let bytes = 0
   for (const { value } of cells)

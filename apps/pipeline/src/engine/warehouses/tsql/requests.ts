@@ -8,13 +8,13 @@ export interface DriverCell {
   metadata: ColumnDescription
 }
 
-/** How long a statement may take, and who may end it. */
+/** The abort signal of a statement, and its time limit in seconds. */
 export interface RowBounds {
   signal?: AbortSignal | undefined
   seconds?: number | undefined
 }
 
-/** Is told of each column and row as they come; may pause and cancel the request. */
+/** Receives each column and row as it arrives; may pause and cancel the request. */
 export interface RequestListener {
   columns?(columns: readonly DriverCell['metadata'][]): void
   row?(cells: readonly DriverCell[]): void
@@ -29,7 +29,10 @@ const typeOf = (value: BoundValue) =>
         ? TYPES.BigInt
         : TYPES.Float
 
-/** One statement, sent, unless it is over already. Without values it is a batch by itself, as the server wants some statements to be. */
+/**
+ * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, because the server
+ * requires that for some statements.
+ */
 export function send(
   connection: Connection,
   statement: Sql,
@@ -46,10 +49,10 @@ export function send(
   if (listener.columns)
     request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
   if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
-  // A lost connection ends what it was doing without a word.
+  // A lost connection ends a statement silently.
   const lost = () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
   const stop = () => request.cancel()
-  // The driver's own clock stops with the first row.
+  // The driver's own timer stops at the first row.
   let late = false
   const clock =
     seconds === undefined

@@ -78,7 +78,7 @@ export class TsqlSession implements Session {
   }
 }
 
-/** The driver gives whole numbers of 64 bits as text. */
+/** The driver returns 64-bit integers as text. */
 function numberIfExact(value: unknown): unknown {
   const number = Number(value)
   return typeof value === 'string' && Number.isSafeInteger(number) ? number : value

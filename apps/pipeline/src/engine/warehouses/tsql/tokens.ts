@@ -1,7 +1,7 @@
 import type { SqlLanguage } from '../sql-names.ts'
 import type { SqlToken } from '../sql-tokens.ts'
 
-/** A comment ends where any server may end it: what one of them may run is not skipped. */
+/** A comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run. */
 const piece =
   /(?<blank>\s+|--[^\n\r]*)|(?<comment>\/\*)|(?<string>N?'(?:[^']|'')*'?)|(?<quoted>"(?:[^"]|"")*"?|\[(?:[^\]]|\]\])*\]?)|(?<parameter>\$\d+)|(?<word>[\p{L}_@#][\p{L}\p{N}_@#$]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
@@ -38,7 +38,7 @@ function unquoted(text: string): string {
   return inner.replaceAll(close + close, close)
 }
 
-/** Where T-SQL names tables. */
+/** The keywords before table names in T-SQL. */
 export const tsql: SqlLanguage = {
   tokensOf: tsqlTokens,
   opening: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),

@@ -3,10 +3,10 @@ import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
 import { type DatabaseHome, literal } from './names.ts'
 import { type CatalogueType, typeText } from './types.ts'
 
-/** Schemas that every database has, and the hidden one of ours. */
+/** The schemas that every database has, and the service's hidden schema. */
 const serversOwn = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
-/** What of the server's catalogue is this client's. */
+/** Returns this client's part of the server's catalogue. */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
   const apart = sqlList([...serversOwn, ledger].map(literal))
   const own = sqlFragment(

@@ -15,7 +15,7 @@ import { types } from './types.ts'
 /** One client's part of a SQL Server. */
 export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
 
-/** As it is of SQL Server, but for statements that another server has in other words. */
+/** The dialect of SQL Server, except for `statements` that another server needs in a different form. */
 export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): Dialect {
   const names = namesOf(access)
   let ownedViews = true
@@ -39,7 +39,7 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
   }
 }
 
-/** As the server has them, where nothing else is wanted: it asks for an order. */
+/** Keeps the server's order if none is requested, because the server requires an ORDER BY. */
 export const orderText = (order: readonly string[]): string =>
   order.length > 0 ? order.map(bracketed).join(', ') : '(select null)'
 

@@ -13,7 +13,7 @@ import { digitsOf, isText } from './types.ts'
 /** The token before each row; the driver writes that of the first one of a chunk. */
 const rowToken = 0xd1
 
-/** See `Dialect.copyRows`: as one bulk load, which is all there or not at all. */
+/** See `Dialect.copyRows`: uses one atomic bulk load. */
 export async function bulkLoad(
   access: ClientAccess,
   { place, columns, shown }: TableFill,
@@ -60,12 +60,12 @@ export async function bulkLoad(
   } finally {
     over.abort()
     connection.close()
-    // A driver that lost its connection asks for no more, and does not say so.
+    // A driver that lost its connection stops reading and does not report it.
     void sent.return(undefined).catch(() => {})
   }
 }
 
-/** A slow source is not asked for more until a piece is full, once nobody wants it. */
+/** After an abort, this stops reading a slow source; it does not wait until the chunk is full. */
 async function* until<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {
     stopped.throwIfAborted()
@@ -73,7 +73,7 @@ async function* until<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>)
   }
 }
 
-/** Answers how many rows the server took. */
+/** Returns the number of rows that the server accepted. */
 async function runBulkLoad(
   connection: Connection,
   table: string,
@@ -85,7 +85,7 @@ async function runBulkLoad(
   const load = connection.newBulkLoad(table, { keepNulls: true, lockTable: true }, (error, count) =>
     error ? done.reject(error) : done.resolve(count ?? 0),
   )
-  // The driver puts the brackets around it, and nothing else.
+  // The driver adds the brackets, and no escaping.
   for (const [index, column] of columns.entries())
     load.addColumn(column.name.replaceAll(']', ']]'), bulkColumn(column, index), { nullable: column.nullable })
   connection.on('end', () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
@@ -99,7 +99,7 @@ async function runBulkLoad(
   }
 }
 
-/** How each type is announced before the rows of a bulk load: a byte that names it, then what it needs. */
+/** The type declarations before the rows of a bulk load: a byte that identifies the type, then its parameters. */
 const announced: Record<SqlType, number[]> = {
   smallint: [0x26, 2],
   int: [0x26, 4],
@@ -125,7 +125,7 @@ function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer 
   return text
 }
 
-/** Whether a NULL of the type is a length of nought, as it is of all but texts. */
+/** Returns the writer of NULL: a length of zero, or a length with all bits set for texts. */
 function writeNone(type: SqlType): (out: GrowingBuffer) => void {
   const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
   return (out) => {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import type { DatabaseHome } from './names.ts'
 
-/** How to get in. */
+/** The credentials of a database user. */
 export interface DatabaseLogin {
   host: string
   port: number
@@ -10,9 +10,9 @@ export interface DatabaseLogin {
   user: string
   password: string
   encrypt: boolean
-  /** Whether any certificate will do. */
+  /** If true, the connection accepts any certificate. */
   trustServerCertificate: boolean
-  /** What a session asks for where the server refuses READ COMMITTED. */
+  /** The isolation level of a session, if the server rejects READ COMMITTED. */
   isolation?: 'READ_UNCOMMITTED'
 }
 
@@ -21,14 +21,14 @@ export interface ClientAccess extends DatabaseHome {
   /** Lower-case letters and digits. */
   key: string
   database: string
-  /** Whether the client has a database of its own, rather than schemas in one that is there. */
+  /** Whether the client has its own database, or only schemas in an existing one. */
   ownDatabase: boolean
   logins: Readonly<Record<SessionRole, DatabaseLogin>>
-  /** As `service`, where logins and databases are made. */
+  /** The login of `service` in the database where logins and databases are created. */
   master: DatabaseLogin
 }
 
-/** What the passwords of a client's roles elsewhere are: those here are derived from them, and do not give them away. */
+/** The passwords of a client's roles in other warehouses. The passwords here are derived from them and do not reveal them. */
 export interface Credentials {
   key: string
   loadPassword: string
@@ -70,6 +70,6 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Cre
   }
 }
 
-/** With a letter of each kind, a digit and a sign in any case, as servers may demand. */
+/** Always contains a letter of each case, a digit and a sign, because servers may require them. */
 const derivedPassword = (password: string): string =>
   `Aa1-${createHmac('sha256', password).update('sql-server').digest('base64url')}`

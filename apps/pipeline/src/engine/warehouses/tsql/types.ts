@@ -2,15 +2,15 @@ import type { DataType } from '@sluice/contracts'
 import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
-/** What the server’s decimal can hold. */
+/** The maximum precision of the server’s decimal. */
 const mostDigits = 38
 
-/** A decimal that says nothing of its size: there is no number without bounds. */
+/** The type for a decimal of unknown size: the server has no unbounded decimal. */
 export const anyDecimal: SqlType = 'decimal(38,20)'
 
 export const longText: SqlType = 'nvarchar(max)'
 
-/** A character may take two of the units that the server counts. */
+/** A character may take two of the server's units. */
 const texts: Partial<Record<DataType, SqlType>> = {
   CHARACTER_11: 'nvarchar(22)',
   VARCHAR_50: 'nvarchar(100)',
@@ -30,7 +30,7 @@ const byDataType: Partial<Record<DataType, SqlType>> = {
   ...texts,
 }
 
-/** What queries come upon besides what we make. */
+/** Types that queries return although loads never create them. */
 const others: Record<SqlType, DataType> = {
   tinyint: 'SMALLINT',
   money: 'DECIMAL',
@@ -71,8 +71,8 @@ const times = ['date', 'datetime2(6)', 'datetimeoffset(6)']
 const floats = ['real', 'float']
 
 /**
- * The narrowest type that holds every value of both without loss, text at the end. A float with a whole number of up to 32 bits is a
- * double; with what a double rounds it is text, since a decimal has bounds here.
+ * Returns the narrowest type that holds every value of both without loss, text as the last resort. A float with a whole number of
+ * up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
  */
 export function widest(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
@@ -97,25 +97,25 @@ function digitsAround(type: SqlType): { before: number; after: number } | undefi
   return precision === undefined ? undefined : { before: precision - scale!, after: scale! }
 }
 
-/** In the units of the server. */
+/** Returns the length in the server's units. */
 function lengthOf(type: SqlType): number {
   const [, length] = /\((\d+|max)\)$/.exec(type) ?? []
   return length === undefined || length === 'max' ? Number.POSITIVE_INFINITY : Number(length)
 }
 
-/** A number of more digits than the server has is kept as its text. */
+/** A number with more digits than the server supports is stored as its text. */
 function decimal(precision: number, scale: number): SqlType {
   if (precision > mostDigits || scale > precision) return longText
   return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal
 }
 
-/** Digits in all and behind the point of a decimal. */
+/** Returns the precision and scale of a decimal. */
 export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale = '0'] = /^(?:decimal|numeric)\((\d+)(?:,\s*(\d+))?\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]
 }
 
-/** As the server's catalogue has a column: `max_length` in bytes, -1 for max. */
+/** A column's type as in the server's catalogue: `max_length` in bytes, -1 for max. */
 export interface CatalogueType {
   type: string
   max_length: number
@@ -123,7 +123,6 @@ export interface CatalogueType {
   scale: number
 }
 
-/** A type as SQL writes it. */
 export function typeText({ type, max_length: bytes, precision, scale }: CatalogueType): SqlType {
   switch (type) {
     case 'decimal':

@@ -21,7 +21,7 @@ export const sqlDatabaseC = variant('SQL_DATABASE_C', database)
 /** PostgreSQL. */
 export const sqlDatabaseD = variant('SQL_DATABASE_D', database)
 
-/** Amazon Redshift: who may unload, and where, are part of the question. */
+/** Amazon Redshift: the role and the region are part of the query settings. */
 export const warehouseA = variant('WAREHOUSE_A', {
   given: warehouseQuery,
   answered: warehouseQueryResponse,

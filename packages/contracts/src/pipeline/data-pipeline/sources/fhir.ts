@@ -6,7 +6,7 @@ import { variant } from '../variant.ts'
 const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
 const part = Type.Object({}, { maxProperties: 50 })
 
-/** A ViewDefinition, as far as it is known without being read. */
+/** The fields of a ViewDefinition that are checked before it is parsed. */
 const View = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),

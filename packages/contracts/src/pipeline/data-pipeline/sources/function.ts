@@ -54,7 +54,7 @@ const what = {
   ),
 }
 
-/** AWS Lambda, or any function behind an address, that answers with rows. */
+/** AWS Lambda, or any function with an HTTP address, that returns rows. */
 export const functionCall = variant('FUNCTION', {
   given: { functionSource: functionAccess.given, ...what },
   answered: { functionSource: functionAccess.answered, ...what },

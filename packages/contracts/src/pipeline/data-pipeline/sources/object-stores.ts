@@ -6,7 +6,7 @@ import { variant } from '../variant.ts'
 
 const Key = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
 
-/** Which objects are loaded, and how delimited text among them is parted. */
+/** The objects to load, and the format of delimited text. */
 const what = {
   key: field(
     Key,
@@ -56,7 +56,7 @@ export const bucketAccess = access(
   },
 )
 
-/** Amazon S3, and stores that speak its protocol: the object-store file variant. */
+/** Amazon S3 and compatible stores: the object-store file variant. */
 export const objectStorageBucket = variant('OBJECT_STORAGE_BUCKET', {
   given: { objectStoreSource: bucketAccess.given, ...what },
   answered: { objectStoreSource: bucketAccess.answered, ...what },

@@ -4,5 +4,5 @@ import { variant } from '../variant.ts'
 
 const key = field(PublicDatasetKey, 'Public dataset', 'The key of what is loaded.', 'world_population')
 
-/** A table that somebody published for everybody here. */
+/** A table that is published for all clients of this installation. */
 export const publicDataset = variant('PUBLIC_DATASET', { given: { key }, answered: { key } })

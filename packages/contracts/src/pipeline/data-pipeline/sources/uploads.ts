@@ -5,12 +5,12 @@ import { variant } from '../variant.ts'
 
 const file = Type.Optional(UploadedFile)
 
-/** A file of rows that people upload: delimited text, JSON, or Excel; recognised by its content. */
+/** An uploaded file of rows: delimited text, JSON, or Excel; recognised by its content. */
 export const csvUpload = variant('CSV_UPLOAD', {
   given: { csvOptions },
   answered: { csvOptions, file },
   ignored: ['file'],
 })
 
-/** A Parquet file that people upload. It says itself what its columns are, so there is nothing to choose. */
+/** An uploaded Parquet file. The file declares its columns, so it has no options. */
 export const parquetUpload = variant('PARQUET_UPLOAD', { given: {}, answered: { file }, ignored: ['file'] })

@@ -4,17 +4,17 @@ import { type MysqlField, Types, columnOf, isBytes, isJson, isUnsigned } from '.
 import type { PacketCursor } from './cursor.ts'
 import { directWriter } from './direct-writers.ts'
 
-/** How the values of one column are read. Both go over the value; `write` throws `Misfit` for one that does not fit. */
+/** Reads the values of one column. Both functions move past the value; `write` throws `Misfit` for a value that does not fit. */
 export interface CellReader {
   write(cursor: PacketCursor, out: TupleBuffer): void
   read: ReadValue
   nulled: Nulled
 }
 
-/** A value, exact: whole numbers as number or bigint, decimals, times and texts as text, bytes as bytes. */
+/** Reads an exact value: integers as number or bigint, decimals, times and texts as text, bytes as bytes. */
 export type ReadValue = (cursor: PacketCursor) => unknown
 
-/** Bytes to bytes where the column is stored as it is offered, by way of a value where it is not. */
+/** Copies bytes directly if the stored type is the offered type; otherwise converts each value. */
 export function cellOf(field: MysqlField, stored: StoredType): CellReader {
   const nulled = { zeroDates: 0 }
   const read = reader(field)
@@ -34,7 +34,7 @@ export function cellOf(field: MysqlField, stored: StoredType): CellReader {
   }
 }
 
-/** Years, months and days of zero are no dates anywhere else, so they are null in every type. */
+/** Dates with zeros in them do not exist in other systems, so they become null in every type. */
 const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   (columnType === Types.DATE || columnType === Types.DATETIME || columnType === Types.TIMESTAMP) &&
   typeof value === 'string' &&
@@ -72,7 +72,7 @@ function reader(field: MysqlField): ReadValue {
   }
 }
 
-/** What is told to be bytes although it is digits. */
+/** Whether the type holds digits, although the server marks it as binary. */
 const isNumber = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
@@ -98,19 +98,19 @@ function textOf(on: PacketCursor): string {
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** `2026-11-21`; days with zeros in them as they are. */
+/** Formats a date as `2026-11-21`; dates with zeros in them are unchanged. */
 function dateText(on: PacketCursor): string {
   return day(on, on.length())
 }
 
-/** `2026-11-21 09:30:00`, with six digits more where there are any. */
+/** Formats a timestamp as `2026-11-21 09:30:00`, with six more digits if it has microseconds. */
 function timeText(on: PacketCursor): string {
   const length = on.length()
   const date = day(on, Math.min(length, 4))
   return length <= 4 ? `${date} 00:00:00` : `${date} ${clock(on, 0, length === 11)}`
 }
 
-/** `-838:59:59`: a TIME may be negative and longer than a day. */
+/** Formats a TIME as `-838:59:59`; it may be negative and longer than a day. */
 function timeSpanText(on: PacketCursor): string {
   const length = on.length()
   if (length === 0) return '00:00:00'

@@ -1,7 +1,7 @@
 import mysql2 from 'mysql2'
 import type { StoredType } from '../../source.ts'
 
-/** The protocol’s numbers of types; the package exports them to CommonJS only. */
+/** The protocol's type numbers; the package exports them to CommonJS only. */
 export const { Types } = mysql2
 
 /** A column as the server describes a statement's result. `columnLength` is in bytes, `characterSet` 63 means bytes. */
@@ -12,7 +12,7 @@ export interface MysqlField {
   characterSet: number
   flags: number
   decimals: number
-  /** What only MariaDB tells: `json`. */
+  /** `json`; only MariaDB sends this. */
   extendedFormat?: string
 }
 
@@ -24,13 +24,16 @@ export const isBytes = ({ characterSet }: MysqlField): boolean => characterSet =
 export const isJson = ({ columnType, extendedFormat }: MysqlField): boolean =>
   columnType === Types.JSON || extendedFormat === 'json'
 
-/** Whether its value means something to people only as text that the database makes. */
+/** Whether users can read the value only as text that the database makes. */
 export const needsText = ({ columnType }: MysqlField): boolean => columnType === Types.GEOMETRY
 
-/** Widest number of an unsigned 64 bit integer: 18446744073709551615. */
+/** The type of an unsigned 64-bit integer: up to 18446744073709551615. */
 const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
 
-/** What a column is offered as. A display width is no type: TINYINT(1) is a small number, whoever may call it BOOLEAN. */
+/**
+ * Returns the offered type of a column. The display width is not part of the type: TINYINT(1) is a small number, even if
+ * its creator wrote BOOLEAN.
+ */
 export function columnOf(field: MysqlField): StoredType {
   switch (field.columnType) {
     case Types.TINY:

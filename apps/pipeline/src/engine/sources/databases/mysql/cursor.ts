@@ -1,4 +1,4 @@
-/** A place in the bytes of one packet; numbers are little-endian. */
+/** A position in the bytes of one packet; numbers are little-endian. */
 export class PacketCursor {
   bytes: Buffer = Buffer.alloc(0)
   view: DataView = new DataView(new ArrayBuffer(0))
@@ -14,7 +14,7 @@ export class PacketCursor {
     this.#end = end
   }
 
-  /** Goes over so many bytes and answers where they begin. */
+  /** Skips this many bytes. Returns the position where they begin. */
   skip(bytes: number): number {
     const from = this.at
     this.at = from + bytes
@@ -22,7 +22,7 @@ export class PacketCursor {
     return from
   }
 
-  /** The length that stands before a text or before bytes. */
+  /** Reads the length prefix of a text or of bytes. */
   length(): number {
     const first = this.bytes[this.skip(1)]!
     if (first < 251) return first

@@ -15,7 +15,10 @@ import type { PacketCursor } from './cursor.ts'
 
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
-/** A writer that makes no value of what it reads, for a column that is stored as it is offered; undefined where there is none. */
+/**
+ * Returns a writer that copies bytes without building a value, for a column whose stored type is the offered type;
+ * undefined if the type has no such writer.
+ */
 export function directWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
   const positive = isUnsigned(field)
   switch (field.columnType) {
@@ -83,7 +86,7 @@ function large(out: TupleBuffer, upper: number, lower: number): void {
   out.at += 12
 }
 
-/** Eight bytes in the other order: a BIGINT or a DOUBLE. */
+/** Writes eight bytes in reverse order: a BIGINT or a DOUBLE. */
 const writeLong: DirectWriter = (on, out) => {
   const from = on.skip(8)
   large(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
@@ -115,7 +118,7 @@ function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
   }
 }
 
-/** 0, 4, 7 or 11 bytes: the day, the time, microseconds; what is left out is zero. */
+/** Reads 0, 4, 7 or 11 bytes: date, time, microseconds; omitted parts are zero. */
 function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
   const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
   return (on, out) => {

@@ -50,13 +50,13 @@ function connectionOver(socket: Socket, { config, limits }: SessionAccess): Conn
     ...(ssl && { ssl: { rejectUnauthorized: !trustServerCertificate, verifyIdentity: !trustServerCertificate } }),
     charset: 'utf8mb4',
     multipleStatements: false,
-    // A server may ask any client for any file.
+    // A server may request any file from any client.
     flags: ['-LOCAL_FILES'],
     connectTimeout: limits.signIn,
   })
 }
 
-/** MySQL speaks first, and others that listen at a port do not: where nothing comes, both would wait for each other. */
+/** Limits the wait for the greeting. MySQL speaks first; if another protocol listens at the port, both sides would wait for each other. */
 function greetingOf(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
   const timer = setTimeout(() => {
     if (socket.bytesRead > 0) return
@@ -66,7 +66,7 @@ function greetingOf(socket: Socket, { config: { host, port }, limits }: SessionA
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** What comes is counted, on the near side of TLS where there is TLS. */
+/** Counts received bytes, after decryption if the connection uses TLS. */
 function watched(connection: Connection, { config }: SessionAccess): MysqlInboundByteLimit {
   const arrivals = new MysqlInboundByteLimit(config)
   const inside = connection as unknown as DriverInternals
@@ -83,7 +83,7 @@ function watched(connection: Connection, { config }: SessionAccess): MysqlInboun
   return arrivals
 }
 
-/** What is not in the driver's types: what it listens to, which becomes another one where TLS begins. */
+/** Driver internals that its types do not declare: the stream that it listens to, which is replaced when TLS begins. */
 interface DriverInternals {
   stream: Duplex
   startTLS(secured: (error?: Error) => void): void
@@ -91,7 +91,7 @@ interface DriverInternals {
 
 type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
 
-/** What is not in the driver's types: an execution asks this for the class of object that it gives each row's packet to. */
+/** A driver internal that its types do not declare: an execution provides the class of the object that receives each row's packet. */
 interface StatementExecution {
   buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: PacketHeader): void }
   on(event: 'error' | 'end', heard: (error: Error) => void): void
@@ -111,7 +111,7 @@ class MysqlSession implements DatabaseSession {
   readonly #access: SessionAccess
   #prepared: PreparedStatement | undefined
   #labels: string[] = []
-  /** Ends what is being waited for when the connection breaks. */
+  /** Rejects the pending operation when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
   constructor(connection: Connection, socket: Socket, arrivals: MysqlInboundByteLimit, access: SessionAccess) {
@@ -130,7 +130,7 @@ class MysqlSession implements DatabaseSession {
     await this.#ask(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
-    // Not every server that speaks this protocol has it.
+    // Not every server that speaks this protocol has this setting.
     await this.#ask(`set session ${limit} = 0`).catch(() => {})
     await this.#ask('set session transaction isolation level repeatable read')
     await this.#ask('start transaction with consistent snapshot, read only')
@@ -159,8 +159,8 @@ class MysqlSession implements DatabaseSession {
   }
 
   /**
-   * A query may also write: INTO a file or a variable, wherever it stands. It may not inside brackets, so there the server itself
-   * says whether it does; names that are there twice are found later than that.
+   * Refuses a query that writes INTO a file or a variable, which may occur anywhere in the text. The server does not allow
+   * INTO inside brackets, so wrapping the query lets the server report it; duplicate names are found later.
    */
   async #demandNoTarget(text: string): Promise<void> {
     if (!/into/i.test(text)) return
@@ -180,7 +180,7 @@ class MysqlSession implements DatabaseSession {
     this.#arrivals.asked()
     this.#broken = reading.reject
     const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
-    // A connection that was lost meanwhile takes nothing more, and has said so by then.
+    // A connection that was lost in the meantime accepts no commands and has already reported the loss.
     if (!execution) return await reading.promise.then(() => [])
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
@@ -212,7 +212,7 @@ class MysqlSession implements DatabaseSession {
     return zeroDates()
   }
 
-  /** By another connection of the same login, which may end its own queries. */
+  /** Cancels the query through another connection of the same login, which may end its own queries. */
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
     const socket = await openSocket(this.#access)
@@ -252,7 +252,7 @@ class MysqlSession implements DatabaseSession {
 
 const isKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
 
-/** A table's query again, with its geometry as text. */
+/** Returns the query of a table with its geometry as text. */
 function withTexts(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
   const columns = fields.map((field) =>
     needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
@@ -269,10 +269,10 @@ function geometryNote(fields: readonly MysqlField[]): ReadingNote {
 }
 
 const headerBytes = 4
-/** A packet of this length is gone on with by the next one. */
+/** A packet of this length continues in the next packet. */
 const longestPacket = 0xff_ff_ff
 
-/** Three bytes of length and one of order: https://mariadb.com/kb/en/0-packet/. */
+/** Reads packet headers: three bytes of length and one of sequence number, https://mariadb.com/kb/en/0-packet/. */
 class MysqlInboundByteLimit extends InboundByteLimit {
   #goesOn = false
   #kept = true
@@ -281,13 +281,13 @@ class MysqlInboundByteLimit extends InboundByteLimit {
     super(headerBytes, config, 'MySQL')
   }
 
-  /** Something is asked: the driver keeps all of the answer. */
+  /** Marks a request: the driver keeps all of the response. */
   asked(): void {
     this.#kept = true
     this.answer = 0
   }
 
-  /** Rows are taken one by one from now on. */
+  /** Marks the start of rows, which are taken one by one. */
   rows(): void {
     this.#kept = false
     this.answer = 0
@@ -305,8 +305,9 @@ class MysqlInboundByteLimit extends InboundByteLimit {
 const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
 
 /**
- * Throws `StatementNotAllowed` unless the statement begins like a query. That it is one only is the protocol's rule, and that it changes nothing
- * the transaction's; this keeps out what ends a transaction, or is told to the server's operator and not to its tables.
+ * Throws `StatementNotAllowed` unless the statement begins like a query. The protocol allows only one statement, and the
+ * read-only transaction prevents changes. This check refuses statements that end a transaction, and statements about the
+ * server instead of its tables.
  */
 function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')

@@ -51,7 +51,7 @@ export function explainMysql(error: unknown, { username }: DatabaseConfig): Expl
       .map((each) => byCode[each])
       .find((each) => each !== undefined) ?? wordsOnly.find(([pattern]) => pattern.test(message))?.[1]
   if (code === undefined && isDrivers(error)) return { code: 'STATEMENT_FAILED', detail: withoutHex(message) }
-  // MariaDB tells a user of another database that they have none of this name: the same words for both.
+  // MariaDB sends the same message if a database does not exist and if the user may not access it.
   if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
     return code && { code }
   const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
@@ -64,7 +64,10 @@ export function explainMysql(error: unknown, { username }: DatabaseConfig): Expl
  */
 const withoutHex = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
 
-/** The server's errors have a number, whether the driver has a name for it or not; most of the driver's own have a name. */
+/**
+ * Whether the error comes from the server or the driver. The server's errors have a number, even if the driver has no name
+ * for it; most of the driver's own errors have a name.
+ */
 function isDrivers(error: unknown): boolean {
   const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }
   if (typeof sqlMessage === 'string' && typeof errno === 'number') return true

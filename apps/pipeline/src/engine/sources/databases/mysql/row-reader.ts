@@ -8,10 +8,10 @@ import type { MysqlField } from './columns.ts'
 import { PacketCursor } from './cursor.ts'
 
 const packetHeader = 1
-/** The bits of a row's nulls begin with the third. */
+/** The null bitmap of a row begins with the third bit. */
 const firstNullBit = 2
 
-/** Rows of the binary protocol as tuples, from bytes to bytes: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
+/** Copies rows of the binary protocol into tuples: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
 export class RowReader {
   readonly #cells: CellReader[]
   readonly #labels: readonly string[]
@@ -27,7 +27,7 @@ export class RowReader {
     this.#nulls = (fields.length + firstNullBit + 7) >> 3
   }
 
-  /** One row, from its packet's first byte on. False when no more are wanted for now. */
+  /** Takes one row, from its packet's first byte on. Returns false if the sink needs a pause. */
   take(bytes: Buffer, from: number, to: number): boolean {
     const cursor = this.#cursor
     const cells = this.#cells

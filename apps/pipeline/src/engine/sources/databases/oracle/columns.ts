@@ -4,7 +4,7 @@ import type { StoredType } from '../../source.ts'
 /** A column as the driver describes a query's result. */
 export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'precision' | 'scale'>
 
-/** What NUMBER without a precision has for a scale; FLOAT has a precision as well, in bits. */
+/** The scale of NUMBER without a precision; FLOAT has this scale too, and a precision in bits. */
 const floating = -127
 
 export function columnOf({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
@@ -52,21 +52,24 @@ const texts: ReadonlySet<unknown> = new Set([
   ...times,
 ])
 
-/** What the driver makes of a column's values: text of all that it would round, and no handles of large objects. */
+/**
+ * Returns the type in which the driver fetches a column: text for values that it would round, and contents instead of
+ * handles for large objects.
+ */
 export function fetchAs({ dbType }: { dbType?: unknown }): { type: oracledb.DbType } | undefined {
   if (texts.has(dbType)) return { type: oracledb.DB_TYPE_VARCHAR }
   if (dbType === oracledb.DB_TYPE_BLOB) return { type: oracledb.DB_TYPE_RAW }
   return undefined
 }
 
-/** What is still to be done to a column's values, if anything. */
+/** Returns the remaining conversion of a column's values, if any. */
 export function convertValue({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {
   if (times.has(dbType)) return (value) => (typeof value === 'string' ? value.trim() : value)
   if (dbType === oracledb.DB_TYPE_INTERVAL_DS || dbType === oracledb.DB_TYPE_INTERVAL_YM) return interval
   return undefined
 }
 
-/** An interval by ISO 8601, as PostgreSQL reads it: `P1Y2M`, `P3DT-4H`. */
+/** Formats an interval in ISO 8601, as PostgreSQL reads it: `P1Y2M`, `P3DT-4H`. */
 function interval(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const {

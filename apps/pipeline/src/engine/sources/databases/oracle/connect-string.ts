@@ -1,6 +1,6 @@
 import type { DatabaseConfig, DatabaseLimits } from '../database-config.ts'
 
-/** A name in the settings holds what would mean something else to the driver. */
+/** A name in the settings contains characters with a special meaning for the driver. */
 export class UnsupportedName extends Error {
   override readonly name = 'OddName'
   readonly code: 'HOST_UNKNOWN' | 'DATABASE_MISSING'
@@ -11,7 +11,7 @@ export class UnsupportedName extends Error {
   }
 }
 
-/** The driver's own language for where a database is. Brackets in a name would be part of that language. */
+/** Returns the address of the database in the driver's own syntax. Brackets in a name would be part of that syntax. */
 export function connectString({ host, port, database, ssl }: DatabaseConfig, limits: DatabaseLimits): string {
   if (!/^[\w.:-]{1,255}$/.test(host)) throw new UnsupportedName('HOST_UNKNOWN')
   if (!/^[\w.$#-]{1,255}$/.test(database)) throw new UnsupportedName('DATABASE_MISSING')

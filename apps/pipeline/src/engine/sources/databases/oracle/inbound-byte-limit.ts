@@ -3,14 +3,15 @@ import { databaseProblem } from '../problems.ts'
 import type { SessionAccess } from '../session.ts'
 import type { SourceProblem } from '../../source.ts'
 
-/** Milliseconds. So much more may come as the network carries in that time. */
+/** Milliseconds between checks. The excess is limited to the bytes that the network carries in that time. */
 const lookEvery = 20
-/** Of one answer of rows, which may be sixteen of megabytes each. */
+/** Maximum bytes of one response with rows, which may be sixteen rows of megabytes each. */
 export const longestRows = 4 * maxMessageBytes
 
 /**
- * Looks at how many bytes came since something was asked, and breaks the connection when it is too much: the driver queues all that comes,
- * wanted or not. It takes no socket of ours and shows none, so what the sockets count by themselves has to do, TLS included.
+ * Counts the bytes received since the last request, and breaks the connection above the limit: the driver queues
+ * everything that arrives, requested or not. The driver neither accepts nor exposes a socket, so this class uses the byte
+ * counts of the sockets, TLS included.
  */
 export class OracleInboundByteLimit implements Disposable {
   readonly #access: SessionAccess
@@ -29,7 +30,10 @@ export class OracleInboundByteLimit implements Disposable {
     this.#signedIn = true
   }
 
-  /** What the driver answers. Throws `SourceProblem` when it answers nothing because too much came; otherwise what the driver throws. */
+  /**
+   * Returns the response of the driver. Throws `SourceProblem` if the connection was broken because the response was too
+   * large; otherwise the driver's error.
+   */
   async ask<T>(act: () => Promise<T>, most = maxMessageBytes): Promise<T> {
     this.#since = this.#received()
     if (this.#signedIn) this.#most = most

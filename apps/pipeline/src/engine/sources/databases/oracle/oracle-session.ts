@@ -20,7 +20,10 @@ import net from 'node:net'
 
 export const oracle: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
 
-/** Dates come as text: the driver's own would lose what is finer than a millisecond. The year has a sign, since there is one before 1. */
+/**
+ * Dates are fetched as text: the driver's own dates lose digits finer than a millisecond. The year has a sign because
+ * years before 1 exist.
+ */
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
@@ -88,7 +91,7 @@ class OracleSession implements DatabaseSession {
       getRows: (most: number) => this.#arrivals.ask(() => resultSet!.getRows(most), longestRows),
       close: () => resultSet!.close(),
     }
-    // The driver keeps its socket to itself, so what counts as received are rows.
+    // The driver does not expose its socket, so the received rows are counted instead of bytes.
     await readRows(rows, this.#columns, encoder, sink, (rows) => (this.#received += rows))
     return []
   }
@@ -103,13 +106,13 @@ class OracleSession implements DatabaseSession {
   }
 }
 
-/** Oracle has no way to quote a quotation mark in a name, and so no name with one. */
+/** Quotes a name. Oracle cannot escape a quotation mark in a name, so no name contains one. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
 
 /**
- * Keeps the driver to the addresses that were checked. It takes no socket of ours, looks names up by itself and follows a listener
- * that sends it elsewhere; so in this thread, which has these modules to itself and nothing else to connect to,
- * its host has the checked addresses, other hosts have none, and no other address is connected to.
+ * Restricts the driver to the checked addresses. The driver accepts no socket, resolves names itself and follows redirects
+ * of a listener. In this thread, which has its own copies of these modules and no other connections, the host therefore
+ * resolves to the checked addresses only, other hosts do not resolve, and connections to other addresses fail.
  */
 function pinNetwork({ addresses, config, opened }: SessionAccess): void {
   const admitted = new Set(addresses.map(({ address }) => address))
@@ -134,7 +137,7 @@ function pinNetwork({ addresses, config, opened }: SessionAccess): void {
 
 const elsewhere = (host: string): Error => new Error(`elsewhere: the database sends its clients to ${host}`)
 
-/** Values that may be megabytes each. The driver holds all of one answer at once, as objects. */
+/** Types whose values may be megabytes each. The driver holds all rows of one response at once, as objects. */
 const large: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
   oracledb.DB_TYPE_NCLOB,
@@ -147,18 +150,18 @@ const large: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_XMLTYPE,
 ])
 
-/** Rows that come in one answer, and are objects at the same time. */
+/** Returns the number of rows per response, which the driver holds as objects at the same time. */
 export function rowsAtOnce(fields: readonly Pick<OracleField, 'dbType'>[]): number {
   return fields.some(({ dbType }) => large.has(dbType)) ? 16 : 1000
 }
 
-/** A query's rows on their way, as the driver has them. */
+/** The rows of a query, as the driver returns them. */
 export interface OracleRows {
   getRows(atOnce: number): Promise<unknown[][]>
   close(): Promise<void>
 }
 
-/** Writes all rows, and closes what they come from. `count` is told how many came with each answer. */
+/** Writes all rows and closes the result set. `count` receives the number of rows in each response. */
 export async function readRows(
   rows: OracleRows,
   fields: readonly OracleField[],
@@ -179,7 +182,7 @@ export async function readRows(
       }
     }
   } finally {
-    // What broke the reading is worth telling; that a broken connection closes nothing is not.
+    // The error that ended the reading is reported; the failed close of a broken connection is not.
     await rows.close().catch(() => {})
   }
 }

@@ -57,12 +57,12 @@ export function explainOracle(error: unknown, _config: DatabaseConfig): Explaine
   if (error instanceof UnsupportedName) return { code: error.code }
   const message = messageOf(error)
   const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? codes(error).find((code) => /^(ORA|NJS)-/.test(code))
-  // What the driver passes on of the network has no code of the driver's, but the system's or a certificate's.
+  // Network errors that the driver passes on have a code of the system or of a certificate, not of the driver.
   if (oracleCode === undefined && !codes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
   const network = byMessage.find(([pattern]) => pattern.test(message))?.[1]
   const known = oracleCode === undefined ? undefined : byCode[oracleCode]
-  // The driver has a few words for everything on the way; the cause in them is more to the point.
+  // The driver has generic messages for all network errors; the cause inside them is more precise.
   const vague = known === undefined || /^(CONNECTION|CERTIFICATE)_/.test(known)
   const code = vague ? (network ?? known) : known
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }

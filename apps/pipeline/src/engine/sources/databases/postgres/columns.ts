@@ -9,14 +9,14 @@ export interface PostgresField {
   dataTypeModifier: number
 }
 
-/** The type of a column: its name in the catalogue, the schema it is in, and what was said in brackets, encoded. */
+/** The type of a column: its name in the catalogue, its schema, and its encoded modifier. */
 export interface PostgresType {
   name: string
   schema: string
   modifier: number
 }
 
-/** Types whose bytes are those of the warehouse's own type. */
+/** Types whose bytes are equal to those of the warehouse's own type. */
 const same: Record<string, DataType> = {
   int2: 'SMALLINT',
   int4: 'INTEGER',
@@ -33,7 +33,7 @@ const same: Record<string, DataType> = {
   numeric: 'DECIMAL',
 }
 
-/** Types that are cast to one of those. All others are cast to text. */
+/** Types that are cast to one of the types above. All others are cast to text. */
 const cast: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
 
 const sqlTypes: Record<DataType, string> = {
@@ -63,7 +63,7 @@ export function columnOf({ name, schema, modifier }: PostgresType): StoredType {
   return { dataType: same[name] ?? cast[name] ?? 'TEXT' }
 }
 
-/** The expression that reads `column` as what it is stored as, so that its bytes are what the warehouse takes. */
+/** Returns the expression that converts `column` to its stored type, so that its bytes fit the warehouse. */
 export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
   const offered = columnOf(type)
   const value = plainValue(column, type, offered)
@@ -81,7 +81,10 @@ function plainValue(column: string, { name, schema }: PostgresType, { dataType }
 
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
 
-/** `numeric(p,s)`. PostgreSQL 15 and later let the scale be negative or more than the precision; that is offered without either. */
+/**
+ * Decodes `numeric(p,s)`. PostgreSQL 15 and later allow a scale that is negative or exceeds the precision; such a type is
+ * offered without precision and scale.
+ */
 export function digits(modifier: number): { precision?: number; scale?: number } {
   if (modifier < 4) return {}
   const precision = ((modifier - 4) >> 16) & 0xffff
@@ -90,8 +93,8 @@ export function digits(modifier: number): { precision?: number; scale?: number }
 }
 
 /**
- * Has a statement parsed and described, and not carried out. The protocol takes one statement this way, never several.
- * `fields` are empty for a statement without a result.
+ * Lets the server parse and describe a statement without executing it. The protocol accepts one statement this way, never
+ * several. `fields` is empty for a statement without a result.
  */
 export class DescribeCommand implements Submittable {
   readonly fields: Promise<PostgresField[]>
@@ -125,8 +128,8 @@ export class DescribeCommand implements Submittable {
 }
 
 /**
- * These expressions over a query whose columns are called c1, c2 … in them. The query was parsed alone before, so it is one whole
- * statement whose brackets, quotes and comments end inside it; a comment to the end of the line ends at the line's end.
+ * Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. The inner query was parsed
+ * alone before, so it is one whole statement whose brackets, quotes and comments end inside it; a line comment ends at the line's end.
  */
 export function embedded(query: string, expressions: readonly string[], columns: number): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')

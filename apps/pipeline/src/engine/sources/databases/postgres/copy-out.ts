@@ -12,13 +12,13 @@ type CopyListener = (bytes: Buffer) => void
 
 const copyData = 0x64
 const messageHeader = 5
-/** The format's signature, flags and length of an extension, before the first row. */
+/** Bytes of the format's signature, flags and extension length, before the first row. */
 const formatHeader = 19
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 
 /**
- * `COPY … TO STDOUT (FORMAT binary)`: rows go from the socket's bytes into the sink's buffer, without an object or a call into the
- * driver for each. The server sends a message for each row; all other messages are left to the driver.
+ * `COPY … TO STDOUT (FORMAT binary)`: copies rows from the socket's bytes into the sink's buffer, without an object or a
+ * driver call per row. The server sends one message per row; the driver handles all other messages.
  */
 export class CopyOut implements Submittable {
   readonly done: Promise<void>
@@ -26,10 +26,10 @@ export class CopyOut implements Submittable {
   readonly #sink: TupleSink
   readonly #labels: readonly string[]
   readonly #settle = Promise.withResolvers<void>()
-  /** From the moment on at which the driver sends the statement: one whose connection is gone before then never does. */
+  /** Set when the driver sends the statement; never set if the connection is lost before that. */
   #socket: Socket | undefined
   #driver!: CopyListener
-  /** Bytes of a message that was cut: of its header, still to come of a row, and of what is not ours. */
+  /** Bytes of a truncated message: of its header, the rest of a row, and of messages for the driver. */
   #stump: Buffer | undefined
   #rowLeft = 0
   #skipLeft = 0
@@ -89,7 +89,7 @@ export class CopyOut implements Submittable {
     }
   }
 
-  /** False when the sink wants no more for now. What came is dealt with all the same. */
+  /** Returns false if the sink needs a pause. The given bytes are processed in any case. */
   #take(given: Buffer): boolean {
     const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
     this.#stump = undefined
@@ -118,7 +118,7 @@ export class CopyOut implements Submittable {
     return !this.#sink.waiting
   }
 
-  /** Goes on with what the last bytes had only the beginning of; answers where that ends. */
+  /** Completes the message that the last bytes only began. Returns the position where it ends. */
   #finishCut(bytes: Buffer): number {
     if (this.#driverLeft > 0) {
       const to = Math.min(bytes.length, this.#driverLeft)
@@ -139,10 +139,10 @@ export class CopyOut implements Submittable {
     return to
   }
 
-  /** One row, or as much of it as there is; `to` may lie behind the bytes. Answers where the next message begins. */
+  /** Copies one row, or its available part; `to` may exceed the available bytes. Returns the position of the next message. */
   #row(bytes: Buffer, from: number, to: number): number {
     const length = to - from
-    // A message that held the format's header only, and the count of -1 behind the last row.
+    // This message contains only the format's header, or the count of -1 after the last row.
     if (length <= 2) return to
     const { buffer } = this.#sink
     const until = Math.min(to, bytes.length)

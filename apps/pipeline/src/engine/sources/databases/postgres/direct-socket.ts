@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** Two system calls for each chunk of tuples, where Node's own reading takes eight. */
+/** A chunk of tuples takes two system calls of this size; Node's own reading takes eight. */
 const readBytes = 256 * 1024
 
 type BytesHandler = (bytes: Buffer) => void
@@ -8,9 +8,8 @@ type BytesHandler = (bytes: Buffer) => void
 const takers = new WeakMap<Socket, { take: BytesHandler | undefined }>()
 
 /**
- * Connects a socket whose bytes are read into the same memory again and again. Who listens for `data` gets a copy, which may be kept;
- * `takeDirectly` has no copy made. Node's own reading makes a buffer for each 64 KB: 30 MB more at any time, and work to
- * collect them.
+ * Connects a socket that reads into the same memory repeatedly. Listeners of `data` receive a copy, which they may keep; `takeDirectly`
+ * makes no copy. Node's own reading allocates a buffer for each 64 KB: 30 MB more memory at any time, and more garbage collection.
  */
 export function connectDirectly(options: {
   host: string
@@ -37,7 +36,10 @@ export function connectDirectly(options: {
   return socket
 }
 
-/** Gives all bytes to `take` from now on, or to whoever listens again. The bytes are its own until it returns. False when it cannot be. */
+/**
+ * Passes all bytes to `take` from now on, or to the `data` listeners again if `take` is undefined. `take` may use the
+ * bytes until it returns. Returns false if the socket does not support this.
+ */
 export function takeDirectly(socket: Socket, take: BytesHandler | undefined): boolean {
   const taker = takers.get(socket)
   if (taker) taker.take = take

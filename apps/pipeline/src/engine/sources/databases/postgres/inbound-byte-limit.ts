@@ -3,10 +3,13 @@ import type { DatabaseConfig } from '../database-config.ts'
 
 const headerBytes = 5
 const readyForQuery = 0x5a
-/** Notices, settings and notifications come at any time, in any number, and are kept by nobody. */
+/** Notices, settings and notifications may arrive at any time and in any number; the driver does not keep them. */
 const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
 
-/** A letter, and a length that counts itself: https://www.postgresql.org/docs/current/protocol-message-formats.html. */
+/**
+ * Reads message headers: a letter, and a length that includes itself,
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html.
+ */
 export class PostgresInboundByteLimit extends InboundByteLimit {
   constructor(config: DatabaseConfig, engine: string) {
     super(headerBytes, config, engine)

@@ -27,7 +27,7 @@ import { explainPostgres } from './problems.ts'
 
 export const postgres: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
 
-/** What a reading of any length needs of the session; settings that a server does not know are left out. */
+/** Session settings for readings of any length; settings that the server does not know are skipped. */
 const settings = {
   timezone: 'UTC',
   datestyle: 'ISO, YMD',
@@ -38,7 +38,7 @@ const settings = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   transaction_timeout: '0',
-  // So that a query that nobody waits for any more ends on the server too.
+  // Ends an abandoned query on the server too.
   client_connection_check_interval: '10s',
 }
 
@@ -81,7 +81,7 @@ class PostgresSession implements DatabaseSession {
 
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
-    // Alone and first: only what is one whole statement by itself is put inside another one.
+    // The query is described alone first: only one whole statement may be embedded in another one.
     const fields = await this.#fieldsOf(this.#text)
     if (fields.length === 0) throw new StatementNotAllowed()
     this.#types = await this.#typesOf(fields)
@@ -119,7 +119,7 @@ class PostgresSession implements DatabaseSession {
     return describe.fields
   }
 
-  /** Asks for no rows: whether it can be read from, and whether the login may, is known all the same. */
+  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
   async #demandQuery(columns: number): Promise<void> {
     try {
       const query = { text: `${embedded(this.#text, ['*'], columns)} limit 0`, queryMode: 'extended' }
@@ -130,7 +130,10 @@ class PostgresSession implements DatabaseSession {
     }
   }
 
-  /** What the planner expects. Whoever writes the rows begins as befits many, or few; nothing is wrong where that is wrong. */
+  /**
+   * Returns the planner's estimate of the result in bytes. It decides only whether the writer starts for many rows or for
+   * few; a wrong estimate causes no error.
+   */
   async #estimate(columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')
     try {

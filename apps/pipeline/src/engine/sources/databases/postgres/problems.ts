@@ -37,7 +37,7 @@ export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): Explai
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
-  // pg_hba.conf speaks of "no encryption" or "SSL off", and gives the same state for every reason.
+  // pg_hba.conf errors say "no encryption" or "SSL off", and have the same state for every reason.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
   const code = byState[state] ?? 'STATEMENT_FAILED'
   const speaks = /^(STATEMENT|PERMISSION|TABLE)_/.test(code) && code !== 'STATEMENT_NOT_ALLOWED'

@@ -5,7 +5,7 @@ import { openSocket } from '../sockets.ts'
 import type { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
 import { connectDirectly } from './direct-socket.ts'
 
-/** A client that is signed in, and the socket that it talks through. */
+/** A signed-in client and its socket. */
 export interface SignedInClient {
   client: Client
   socket: Socket
@@ -13,7 +13,7 @@ export interface SignedInClient {
 
 const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
-/** Signs in to whatever speaks PostgreSQL's protocol. What `begin` does belongs to it: where that fails, the connection is closed. */
+/** Signs in to a server that speaks PostgreSQL's protocol. `begin` is part of the sign-in: if it fails, the connection is closed. */
 export async function signIn(
   access: SessionAccess,
   arrivals: PostgresInboundByteLimit,
@@ -26,7 +26,7 @@ export async function signIn(
     port,
     database,
     user: username,
-    // As text it would be absent when it is empty, and somebody else's be looked for.
+    // The driver treats an empty text as absent and then looks for another password.
     password: () => password,
     ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
     stream: () => connected(socket),
@@ -35,7 +35,7 @@ export async function signIn(
   })
   client.on('error', () => {})
   try {
-    // @types/pg knows neither that it is there nor what it tells.
+    // @types/pg does not declare this property.
     const { connection } = client as unknown as { connection: Connection }
     connection.once('sslconnect', () => arrivals.watch(connection.stream))
     const connecting = client.connect()
@@ -54,12 +54,15 @@ export async function signIn(
   return { client, socket }
 }
 
-/** `CancelRequest` of the protocol. */
+/** The code of `CancelRequest` in the protocol. */
 const cancelCode = 80_877_102
-/** Milliseconds. */
+/** Timeout of a cancellation, in milliseconds. */
 const longestCancel = 1_500
 
-/** Asks the server to cancel what a session does, over a connection of its own: the session's is busy. The server answers by closing it. */
+/**
+ * Requests the cancellation of a session's query over a separate connection, because the session's own is busy. The server
+ * responds by closing the connection.
+ */
 export async function cancelSession(access: SessionAccess, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
@@ -75,7 +78,7 @@ export async function cancelSession(access: SessionAccess, client: Client): Prom
   })
 }
 
-/** The driver wants to connect by itself, by name: it gets a socket that is open already. */
+/** Returns an open socket for the driver, which would otherwise connect by itself, by name. */
 function connected(socket: Socket): Socket {
   socket.connect = () => {
     setImmediate(() => socket.emit('connect'))

@@ -2,14 +2,14 @@ import type { Duplex } from 'node:stream'
 import type { Connection, Submittable } from 'pg'
 
 export interface FetchedRowHandler {
-  /** False when no more are wanted until `drained`. */
+  /** Returns false if the caller must wait for `drained` before the next row. */
   take(row: readonly (string | null)[]): boolean
   drained(): Promise<void>
 }
 
-/** Rows of a cursor as the server's texts, each given away as it comes: the driver keeps none, and the server waits for whoever takes them. */
+/** Passes on rows of a cursor as the server's texts, one by one: the driver keeps no rows, and the server waits for the consumer. */
 export class FetchCommand implements Submittable {
-  /** How many rows came. Settled once more are wanted. */
+  /** Resolves with the number of rows, once the consumer wants more. */
   readonly done: Promise<number>
   readonly #text: string
   readonly #taker: FetchedRowHandler

@@ -22,7 +22,7 @@ import type { DataType } from '@sluice/contracts'
 import { explainPostgres } from '../postgres/problems.ts'
 import { messageOf } from '../problems.ts'
 
-/** A way of sending a password that is Redshift's own. */
+/** Matches the driver's error for Redshift's own password method. */
 const digestSignIn = /Unknown authenticationOk message type/
 
 function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError | undefined {
@@ -33,24 +33,24 @@ function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError
       detail:
         'The password of this user is kept as SHA-256, which only Amazon’s drivers can send. Set it again as an MD5 hash.',
     }
-  // Users that may do nothing about it are told by the leader node, in the words of PostgreSQL 8.
+  // The leader node reports these errors in the wording of PostgreSQL 8.
   if (/password authentication failed|user ".*" does not exist/.test(message)) return { code: 'AUTHENTICATION_FAILED' }
   return explainPostgres(error, config)
 }
 
 export const redshift: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
 
-/** Each by itself: Redshift has no `set_config`, and no list of settings that are known. */
+/** Each setting is a separate statement: Redshift has no `set_config`, and no list of known settings. */
 const opening = [
   'begin read only',
   `set timezone to 'UTC'`,
   `set datestyle to 'ISO, YMD'`,
-  // So that a float is its own text, whatever its last digit.
+  // Makes a float's text exact to its last digit.
   'set extra_float_digits to 2',
   'set statement_timeout to 0',
 ]
 
-/** Rows of the first fetch, and the most of any; between them as many as come to about so many bytes. */
+/** Rows of the first fetch, and the maximum of any fetch; other fetches have as many rows as amount to about this many bytes. */
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
@@ -62,7 +62,10 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   return new RedshiftSession(client, socket, arrivals, access)
 }
 
-/** PostgreSQL answers all of this too, and would be read slowly, and as having none of its own types. */
+/**
+ * Throws unless the server is Redshift. PostgreSQL would accept all statements too, but the reading would be slow and
+ * ignore PostgreSQL's own types.
+ */
 async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
   if (/redshift/i.test(rows[0]?.version ?? '')) return
@@ -72,7 +75,7 @@ async function assertRedshift(client: Client, { host, port }: DatabaseConfig): P
   )
 }
 
-/** Rows come by a cursor: Redshift copies to no client, and sends a whole result at once to whoever asks for it plainly. */
+/** Reads rows through a cursor: Redshift does not support COPY to a client, and sends the whole result of a plain query at once. */
 class RedshiftSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly #client: Client
@@ -92,10 +95,10 @@ class RedshiftSession implements DatabaseSession {
 
   received = (): number => this.#socket.bytesRead
 
-  /** Keys that are declared are kept by nobody there, so none is offered. */
+  /** Redshift does not enforce declared keys, so no key is offered. */
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
-    // Alone and first: only what is one whole statement by itself is put inside another one.
+    // The query is described alone first: only one whole statement may be embedded in another one.
     const describe = new DescribeCommand(this.#text)
     this.#client.query(describe)
     const fields = await describe.fields
@@ -155,7 +158,7 @@ class RedshiftSession implements DatabaseSession {
     }
   }
 
-  /** Asks for no rows: whether it can be read from, and whether the login may, is known all the same. */
+  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
   async #demandQuery(): Promise<void> {
     try {
       const query = { text: `${this.#embedded(['*'])} limit 0`, queryMode: 'extended' }
@@ -180,7 +183,7 @@ class RedshiftSession implements DatabaseSession {
 
 const dataRow = 0x44
 
-/** While rows of a cursor are fetched, the driver keeps one at a time: each is bounded, and not all of them together. */
+/** While rows of a cursor are fetched, the driver keeps one row at a time: each row is limited, and not their sum. */
 class RedshiftInboundByteLimit extends PostgresInboundByteLimit {
   fetching = false
 
@@ -192,7 +195,7 @@ class RedshiftInboundByteLimit extends PostgresInboundByteLimit {
   }
 }
 
-/** The type of a column: its name in the catalogue, and what was said in brackets, encoded. */
+/** The type of a column: its name in the catalogue, and its encoded modifier. */
 interface RedshiftType {
   name: string
   modifier: number
@@ -215,16 +218,16 @@ const dataTypes: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** What a column is offered as. All that is not named above comes as its text. */
+/** Returns the offered type of a column. Types that are not listed above are read as text. */
 function columnOf({ name, modifier }: RedshiftType): StoredType {
   const dataType = dataTypes[name] ?? 'TEXT'
   return dataType === 'DECIMAL' ? { dataType, ...digits(modifier) } : { dataType }
 }
 
-/** The expression that reads `column`: everything as the server's own text, which is exact, but for shapes. */
+/** Returns the expression that reads `column` as the server's own text, which is exact; shapes have an expression of their own. */
 const readExpression = (column: string, { name }: RedshiftType): string =>
   name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
 
-/** Bytes are hexadecimal digits there; elsewhere they have a sign of what they are. */
+/** Redshift sends bytes as bare hexadecimal digits; other systems add a prefix. */
 const shownText = (text: string | null, { name }: RedshiftType): string | null =>
   text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text

@@ -33,11 +33,11 @@ const dataTypes: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** How a value is asked for where the driver’s own would lose digits, or mean nothing: `c` is the column. */
+/** Expressions that read a value `c` where the driver's own conversion loses digits or has no useful result. */
 const expressions: Record<string, (c: string) => string> = {
   decimal: (c) => `convert(varchar(60), ${c})`,
   numeric: (c) => `convert(varchar(60), ${c})`,
-  // Style 2: four digits after the point, where the usual one gives two.
+  // Style 2 has four digits after the decimal point; the default style has two.
   money: (c) => `convert(varchar(60), ${c}, 2)`,
   smallmoney: (c) => `convert(varchar(60), ${c}, 2)`,
   time: (c) => `convert(varchar(20), ${c})`,
@@ -56,7 +56,10 @@ export function columnOf(field: ServerField): StoredType {
   return { dataType, precision: field.precision, scale: field.scale }
 }
 
-/** The expression that reads `column` without loss. Times come as dates of JavaScript with what is finer beside them. */
+/**
+ * Returns the expression that reads `column` without loss. Times arrive as JavaScript dates, with finer digits in an
+ * additional property.
+ */
 export function readExpression(column: string, field: ServerField): string {
   return expressions[typeName(field)]?.(column) ?? column
 }
@@ -67,8 +70,9 @@ const typeName = ({ system_type_name: system, user_type_name: user }: ServerFiel
 export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
 /**
- * Throws `StatementNotAllowed` unless the statement begins with SELECT. Statements follow each other here without any sign between them, so a query
- * is run as part of another one only, where a second statement, WITH, and ORDER BY without TOP or OFFSET are not understood.
+ * Throws `StatementNotAllowed` unless the statement begins with SELECT. In T-SQL, statements can follow each other without
+ * a separator, so a query is run only as part of another query. Inside it, a second statement, WITH, and ORDER BY without
+ * TOP or OFFSET are syntax errors.
  */
 export function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
@@ -77,7 +81,7 @@ export function assertQuery(text: string): void {
   if (!/^select\b/i.test(start)) throw new StatementNotAllowed()
 }
 
-/** These expressions over a query whose columns are called c1, c2 … in them. */
+/** Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. */
 export function embedded(query: string, expressions: readonly string[], columns: number): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
   return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`

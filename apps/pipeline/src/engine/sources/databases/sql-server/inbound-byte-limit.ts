@@ -7,20 +7,23 @@ import { databaseProblem } from '../problems.ts'
 
 const engine = 'SQL Server'
 
-/** What is not in the driver's types: it makes a reader of tokens for each message, from the far side of TLS where there is TLS. */
+/**
+ * A driver internal that its types do not declare: it creates a token reader for each message, after decryption if the
+ * connection uses TLS.
+ */
 interface TediousMessageIo {
   createTokenStreamParser(message: AsyncIterable<Buffer>, handler: unknown): { parser: Readable }
 }
 
 /**
- * Counts what a server sends, and breaks the connection when it is too much. A value here may come in pieces without a length, and the
- * driver keeps them all until the last one; and so may an answer's rows, notices and errors.
+ * Counts the bytes from a server, and breaks the connection above the limit. A value may arrive in pieces without a total
+ * length, and the driver keeps all pieces until the last one; it also keeps rows, notices and errors of a response.
  */
 export class SqlServerInboundByteLimit {
   signedIn = false
-  /** Rows are taken one by one: each is bounded, and not all of them together. Otherwise the driver keeps the whole answer. */
+  /** Whether rows are taken one by one: then each row is limited, and not their sum. Otherwise the driver keeps the whole response. */
   feeding = false
-  /** Why the connection was broken. */
+  /** The reason why the connection was broken. */
   problem: SourceProblem | undefined
   readonly #config: DatabaseConfig
   #socket: Socket | undefined
@@ -30,7 +33,7 @@ export class SqlServerInboundByteLimit {
     this.#config = config
   }
 
-  /** Counts all that comes through the socket until somebody is signed in, TLS included. To be called before the driver has it. */
+  /** Counts all bytes of the socket until the sign-in is complete, TLS included. Call this before the driver receives the socket. */
   door(socket: Socket): void {
     this.#socket = socket
     const count = (bytes: Buffer): void => {
@@ -38,12 +41,12 @@ export class SqlServerInboundByteLimit {
       this.#before += bytes.length
       if (this.#before > maxBytesBeforeSignIn) this.#break(this.#otherProtocol())
     }
-    // Whoever listens sets a stream going: nothing is to pass before the driver listens too.
+    // A listener starts the stream, so the stream is paused: no data may pass before the driver listens too.
     socket.pause()
     socket.on('data', count)
   }
 
-  /** Counts what the driver reads tokens from. */
+  /** Counts the bytes from which the driver reads tokens. */
   watch(driver: TediousMessageIo): void {
     const create = driver.createTokenStreamParser.bind(driver)
     driver.createTokenStreamParser = (message, handler) => {
@@ -52,7 +55,7 @@ export class SqlServerInboundByteLimit {
       reader.parser.on('data', ({ name }: { name: string }) => {
         if (this.feeding && (name === 'ROW' || name === 'NBCROW')) answer.bytes = 0
       })
-      // Of tokens that it cannot read, the driver tells nobody.
+      // The driver does not report tokens that it cannot read.
       reader.parser.on('error', () => this.#break(this.#otherProtocol()))
       return reader
     }
@@ -63,7 +66,7 @@ export class SqlServerInboundByteLimit {
       answer.bytes += bytes.length
       if (answer.bytes > maxMessageBytes) {
         this.#break(messageTooLongProblem(this.#config, engine))
-        // What is told last is told by the socket: an answer that ends here would look whole.
+        // The socket must report the end: a response that ended here would look complete.
         await new Promise(() => {})
       }
       yield bytes

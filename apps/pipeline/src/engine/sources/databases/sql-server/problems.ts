@@ -46,7 +46,7 @@ export function explainSqlServer(error: unknown, _config: DatabaseConfig): Expla
     return /^(STATEMENT|PERMISSION|TABLE)/.test(code) ? { code, detail: message } : { code }
   }
   const all = codes(error)
-  // Of a refused sign-in the driver keeps the words and forgets the number.
+  // For a refused sign-in, the driver keeps the message and drops the number.
   if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
@@ -56,14 +56,17 @@ export function explainSqlServer(error: unknown, _config: DatabaseConfig): Expla
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 
-/** What the driver throws is of its own class; what the server says of a description has the code and a number. */
+/**
+ * Whether the error comes from the driver, which has its own class, or from the server's description of a statement, which
+ * has the code and a number.
+ */
 function isDrivers(error: unknown): boolean {
   return (
     error instanceof mssql.MSSQLError || (codes(error).includes('EREQUEST') && numbers(error).some((each) => each > 0))
   )
 }
 
-/** The server’s numbers of an error and of what it was made from. */
+/** Returns the server's numbers of an error and of its causes. */
 function numbers(error: unknown): number[] {
   const found: number[] = []
   for (let each = error; each instanceof Error && found.length < 10; ) {

@@ -21,7 +21,7 @@ import { explainSqlServer } from './problems.ts'
 
 export const sqlServer: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
 
-/** Bytes of a packet of its protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
+/** Bytes of a protocol packet: four times the driver's default, below the maximum of one TLS record. */
 const packetSize = 16_000
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
@@ -37,7 +37,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
     connectionTimeout: access.limits.signIn,
     requestTimeout: 0,
     pool: { min: 0, max: 1 },
-    // One connection is used by one reader: it is known to be alive, or broken.
+    // One reader uses the connection, so its state is known.
     validateConnection: false,
     beforeConnect: (driver) => arrivals.watch(driver as never),
     options: {
@@ -46,9 +46,9 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
       useUTC: true,
       packetSize,
       appName: 'sluice',
-      // A server that sends its clients elsewhere still gets them at the address that was checked.
+      // If a server redirects its clients, the driver still connects to the checked address.
       connector: async () => {
-        // The pool would try again with another connection.
+        // Without this error, the pool would retry with another connection.
         if (arrivals.problem) throw arrivals.problem
         const socket = await openSocket(access)
         sockets.push(socket)
@@ -83,7 +83,7 @@ async function hasSnapshots(pool: mssql.ConnectionPool): Promise<boolean> {
   return recordset[0]?.state === 1
 }
 
-/** In a transaction that is never committed: the server rolls it back when the connection ends. */
+/** Reads in a transaction that is never committed: the server rolls it back when the connection ends. */
 class SqlServerSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly received: () => number
@@ -109,7 +109,7 @@ class SqlServerSession implements DatabaseSession {
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
     this.#text = statementText(statement, bracketed)
     assertQuery(this.#text)
-    // Alone and first: only what is whole by itself is put inside another query, where only one query is understood.
+    // The query is described alone first: only a query that is complete by itself may be embedded in another one.
     this.#fields = await this.#fieldsOf(this.#text)
     if (this.#fields.length === 0) throw new StatementNotAllowed()
     await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
@@ -151,7 +151,7 @@ class SqlServerSession implements DatabaseSession {
     return []
   }
 
-  /** By the protocol's own signal, which the server answers by ending the request. */
+  /** Sends the protocol's attention signal; the server then ends the request. */
   async cancel(): Promise<void> {
     const request = this.#request
     if (!request) return

@@ -4,16 +4,16 @@ import { startOf } from '../spool/byte-source.ts'
 import type { UploadOptions } from '../upload.ts'
 import type { ZipArchive } from './zip-archive.ts'
 
-/** Entries that are looked into, at most; a list in a message is shorter still. */
+/** Maximum number of entries that are examined; a list in a message is shorter. */
 const lookedInto = 100
 const listed = 20
 
-/** What archivers of some systems add, and nobody means. */
+/** Files that some archivers add and users do not need. */
 const clutter = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
- * The entry that holds the rows: the named one, the only one, or the only one that looks like rows.
- * Throws SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists what is there.
+ * Returns the entry that holds the rows: the named one, the only one, or the only one that looks like rows. Throws
+ * SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
  */
 export async function chooseEntry(archive: ZipArchive, { entry, encoding }: UploadOptions): Promise<string> {
   const names = [...archive.entries.keys()]
@@ -36,7 +36,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
   throw new SourceProblem('ENTRY_AMBIGUOUS', text)
 }
 
-/** Whether an entry is a table of some kind. One that cannot be read is none. */
+/** Whether an entry looks like a table. The result is false for an unreadable entry. */
 async function looksLikeRows(archive: ZipArchive, name: string, declared?: string): Promise<boolean> {
   try {
     const start = await startOf(archive.bytes(name), detectionBytes)
@@ -49,7 +49,7 @@ async function looksLikeRows(archive: ZipArchive, name: string, declared?: strin
   }
 }
 
-/** The first two lines have the same number of some delimiter outside of quotes. */
+/** Whether the first two lines have the same number of one delimiter outside of quotes. */
 function isDelimited(text: string): boolean {
   const [first, second] = text
     .replace(/"[^"]*"/g, '""')

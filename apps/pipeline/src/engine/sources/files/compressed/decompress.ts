@@ -5,7 +5,7 @@ import { SourceProblem } from '../../source.ts'
 import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
-/** What a decompressor makes of a part of a file, chunk by chunk and under guard. `name` is what messages call it. */
+/** Yields the decompressed chunks of a part of a file, within the limits. Messages refer to the file by `name`. */
 export async function* decompress(
   file: FileBytes,
   decompressor: Transform,
@@ -29,11 +29,11 @@ export async function* decompress(
 }
 
 /**
- * Counts what comes out of a decompressor against what went in, and ends it at the limits. The ratio is asked only from a
- * size on, since small files of one repeated line are packed very well and harm nobody.
+ * Compares the output of a decompressor with its input, and stops it at the limits. The ratio applies only above a minimum
+ * size, because small files of one repeated line compress very well and are harmless.
  */
 class DecompressionLimit {
-  /** Packed bytes handed to the decompressor so far. */
+  /** Compressed bytes given to the decompressor so far. */
   packed = 0
   unpacked = 0
   readonly #name: string
@@ -55,7 +55,7 @@ class DecompressionLimit {
   }
 }
 
-/** The problem that an error of the decompressor stands for, after so many bytes that came out well; undefined for any other error. */
+/** Maps an error of the decompressor to a problem, given the number of bytes that it returned before; undefined for any other error. */
 function damage(cause: unknown, name: string, unpacked: number): SourceProblem | undefined {
   const { code, message } = cause as NodeJS.ErrnoException
   if (code !== 'Z_DATA_ERROR' && code !== 'Z_BUF_ERROR') return undefined
@@ -73,8 +73,8 @@ function why(code: string, message: string, unpacked: number): string {
 }
 
 /**
- * What a gzip file holds; several members follow each other, as `cat a.gz b.gz` makes them, and zeros may follow the last.
- * Each member's checksum is checked. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ * Returns the contents of a gzip file. Several members may follow each other, as after `cat a.gz b.gz`, and zeros may follow the last
+ * one. The checksum of each member is verified. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
 export function gunzip(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
   return { chunks: () => decompress(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }

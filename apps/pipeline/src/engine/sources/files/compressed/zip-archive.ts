@@ -8,10 +8,13 @@ import { damaged, decompress } from './decompress.ts'
 const stored = 0
 const deflated = 8
 
-/** The central directory of a ZIP archive in an open file, and the bytes of its entries. Nothing is ever written by an entry's name. */
+/**
+ * The central directory of a ZIP archive in an open file, and the bytes of its entries. Entry names are never used as
+ * paths for writing.
+ */
 export class ZipArchive {
   readonly name: string
-  /** The entries that are files, by name; of several with one name the last, as other tools have it. */
+  /** The entries that are files, by name. The last of several entries with one name counts, as in other tools. */
   readonly entries = new Map<string, Entry>()
   readonly #zip: ZipFile
   readonly #file: FileBytes
@@ -27,7 +30,7 @@ export class ZipArchive {
   /** Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
   static async open(file: FileBytes, name: string, limits: UploadLimits): Promise<ZipArchive> {
     try {
-      // Names are decoded below: yauzl would refuse a whole archive for one of them without saying which.
+      // Names are decoded below: yauzl would refuse a whole archive because of one name and would not say which.
       const zip = await fromFdPromise(file.descriptor, { autoClose: false, decodeStrings: false })
       if (zip.entryCount > limits.entries) throw tooMany(name, zip.entryCount, limits.entries)
       const archive = new ZipArchive(zip, file, name, limits)
@@ -39,7 +42,7 @@ export class ZipArchive {
     }
   }
 
-  /** What an entry holds, its size and checksum checked. Throws SourceProblem as soon as something is wrong with it. */
+  /** Returns the contents of an entry and verifies size and checksum. Throws SourceProblem at the first error. */
   bytes(entryName: string): ByteSource {
     const entry = this.entries.get(entryName)!
     return { chunks: () => this.#read(entry, `${entryName} in ${this.name}`) }

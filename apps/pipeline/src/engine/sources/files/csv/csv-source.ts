@@ -23,13 +23,13 @@ import {
 import type { OpenedFile } from './protocol.ts'
 import { startCsvThread } from './csv-in-thread.ts'
 
-/** What is absent of the options is guessed: packages/delimited/OPTIONS.md. */
+/** Absent options are detected: packages/delimited/OPTIONS.md. */
 export interface CsvConfig extends DelimitedOptions {
-  /** Where the file is on this machine, or the descriptor of a file that is open and stays so. */
+  /** A path on this machine, or the descriptor of an open file, which stays open. */
   path: string | number
   /** The display name; messages show it instead of the path. */
   fileName: string
-  /** Whether we wrote it ourselves, of something that has neither encoding nor delimiter. */
+  /** Whether this process wrote the file, from a source that has neither encoding nor delimiter. */
   written?: boolean
   /** Read all rows before reporting types, because a guess from samples was wrong before. */
   lookAtAll?: boolean
@@ -38,10 +38,10 @@ export interface CsvConfig extends DelimitedOptions {
 }
 
 /**
- * A delimited text file as one feed. Types are guessed from samples and proven while the rows are written as tuples of binary COPY, so that a
- * file is read once where the guess holds. A thread does it, so the event loop stays free, and memory stays the same
- * whatever the size of the file. The chunks have to be read before the next feed is asked for.
- * How values, blank lines, broken quotes and encodings are understood: the README.md of packages/delimited.
+ * A delimited text file as one feed. Types are guessed from samples and proven while the rows are written as tuples of
+ * binary COPY, so a file is read once if the guess holds. A thread reads the file, so the event loop stays free; memory
+ * does not depend on the size of the file. The consumer must read the chunks before it requests the next feed. The
+ * README.md of packages/delimited describes values, blank lines, broken quotes and encodings.
  */
 export const csvSource: DataSource<CsvConfig> = {
   read: ({ lookAtAll, ...config }, report, signal) =>
@@ -53,7 +53,7 @@ export const csvSource: DataSource<CsvConfig> = {
     ),
 }
 
-/** `csvSource.read` within other limits. */
+/** `csvSource.read` with other limits. */
 export async function* readCsv(
   { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
   report: LoadReport,
@@ -80,7 +80,7 @@ export async function* readCsv(
   yield { table: '', columns, content }
 }
 
-/** The rows of one file, written as often as they are asked for. */
+/** The rows of one file, which can be written repeatedly. */
 class CsvRows {
   readonly #thread: ReturnType<typeof startCsvThread>
   readonly #opened: OpenedFile
@@ -126,7 +126,7 @@ class CsvRows {
         }
       }
     } finally {
-      // Only after widened types the rows are asked for once more.
+      // The consumer requests the rows again only after widened types.
       if (!ended) await thread[Symbol.asyncDispose]()
     }
   }
@@ -168,7 +168,7 @@ function feedColumns(columns: readonly InferredColumn[], given: readonly (string
   }))
 }
 
-/** A decimal sign stays known where a file says nothing of it. */
+/** Keeps the remembered decimal sign if a file gives no evidence of its own. */
 const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal && { decimal: remembered.decimal }
 
 const describeGuesses = ({ encoding, guesses }: OpenedFile): string => ` as ${encoding}, ${guesses}`

@@ -27,7 +27,7 @@ interface OpenReading {
   reportOddValues: boolean
 }
 
-/** Counts over all files, so that a chunk that comes back late is not taken for one of the next. */
+/** Counts the writings of all files, so that a late chunk is not mistaken for one of the next writing. */
 let writing = 0
 let open: OpenReading | undefined
 let pool: ChunkPool | undefined
@@ -41,7 +41,7 @@ async function write(
   { file, reading, limits, reportOddValues }: OpenReading,
   types: readonly StoredType[],
 ): Promise<void> {
-  // Whoever gave up the last writing may keep some of its chunks.
+  // The consumer of an abandoned writing may keep some of its chunks.
   writing++
   pool = new ChunkPool(limits.chunksInFlight, limits.chunkBytes)
   const tell = (bytesRead: number, rowsRead: number) =>
@@ -80,7 +80,7 @@ function postProblem(error: unknown): void {
   port.close()
 }
 
-/** Nothing of a file is kept for the next one, but the code that was compiled and the machine's memory. */
+/** Discards the state of a file. Only the compiled code and the memory of the WebAssembly scanner remain for the next file. */
 function close(): void {
   open?.file[Symbol.dispose]()
   open = undefined
@@ -126,10 +126,10 @@ port.on('message', (command: CsvCommand | CsvJob) => {
     postProblem(error)
   }
 })
-// A thread that was started before there was anything to read gets its job as a message.
+// A thread that started before its first job receives the job as a message.
 if (workerData) port.emit('message', workerData)
 
-/** Memory for so many chunks, each made when it is first needed, and used again once it comes back. */
+/** Memory for a limited number of chunks. A chunk is allocated at its first use and reused after its return. */
 class ChunkPool {
   readonly #chunkBytes: number
   readonly #free: ArrayBuffer[] = []
@@ -141,7 +141,7 @@ class ChunkPool {
     this.#chunkBytes = chunkBytes
   }
 
-  /** Memory for at least so many bytes, as soon as there is some. */
+  /** Returns memory for at least this many bytes; waits until a chunk is available. */
   async take(bytes: number): Promise<ArrayBuffer> {
     while (this.#free.length === 0 && this.#unmade === 0) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -150,7 +150,7 @@ class ChunkPool {
     }
     const memory = this.#free.pop()
     if (!memory) this.#unmade--
-    // A record that is longer than a chunk gets memory of its own, for which a chunk of the pool is given up.
+    // A record longer than a chunk gets its own memory, in place of a chunk of the pool.
     return memory && memory.byteLength >= bytes ? memory : new ArrayBuffer(Math.max(bytes, this.#chunkBytes))
   }
 

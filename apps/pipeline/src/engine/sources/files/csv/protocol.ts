@@ -11,7 +11,7 @@ import type {
 } from '@sluice/delimited'
 
 export interface CsvJob {
-  /** A path, or the descriptor of a file that is open in this process. */
+  /** A path, or the descriptor of an open file of this process. */
   file: string | number
   fileName: string
   options: DelimitedOptions
@@ -20,28 +20,28 @@ export interface CsvJob {
   reportOddValues?: boolean
 }
 
-/** What the thread is told: to write all rows, from the start; or that nobody reads a chunk's memory any more. */
+/** Commands to the thread: write all rows from the start, or reuse the memory of a chunk. */
 export type CsvCommand =
   | { kind: 'ENCODE'; types: readonly StoredType[] }
   | { kind: 'FREE'; memory: ArrayBuffer; writing: number }
 
-/** Counts since the writing began, ready to be reported. */
+/** Reportable counts since the start of the writing. */
 export interface CsvTotals {
   bytesRead: number
   bytesTotal: number
   rowsRead: number
 }
 
-/** What was guessed, before any row is written. */
+/** The detected settings, sent before any row is written. */
 export interface OpenedFile {
   columns: InferredColumn[]
-  /** What the options call the columns, where they do. */
+  /** The column names from the options, if given. */
   names: (string | undefined)[]
   encoding: TextEncodingName
-  /** In words: part of a sentence, and sentences. */
+  /** Text for users: part of a sentence, and sentences. */
   guesses: string
   notes: string[]
-  /** For the next file of the same table. */
+  /** Settings for the next file of the same table. */
   reading: FileReading
   size: number
 }
@@ -49,7 +49,7 @@ export interface OpenedFile {
 /** The dialect with which a file was read, as options. */
 export type FileReading = Pick<RememberedDialect, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
 
-/** What the thread says. The memory of a chunk is handed over with it; `writing` counts how often it was told to ENCODE. */
+/** Messages of the thread. A chunk message transfers the memory of the chunk; `writing` counts the ENCODE commands. */
 export type CsvMessage =
   | { kind: 'progress'; totals: CsvTotals }
   | { kind: 'opened'; opened: OpenedFile }

@@ -4,13 +4,13 @@ import { TextDecoder } from 'node:util'
 
 const multiByte = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
 
-/** `encoding` is a name that TextDecoder has for one that is not UTF-8. */
+/** `encoding` is TextDecoder's name of an encoding other than UTF-8. */
 export function decoderOf(encoding: string): TextDecoderPort {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding)
   return multiByte.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)
 }
 
-/** A text as UTF-8, without its byte order mark. */
+/** Yields a text as UTF-8, without its byte order mark. */
 export function convertToUtf8(
   source: ByteSource,
   { encoding, skip }: Pick<TextEncoding, 'encoding' | 'skip'>,
@@ -32,7 +32,7 @@ async function* decode(source: ByteSource, encoding: string, skip: number): Asyn
 
 const replacement = '\uFFFD'
 
-/** The encodings of East Asia, by the platform's own decoder. Where it would put a replacement character, a broken byte stays. */
+/** Decodes the East Asian encodings with the platform's own decoder. A byte that the decoder would replace stays invalid. */
 class MultiByteDecoder implements TextDecoderPort {
   readonly #decoder: TextDecoder
 
@@ -55,9 +55,9 @@ function utf8(text: string): Buffer {
   return Buffer.concat(parts.flatMap((part, index) => [...(index > 0 ? [Buffer.of(broken)] : []), Buffer.from(part)]))
 }
 
-/** The Latin family and its like: every byte is a character, or none. */
+/** Decodes Latin and similar encodings: every byte is a character or invalid. */
 class SingleByteDecoder implements TextDecoderPort {
-  /** The UTF-8 of each byte from 0x80 on: up to three bytes, lowest first, with their number above them. */
+  /** The UTF-8 of each byte from 0x80 on: up to three bytes, lowest first, with their number in the highest byte. */
   readonly #upper: Int32Array
   #out = Buffer.allocUnsafeSlow(0)
 
@@ -96,7 +96,7 @@ function packed(decoder: TextDecoder, byte: number): number {
   return utf8.reduce((word, part, index) => word | (part << (8 * index)), utf8.length << 24)
 }
 
-/** The platform turns bytes that a Windows code page leaves open into control characters; nobody means those. */
+/** The platform decodes unassigned bytes of a Windows code page as control characters; this function treats them as invalid. */
 function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
   try {
     const character = decoder.decode(Uint8Array.of(byte))
@@ -108,8 +108,8 @@ function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
 }
 
 /**
- * UTF-16 of either byte order. Half a surrogate pair comes out as the three bytes that UTF-8 forbids, and half a unit as 0xFF.
- * Well-formed chunks take the platform's way; only a chunk with a broken pair is walked unit by unit.
+ * Decodes UTF-16 of either byte order. Half a surrogate pair becomes the three bytes that UTF-8 forbids, and half a unit
+ * becomes 0xFF. The platform decodes well-formed chunks; only a chunk with a broken pair is decoded unit by unit.
  */
 class Utf16Decoder implements TextDecoderPort {
   readonly #swap: boolean
@@ -136,7 +136,7 @@ class Utf16Decoder implements TextDecoderPort {
     const high = units[end - (this.#swap ? 2 : 1)]!
     if (end > 0 && (high & 0xfc) === 0xd8) end -= 2
     const written = this.#convert(units.subarray(0, end))
-    // What is held keeps the order of the file, so that it can be put before the next chunk.
+    // The held bytes keep the order of the file, so that they can precede the next chunk.
     units.copyWithin(0, end, length)
     this.#held = length - end
     return this.#out.subarray(0, written)
@@ -173,14 +173,13 @@ function walk(text: string, out: Buffer): number {
 }
 
 /**
- * Turns bytes of one encoding into UTF-8. What is broken stays broken: it becomes bytes that UTF-8 does not allow, so that
- * its record is rejected like any other that is not valid, and never a replacement character.
- * What it answers is its caller's until the next call.
+ * Converts bytes of one encoding to UTF-8. Invalid input becomes bytes that UTF-8 does not allow, and never a replacement
+ * character, so its record is rejected like any other invalid record. The result is valid until the next call.
  */
 interface TextDecoderPort {
   decode(bytes: Buffer): Buffer
   end(): Buffer
 }
 
-/** A byte that no UTF-8 has. */
+/** A byte that never occurs in UTF-8. */
 const broken = 0xff

@@ -1,20 +1,23 @@
 import { SourceProblem } from '../../source.ts'
 
-/** How a text's bytes are to be read. */
 export interface TextEncoding {
-  /** The name that TextDecoder has for it, such as `utf-8`, `utf-16le`, `windows-1252`. */
+  /** TextDecoder's name of the encoding, such as `utf-8`, `utf-16le`, `windows-1252`. */
   encoding: string
-  /** Bytes of its byte order mark. */
+  /** Length of its byte order mark in bytes. */
   skip: number
   because: string
 }
 
-/** Share of UTF-16 units of which one half is zero; Latin text has nearly all, and any file of rows has delimiters and digits. */
+/**
+ * Minimum share of UTF-16 units with one zero half; nearly all units of Latin text have one, and any file of rows has
+ * delimiters and digits.
+ */
 const zeroHalves = 0.1
 
 /**
- * The encoding of a text that begins so. A byte order mark says more than what people declare; without both it is UTF-8, unless its
- * zero bytes all stand in one half of its 16-bit units. Throws SourceProblem ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED.
+ * Detects the encoding of a text by its start. A byte order mark takes precedence over the declared encoding. Without
+ * both, the encoding is UTF-8, unless the zero bytes are all in one half of the 16-bit units. Throws SourceProblem
+ * ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED.
  */
 export function textEncoding(start: Uint8Array, declared: string | undefined, name: string): TextEncoding {
   const [a, b, c, d] = start

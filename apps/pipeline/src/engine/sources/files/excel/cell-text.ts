@@ -8,13 +8,13 @@ const UNDERSCORE = 95
 const CR = 13
 const LF = 10
 
-/** The text of one cell as it is put together from pieces of XML: UTF-8 with its quotes doubled. */
+/** The text of one cell, assembled from pieces of XML: UTF-8 with doubled quotes. */
 export class CellText {
   bytes = Buffer.allocUnsafeSlow(1024)
   length = 0
   readonly #longest: number
 
-  /** `longest` is the most bytes that a text may have. */
+  /** `longest` is the maximum length of a text in bytes. */
   constructor(longest: number) {
     this.#longest = longest
   }
@@ -23,7 +23,7 @@ export class CellText {
     this.length = 0
   }
 
-  /** Throws BadXml for what is no XML text. */
+  /** Throws BadXml for invalid XML text. */
   add(xml: Buffer, from: number, to: number, literal: boolean): void {
     this.#room(2 * (to - from))
     const out = this.bytes
@@ -42,7 +42,7 @@ export class CellText {
         at = put(escapedAt(xml, i, to), out, at)
         i += 6
       } else if (byte === CR) {
-        // A reader of XML never sees a line end other than LF.
+        // XML parsers normalise all line ends to LF.
         if (xml[i + 1] !== LF || i + 1 === to) out[at++] = LF
       } else if (byte < 32 && byte !== LF && byte !== 9) throw new BadXml('it holds control characters')
       else out[at++] = byte
@@ -62,8 +62,8 @@ export class CellText {
 }
 
 /**
- * The character that Excel writes as `_xHHHH_`, since XML has no other way for it, or 0. NUL and halves of surrogate pairs, which
- * nobody could store, stay as they are written.
+ * Returns the character that Excel writes as `_xHHHH_`, because XML cannot express it otherwise, or 0. NUL and halves of
+ * surrogate pairs, which no database can store, stay as written.
  */
 function escapedAt(xml: Buffer, at: number, to: number): number {
   if (at + 7 > to || (xml[at + 1]! | 32) !== 120 || xml[at + 6] !== UNDERSCORE) return 0

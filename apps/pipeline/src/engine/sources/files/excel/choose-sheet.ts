@@ -2,9 +2,9 @@ import { SourceProblem } from '../../source.ts'
 import type { UploadOptions } from '../upload.ts'
 import type { WorkbookSheet } from './workbook.ts'
 
-/** A sheet of a workbook, as people choose it. */
+/** A sheet of a workbook, as users choose it. */
 export interface FoundSheet {
-  /** Its place among the sheets with cells, from 1, the hidden ones included. */
+  /** Its position among the sheets with cells, from 1, including hidden sheets. */
   number: number
   name: string
   isHidden: boolean
@@ -54,7 +54,7 @@ export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): Foun
     isRead: sheet === read,
   }))
 
-/** A sentence about sheets with rows that nobody chose to leave out; undefined if there are none. */
+/** Returns a sentence about sheets with rows that are not read although no setting excludes them; undefined if all are read. */
 export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
@@ -66,7 +66,7 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
 }
 
 const mostListed = 20
-/** Excel allows 31 characters; other programs do not keep to that. */
+/** Excel allows 31 characters; other programs exceed this limit. */
 const longestName = 60
 
 function listed(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {

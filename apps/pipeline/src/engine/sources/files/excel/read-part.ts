@@ -4,10 +4,10 @@ import type { ZipArchive } from '../compressed/zip-archive.ts'
 import { tooLarge } from '../spool/spool-writer.ts'
 import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 
-/** Told of each element of a part. */
+/** Receives each element of a part. */
 export type XmlReader = (xml: XmlScanner) => void
 
-/** Bytes of the parts that are held as a whole in the end: names, relations, styles. */
+/** Maximum bytes of the parts that are held in memory as a whole: names, relations, styles. */
 const smallPart = 64 * 1024 * 1024
 const longestToken = 16 * 1024 * 1024
 
@@ -21,7 +21,7 @@ export async function readPart(
   await scanPart(partOf(archive, part), { open, close, text: () => {} }, archive.name, smallPart)
 }
 
-/** A part's bytes by its name, which Office compares without regard to case. */
+/** Returns a part's bytes by its name; Office compares these names case-insensitively. */
 export function partOf(archive: ZipArchive, part: string): ByteSource {
   const name = archive.entries.has(part)
     ? part
@@ -30,7 +30,7 @@ export function partOf(archive: ZipArchive, part: string): ByteSource {
   return archive.bytes(name)
 }
 
-/** Lets a handler hear a part from its start to its end. */
+/** Passes a part to a handler from its start to its end. */
 export async function scanPart(
   source: ByteSource,
   handler: XmlHandler,

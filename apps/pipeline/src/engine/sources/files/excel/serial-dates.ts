@@ -1,13 +1,13 @@
 const dayLength = 86_400_000
-/** The day that Excel believes 1900 had, and the last day that it knows. */
+/** The serial number of 29 February 1900, which did not exist; the other constant is the last day in Excel. */
 const inventedDay = 60
 const lastDay = 2_958_465
-/** Days between the two ways of counting. */
+/** Days between the two date systems. */
 const from1904 = 1462
 
 /**
- * A serial number as the day or time that Excel shows for it, or undefined where it shows none. Days are counted from 1900, with
- * a 29 February that never was, or from 1904; fractions are times, to the millisecond.
+ * Formats a serial number as the date or time that Excel shows for it; undefined if Excel shows none. Days are counted
+ * from 1900, including a nonexistent 29 February, or from 1904; fractions are times, to the millisecond.
  */
 export function serialText(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
   const total = Math.round(serial * dayLength)
@@ -33,7 +33,7 @@ function clock(time: number): string {
   return text.endsWith('.000') ? text.slice(0, 8) : text
 }
 
-/** Hours may be more than a day has. */
+/** Formats a duration; its hours may exceed a day. */
 function elapsed(total: number): string {
   const positive = Math.abs(total)
   const hours = Math.floor(positive / 3_600_000)
@@ -42,7 +42,7 @@ function elapsed(total: number): string {
 
 export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'
 
-/** The formats that every workbook has without saying so; those of East Asia among them. */
+/** Returns the meaning of a format that every workbook has implicitly, including the East Asian ones. */
 export function builtInMeaning(id: number): NumberMeaning {
   if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || (id >= 34 && id <= 36) || (id >= 50 && id <= 58))
     return 'DATE'
@@ -52,8 +52,8 @@ export function builtInMeaning(id: number): NumberMeaning {
 }
 
 /**
- * What a format's own code makes of a number, such as `yyyy-mm-dd hh:mm` or `[Red]0.00`. What stands in quotes, behind a backslash or
- * in brackets is no letter of it; hours, minutes or seconds alone in brackets are a time that goes on beyond a day.
+ * Returns the meaning of a format code such as `yyyy-mm-dd hh:mm` or `[Red]0.00`. Text in quotes, after a backslash or in brackets does
+ * not count as format letters; hours, minutes or seconds alone in brackets are a duration that may exceed a day.
  */
 export function meaningOf(code: string): NumberMeaning {
   const bare = code.replace(/"[^"]*"|\\.|_.|\*./g, '')

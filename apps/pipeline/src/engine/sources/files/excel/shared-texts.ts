@@ -6,17 +6,17 @@ import { CellText } from './cell-text.ts'
 import type { XmlHandler, XmlScanner } from './xml-scanner.ts'
 
 const pageBytes = 256 * 1024
-/** A text begins at a multiple of this with its length, so that places of it fit 32 bits. */
+/** Alignment of a text, which begins with its length, so that positions fit 32 bits. */
 const step = 4
 const placesBlock = 64 * 1024
 
 /**
- * The texts that a workbook's cells share, by number. They are kept in pages; once those take more memory than they may, they wait in a
- * file, and pages come back as they are asked for. Cells mostly ask in the order in which the texts stand.
+ * The texts that a workbook's cells share, by number. They are kept in pages. If the pages exceed the memory limit, they
+ * are moved to a file and loaded on demand. Most cells refer to the texts in the order of their numbers.
  */
 export class SharedTexts {
   count = 0
-  /** Where the text is that `find` found. */
+  /** The page of the text that `find` found. */
   page: Buffer = Buffer.alloc(0)
   from = 0
   to = 0
@@ -60,7 +60,7 @@ export class SharedTexts {
     this.count++
   }
 
-  /** False where there is no such text. */
+  /** Returns false if the text does not exist. */
   find(index: number): boolean {
     if (!(index >= 0 && index < this.count)) return false
     const place = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * step
@@ -90,7 +90,7 @@ export class SharedTexts {
     return page
   }
 
-  /** The page that came first goes first. */
+  /** Evicts the oldest page. */
   #evict(): void {
     if (this.#pages.size * pageBytes <= this.#limits.textBytes) return
     if (this.#file === undefined) {
@@ -114,7 +114,7 @@ export class SharedTexts {
 
 const longestText = 1024 * 1024
 
-/** Puts the texts of a workbook into their store. Formatting is left out, and so is how a text is spoken. */
+/** Stores the texts of a workbook. It skips formatting and phonetic text. */
 export class TextReader implements XmlHandler {
   readonly #texts: SharedTexts
   readonly #text = new CellText(longestText)

@@ -16,7 +16,7 @@ export interface SheetContext {
   is1904: boolean
 }
 
-/** Hears a sheet's cells and hands their values to a row. An error such as #N/A is no value, and neither is an empty text. */
+/** Receives a sheet's cells and passes their values to a row. Errors such as #N/A and empty texts count as no value. */
 export class SheetReader implements XmlHandler {
   readonly #row: SheetRow
   readonly #context: SheetContext
@@ -124,12 +124,12 @@ export class SheetReader implements XmlHandler {
     let [from, to] = [0, length]
     while (from < to && bytes[from]! <= 32) from++
     while (to > from && bytes[to - 1]! <= 32) to--
-    // What stands here is a number; quotes keep anything else from being more than one field.
+    // This should be a number; quotes keep any other content in one field.
     if (from < to) this.#row.put(this.#column, bytes, from, to, !isPlain(bytes, from, to))
   }
 }
 
-/** The column of a reference such as `AB12`, from 0. */
+/** Returns the column of a reference such as `AB12`, from 0. */
 function columnOf(bytes: Buffer, from: number, to: number): number {
   let column = 0
   let at = from
@@ -152,7 +152,7 @@ function digits(bytes: Buffer, from: number, to: number): number {
   return number
 }
 
-/** Digits, signs, a point and an exponent: nothing that a field would have to be quoted for. */
+/** Whether the bytes are digits, signs, a decimal point and an exponent only, so that a field needs no quotes. */
 function isPlain(bytes: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!

@@ -6,11 +6,11 @@ const COMMA = 44
 const LF = 10
 
 /**
- * One row of a sheet as a line of delimited text. The line has the columns from `first` to `last`, which were guessed; a cell that
- * has something in it and lies outside widens them, and says that another pass has to be made.
+ * One row of a sheet as a line of delimited text. The line has the columns from `first` to `last`, which were guessed. A
+ * cell with a value outside this range widens it, and marks that another pass is necessary.
  */
 export class SheetRow {
-  /** The columns in use so far, from 0; none at all while `first` is behind `last`. */
+  /** The columns in use so far, from 0; the range is empty while `first` exceeds `last`. */
   first: number
   last: number
   late = false
@@ -19,10 +19,10 @@ export class SheetRow {
   readonly #longest: number
   #line = Buffer.allocUnsafeSlow(64 * 1024)
   #at = 0
-  /** Columns of the line that are behind the pen. */
+  /** Number of columns of the line that are already written. */
   #column = 0
 
-  /** Without an output only the columns are looked for. */
+  /** If `output` is absent, the row only collects columns. */
   constructor({ first, last }: { first: number; last: number }, longest: number, output?: RowOutput) {
     this.first = first
     this.last = last
@@ -43,7 +43,7 @@ export class SheetRow {
     this.#column = 0
   }
 
-  /** A cell's value, in a column behind all that came before in this row. */
+  /** Adds a cell's value. Its column must follow all earlier columns of this row. */
   put(column: number, bytes: Uint8Array, from: number, to: number, quoted: boolean): void {
     if (column < this.first || column > this.last) this.#widen(column)
     if (this.late || !this.#output) return
@@ -56,7 +56,7 @@ export class SheetRow {
     this.#at = at
   }
 
-  /** Writes the row, unless there is nothing in it. `number` is its own in the sheet. */
+  /** Writes the row unless it is empty. `number` is the row's number in the sheet. */
   end(number: number): void {
     if (this.#at === 0 || this.late || !this.#output) return
     const { writer, rejects } = this.#output
@@ -81,7 +81,7 @@ export class SheetRow {
 
   #room(more: number): void {
     if (this.#at + more <= this.#line.length) return
-    // Of a row that is too long to be kept, only the start is.
+    // Only the start of an overlong row is kept.
     if (this.#at > this.#longest) this.#at = this.#longest + 1
     const line = Buffer.allocUnsafeSlow((this.#at + more) * 2)
     this.#line.copy(line, 0, 0, this.#at)

@@ -4,7 +4,7 @@ import { type NumberMeaning, builtInMeaning, meaningOf } from './serial-dates.ts
 import { type XmlReader, readPart } from './read-part.ts'
 import { SourceProblem } from '../../source.ts'
 
-/** What there is to know of a workbook before one of its sheets is read. */
+/** The properties of a workbook that are read before its sheets. */
 export interface OpenWorkbook {
   sheets: WorkbookSheet[]
   sharedTexts: string | undefined
@@ -44,7 +44,10 @@ export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
   }
 }
 
-/** What belongs to the workbook, by id. The kind is the last word of a relation's type, which two editions of the standard spell differently. */
+/**
+ * Reads the relations of the workbook, by id. The kind is the last word of a relation's type, because two editions of the
+ * standard have different prefixes.
+ */
 async function readRelations(archive: ZipArchive, part: string): Promise<Map<string, { type: string; part: string }>> {
   const folder = posix.dirname(part)
   const relations = new Map<string, { type: string; part: string }>()
@@ -76,13 +79,13 @@ async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMe
   return meanings
 }
 
-/** The part that a workbook begins with; some services of Microsoft put a number behind its name. */
+/** Returns the main part of a workbook; some Microsoft services append a number to its name. */
 const workbookPart = (archive: ZipArchive): string | undefined =>
   [...archive.entries.keys()].find((name) => /^xl\/workbook\d*\.xml$/i.test(name))
 
 export const isWorkbook = (archive: ZipArchive): boolean => workbookPart(archive) !== undefined
 
-/** Throws SourceProblem NOT_SUPPORTED for archives that are documents of another kind. */
+/** Throws SourceProblem NOT_SUPPORTED for archives that contain another kind of document. */
 export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
   const kind = entries.has('xl/workbook.bin')
     ? 'a binary Excel workbook (.xlsb)'

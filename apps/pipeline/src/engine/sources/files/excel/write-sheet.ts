@@ -12,14 +12,15 @@ import { type SheetContext, SheetReader } from './sheet-reader.ts'
 import { SheetRow } from './sheet-row.ts'
 import { readWorkbook, type OpenWorkbook, type WorkbookSheet } from './workbook.ts'
 
-/** Bytes of a sheet from which its columns are guessed. */
+/** Bytes of a sheet from which the columns are guessed. */
 const guessedFrom = 1024 * 1024
 
 type SheetFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
 
 /**
- * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the first to the last
- * that has a value anywhere: they are guessed from the start of the sheet, and where that does not hold everything is written anew.
+ * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the
+ * first to the last one with a value anywhere. They are guessed from the start of the sheet; if the guess is wrong, the
+ * function writes everything again.
  */
 export async function writeSheet(
   archive: ZipArchive,
@@ -48,7 +49,7 @@ export async function writeSheet(
   return { sheets: asFound(listed, sheet), dialect, complete, written: row.rows - output.rejects.count }
 }
 
-/** Whether a sheet has a value anywhere; it is read up to the first. One that cannot be read may have some. */
+/** Whether a sheet has a value anywhere. The sheet is read up to its first value; an unreadable sheet counts as having values. */
 async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
   const row = new SheetRow({ first: 0, last: -1 }, 0)
   try {

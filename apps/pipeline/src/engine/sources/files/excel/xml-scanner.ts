@@ -9,28 +9,28 @@ const BANG = 33
 const QUESTION = 63
 const attributesKept = 64
 
-/** What is told of an XML text as it goes by. Positions mean `xml.bytes` and hold until the call returns. */
+/** Receives the events of an XML text. Positions refer to `xml.bytes` and are valid until the call returns. */
 export interface XmlHandler {
-  /** The element whose local name stands between `nameFrom` and `nameTo`. One that is empty is closed right after. */
+  /** An element whose local name lies between `nameFrom` and `nameTo`. An empty element is closed immediately afterwards. */
   open(xml: XmlScanner): void
   close(xml: XmlScanner): void
-  /** Characters as they are written; in a CDATA section ampersands mean nothing. */
+  /** Characters as written; in a CDATA section ampersands have no special meaning. */
   text(xml: XmlScanner, from: number, to: number, literal: boolean): void
 }
 
-/** The XML is not what a workbook's part may be. */
+/** The XML is not valid in a workbook's part. */
 export class BadXml extends Error {}
 
 /**
- * Goes through a workbook's part chunk by chunk, without a tree and without an object for an element. It knows what such
- * parts are made of: elements, attributes, text, comments, CDATA. Declarations of types and entities, which Office never
- * writes, are refused, so nothing can be made to grow here.
+ * Scans a workbook's part chunk by chunk, without a tree and without an object per element. It supports the syntax of such
+ * parts: elements, attributes, text, comments, CDATA. It refuses document type and entity declarations, which Office never
+ * writes, so entities cannot expand.
  */
 export class XmlScanner {
   bytes: Buffer = Buffer.allocUnsafeSlow(0)
   nameFrom = 0
   nameTo = 0
-  /** Attributes found by `attributes()`: four positions each, of the local name and of the value between its quotes. */
+  /** Attributes found by `attributes()`: four positions each, for the local name and for the value between its quotes. */
   readonly places = new Int32Array(attributesKept * 4)
   readonly #handler: XmlHandler
   readonly #longest: number
@@ -39,7 +39,7 @@ export class XmlScanner {
   #depth = 0
   #seen = false
 
-  /** `longest` is the most bytes that a tag or a text may have. */
+  /** `longest` is the maximum length of a tag or a text in bytes. */
   constructor(handler: XmlHandler, longest: number) {
     this.#handler = handler
     this.#longest = longest
@@ -63,7 +63,7 @@ export class XmlScanner {
     if (this.#depth > 0 || !this.#seen) throw new BadXml('it ends too early')
   }
 
-  /** Whether the element at hand is called so. */
+  /** Whether the current element has this name. */
   is(name: string): boolean {
     return this.equals(this.nameFrom, this.nameTo, name)
   }
@@ -74,7 +74,7 @@ export class XmlScanner {
     return true
   }
 
-  /** The value of an attribute of the element at hand, without prefix. */
+  /** Returns the value of an attribute of the current element, by its name without prefix. */
   attribute(name: string): string | undefined {
     const count = this.attributes()
     for (let i = 0; i < count * 4; i += 4) {
@@ -86,7 +86,7 @@ export class XmlScanner {
     return undefined
   }
 
-  /** Finds the attributes of the element at hand and answers how many they are. */
+  /** Finds the attributes of the current element and returns their number. */
   attributes(): number {
     const { bytes, places } = this
     let count = 0
@@ -121,7 +121,7 @@ export class XmlScanner {
     this.#end = length
   }
 
-  /** Passes over one tag, text, comment or CDATA section; -1 where it is not there as a whole. */
+  /** Skips one tag, text, comment or CDATA section; returns -1 if it is incomplete. */
   #token(from: number): number {
     const { bytes } = this
     const end = this.#end
@@ -183,7 +183,7 @@ export class XmlScanner {
 
 const named: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: 34, apos: 39 }
 
-/** The code point of an entity, its name or number without `&` and `;`. */
+/** Returns the code point of an entity, given its name or number without `&` and `;`. */
 export function pointOf(entity: string): number {
   const point = entity.startsWith('#x')
     ? Number.parseInt(entity.slice(2), 16)

@@ -3,12 +3,12 @@ import type { ByteSource } from '../spool/byte-source.ts'
 
 const LF = 10
 
-/** A stretch of a stream that is long enough for what is being read: what lies before `from` is forgotten as it grows. */
+/** A section of a stream that is long enough for the current read. Growing drops the bytes before `from`. */
 export class ByteWindow implements AsyncDisposable {
   bytes: Buffer = Buffer.allocUnsafeSlow(0)
   from = 0
   end = 0
-  /** Whether nothing follows behind `end`. */
+  /** Whether the stream ends at `end`. */
   complete = false
   /** Whether the bytes between `from` and `end` are known to be UTF-8. */
   clean = true
@@ -20,7 +20,7 @@ export class ByteWindow implements AsyncDisposable {
     this.#chunks = source.chunks()[Symbol.asyncIterator]()
   }
 
-  /** Reads on until twice as much is held, so that a long record is not walked over again and again. False at the end. */
+  /** Reads until the window holds twice as much, so that a long record is not scanned repeatedly. Returns false at the end. */
   async grow(): Promise<boolean> {
     if (this.complete) return false
     this.#forget()
@@ -37,7 +37,7 @@ export class ByteWindow implements AsyncDisposable {
     return true
   }
 
-  /** Where a position of the window is in the stream; all from 1. */
+  /** Returns the position of the window in the stream; all numbers start at 1. */
   place(at: number): { line: number; byte: number } {
     return { line: this.#lines + countLines(this.bytes, 0, at) + 1, byte: this.#forgotten + at + 1 }
   }
@@ -65,7 +65,7 @@ export class ByteWindow implements AsyncDisposable {
     this.end = length
   }
 
-  /** The end without the first bytes of a character that is cut in two. */
+  /** Returns the end without the first bytes of a truncated character. */
   #wholeCharacters(): number {
     if (this.complete) return this.end
     for (let back = 1; back <= 3 && back <= this.end; back++) {

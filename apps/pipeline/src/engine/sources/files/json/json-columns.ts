@@ -4,18 +4,18 @@ import { maxColumns, SourceProblem } from '../../source.ts'
 
 export const PLAIN = 1
 export const NESTED = 2
-/** A text that begins like a day. */
+/** Marks a text that begins like a date. */
 export const DAY = 4
 export const TEXT = 8
 
 const QUOTE = 34
-/** Spellings of keys that are remembered: a key can be escaped in endlessly many ways. */
+/** Maximum number of remembered key spellings: a key can be escaped in very many ways. */
 const maxSpellings = 10_000
 
-/** The keys of all objects as columns, in the order in which they appear first. */
+/** The keys of all objects as columns, in the order of their first appearance. */
 export class JsonColumns {
   readonly labels: string[] = []
-  /** Bits of what each column was seen to hold. */
+  /** Bits for the kinds of values found in each column. */
   readonly seen = new Uint8Array(maxColumns)
   readonly #name: string
   readonly #byLabel = new Map<string, number>()
@@ -27,8 +27,8 @@ export class JsonColumns {
   }
 
   /**
-   * The place behind the closing quote of the key that is opened at `from`, if it is spelled like that of this column, or 0. Objects
-   * mostly have their keys in one order, so that the next one can be told without being walked over.
+   * Returns the position after the closing quote of the key that opens at `from` if its spelling matches this column, or
+   * 0. Most objects have their keys in one order, so the next key can be recognised without a scan.
    */
   endOf(column: number, bytes: Uint8Array, from: number, end: number): number {
     const spelling = this.#spellings[column]
@@ -40,7 +40,7 @@ export class JsonColumns {
   }
 
   /**
-   * The column of the key that is spelled in these bytes, a new one where there is none; -1 where it is no UTF-8.
+   * Returns the column of the key with this spelling, and adds a new column if necessary; -1 if the key is not UTF-8.
    * Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
    */
   indexOf(bytes: Buffer, from: number, to: number): number {
@@ -54,7 +54,7 @@ export class JsonColumns {
     return index
   }
 
-  /** What the source says of its columns: texts are texts whatever they look like, but for days; objects and arrays are JSONB. */
+  /** Returns the types that the source declares: texts stay texts, except for dates; objects and arrays are JSONB. */
   declared(): DeclaredColumn[] {
     return this.labels.flatMap((label, index): DeclaredColumn[] => {
       const seen = this.seen[index]!

@@ -17,7 +17,7 @@ import { brokenJson, endsTooEarly, tooLong } from './problems.ts'
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 
-/** A place in a JSON document. It moves over whole tokens and values only, reading on as they need it. */
+/** A position in a JSON document. It moves over whole tokens and values only and reads more bytes when it needs them. */
 export class JsonCursor {
   readonly window: ByteWindow
   readonly name: string
@@ -30,7 +30,7 @@ export class JsonCursor {
     this.recordBytes = recordBytes
   }
 
-  /** The next byte that is no space, which stays; undefined at the end. */
+  /** Returns the next byte that is not white space, without consuming it; undefined at the end. */
   async peek(): Promise<number | undefined> {
     const { window } = this
     for (;;) {
@@ -47,7 +47,7 @@ export class JsonCursor {
     this.window.from++
   }
 
-  /** A key with its colon. */
+  /** Reads a key with its colon. */
   async key(): Promise<string> {
     await this.peek()
     const { window } = this
@@ -58,7 +58,7 @@ export class JsonCursor {
     return key
   }
 
-  /** Passes over a value and answers how it began: its first byte, and the first behind that and spaces. */
+  /** Skips a value. Returns its first byte, and the first byte after that and white space. */
   async skipValue(): Promise<[number, number]> {
     await this.peek()
     const { window } = this
@@ -96,7 +96,7 @@ export class JsonCursor {
     }
   }
 
-  /** Reads on for something that began at the window's start. Throws SourceProblem where that is too long, or where nothing follows. */
+  /** Reads more of a token that starts at the window's start. Throws SourceProblem if it is too long or if the stream ends. */
   async more(): Promise<void> {
     const { window } = this
     if (window.end - window.from > this.recordBytes) {

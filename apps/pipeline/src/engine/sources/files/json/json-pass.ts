@@ -4,8 +4,8 @@ import type { JsonColumns } from './json-columns.ts'
 import { isText, JsonRecord } from './json-record.ts'
 
 /**
- * One pass over the objects of a text. It writes a line for each, until an object has a key that the header does not have:
- * from then on it only looks for keys, and `late` says that another pass has to be made.
+ * One pass over the objects of a text. It writes a line for each object until an object has a key that the header lacks.
+ * From then on it only collects keys, and `late` says that another pass is necessary.
  */
 export class JsonPass {
   readonly record: JsonRecord
@@ -15,7 +15,7 @@ export class JsonPass {
   readonly #output: RowOutput | undefined
   readonly #width: number
 
-  /** Without an output the pass only looks for keys. */
+  /** If `output` is absent, the pass only collects keys. */
   constructor(columns: JsonColumns, output?: RowOutput) {
     this.record = new JsonRecord(columns)
     this.#output = output
@@ -26,7 +26,7 @@ export class JsonPass {
     return this.#output !== undefined && !this.late
   }
 
-  /** The object that was read last, which stands between two positions of the window. */
+  /** Takes the object that was read last, which lies between two positions of the window. */
   take(window: ByteWindow, from: number, to: number, line: () => number): void {
     const { record } = this
     this.rows++

@@ -9,7 +9,7 @@ const QUOTE = 34
 const COMMA = 44
 const LF = 10
 const CLOSE_OBJECT = 125
-/** From this many bytes on one native copy is faster than a loop. */
+/** From this many bytes on, one native copy is faster than a loop. */
 const longText = 64
 
 const ABSENT = 0
@@ -18,11 +18,11 @@ const TEXT_VALUE = 2
 const ESCAPED_TEXT = 3
 const NESTED_VALUE = 4
 
-/** One object at a time: where its values are, by column, and how they are written as a line of delimited text. */
+/** One object at a time: the positions of its values by column, and their output as a line of delimited text. */
 export class JsonRecord {
   readonly scanner = new JsonScanner()
   readonly columns: JsonColumns
-  /** Why the object cannot be stored although it is JSON, and the key at fault. */
+  /** The reason why valid JSON cannot be stored, and the key at fault. */
   unfit: { reason: string; column: string } | undefined
   readonly #starts = new Int32Array(maxColumns)
   readonly #ends = new Int32Array(maxColumns)
@@ -32,7 +32,7 @@ export class JsonRecord {
     this.columns = columns
   }
 
-  /** Reads the object that begins at `from`; answers the position behind it, MORE or BROKEN. A key that comes twice counts the last time. */
+  /** Reads the object that begins at `from`. Returns the position after it, MORE or BROKEN. The last value of a duplicate key counts. */
   read(bytes: Buffer, from: number, end: number): number {
     const { scanner, columns } = this
     this.#kinds.fill(ABSENT, 0, columns.labels.length)
@@ -64,11 +64,14 @@ export class JsonRecord {
     }
   }
 
-  /** Writes the object that was read last. Texts are quoted, numbers and booleans stay as they are spelled, null and absent are nothing. */
+  /**
+   * Writes the object that was read last. It quotes texts, copies numbers and booleans as they are, and leaves null and
+   * absent values empty.
+   */
   write(bytes: Buffer, writer: SpoolWriter, length: number): void {
     const { labels, seen } = this.columns
     const width = labels.length
-    // Doubling quotes makes a value twice as long at most; each has a comma and two quotes of its own.
+    // Doubled quotes make a value at most twice as long; each value has a comma and two quotes of its own.
     writer.room(2 * length + 3 * width + 1)
     const out = writer.bytes
     let at = writer.at
@@ -130,7 +133,7 @@ export class JsonRecord {
   }
 }
 
-/** Whether a broken or whole record is UTF-8; asked only where the bytes around it are not known to be. */
+/** Whether a record is UTF-8. Called only if the bytes around it are not known to be UTF-8. */
 export const isText = (bytes: Buffer, from: number, to: number): boolean => isUtf8(bytes.subarray(from, to))
 
 function isDay(bytes: Buffer, from: number, to: number): boolean {

@@ -1,13 +1,13 @@
-/** Answers of a scan that is no position: the bytes at hand end too early, or they are not JSON. */
+/** Results of a scan that are not positions: the available bytes end too early, or they are not JSON. */
 export const MORE = -1
 export const BROKEN = -2
 
-/** Bits of `marks`: what the values scanned since it was cleared have in them. */
+/** Bits of `marks`: properties of the values scanned since `marks` was cleared. */
 export const ESCAPED = 1
-/** U+0000, which no column can store, and half a surrogate pair, which is no character. */
+/** U+0000, which no column can store, and half a surrogate pair, which is not a character. */
 export const NUL = 2
 export const HALF = 4
-/** A number that JSONB has no room for: PostgreSQL keeps 16,383 digits behind the point. */
+/** A number that JSONB cannot store: PostgreSQL keeps 16,383 digits after the decimal point. */
 export const HUGE = 8
 
 export const QUOTE = 34
@@ -30,8 +30,8 @@ export function afterSpace(bytes: Uint8Array, from: number, end: number): number
 }
 
 /**
- * Walks over JSON (RFC 8259, strictly) without making anything of it. Every scan answers the position behind what it was asked
- * for, MORE or BROKEN; then `fault` says in words what is wrong and `faultAt` where.
+ * Scans JSON (strict RFC 8259) without building values. Every scan returns the position after the scanned token, MORE or
+ * BROKEN. After BROKEN, `fault` describes the error and `faultAt` is its position.
  */
 export class JsonScanner {
   marks = 0
@@ -39,7 +39,7 @@ export class JsonScanner {
   faultAt = 0
   readonly #open = new Uint8Array(deepest)
 
-  /** Any value, at `from` or behind spaces. */
+  /** Scans any value at `from`, after optional white space. */
   value(bytes: Uint8Array, from: number, end: number): number {
     const open = this.#open
     let depth = 0
@@ -54,7 +54,7 @@ export class JsonScanner {
         open[depth++] = byte
         at = afterSpace(bytes, at + 1, end)
         if (at >= end) return MORE
-        // In ASCII a closing bracket stands two behind its opening one.
+        // In ASCII, the code of a closing bracket is the code of its opening bracket plus two.
         if (bytes[at] !== byte + 2) {
           if (byte === OPEN_OBJECT) at = this.key(bytes, at, end)
           if (at < 0) return at
@@ -83,7 +83,7 @@ export class JsonScanner {
     }
   }
 
-  /** A key and its colon. */
+  /** Scans a key and its colon. */
   key(bytes: Uint8Array, from: number, end: number): number {
     if (from >= end) return MORE
     if (bytes[from] !== QUOTE) return this.broken('a key in double quotes is expected', from)
@@ -97,7 +97,7 @@ export class JsonScanner {
     return bytes[at] === COLON ? at + 1 : this.broken('a colon is expected', at)
   }
 
-  /** A string, from its opening quote on. */
+  /** Scans a string from its opening quote on. */
   string(bytes: Uint8Array, from: number, end: number): number {
     let at = from + 1
     while (at < end) {
@@ -191,7 +191,7 @@ export class JsonScanner {
   }
 }
 
-/** The code unit of a `\uXXXX` at `from`, or -1. */
+/** Returns the code unit of a `\uXXXX` at `from`, or -1. */
 export function unitAt(bytes: Uint8Array, from: number): number {
   let unit = 0
   for (let i = from + 2; i < from + 6; i++) {

@@ -5,11 +5,11 @@ import { brokenJson, endsTooEarly } from './problems.ts'
 import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
 
 export type JsonShape =
-  /** One object a line. */
+  /** One object per line. */
   | { kind: 'LINES' }
-  /** Objects one behind the other. */
+  /** Consecutive objects. */
   | { kind: 'SEQUENCE' }
-  /** The elements of an array: the whole document, or what stands under one key of it. */
+  /** The elements of an array: the whole document, or the value of one of its keys. */
   | { kind: 'ARRAY'; under?: string }
 
 const OPEN_ARRAY = 91
@@ -25,9 +25,9 @@ interface ShapeSample {
 }
 
 /**
- * Looks at the start of a text. A single object is a row, unless arrays of objects are in it: then the rows are in the
- * one such array, or in the one that was named. If the source is cut short, only the part before the cut is examined. Throws SourceProblem
- * JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
+ * Examines the start of a text. A single object is one row, unless it contains arrays of objects: then the rows are in the
+ * only such array, or in the named one. If the source is cut short, only the part before the cut is examined. Throws
+ * SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
  */
 export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
   const { window, name, recordBytes } = look
@@ -79,7 +79,7 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
   return false
 }
 
-/** The document is one object, or its start as far as it was looked at. */
+/** Returns the shape of a document that is one object; only its examined start may be available. */
 function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
   const arrays = arraysUnderKeys(window, start)
   if (rowsUnder !== undefined) {
@@ -87,7 +87,7 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
     throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
   }
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
-  // One line may be a document or the only row; here alone a name is asked.
+  // One line may be a document or the only row; only this case checks the file name.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
   if (first && second) throw ambiguous(name, first.key, second.key)
   return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
@@ -98,7 +98,7 @@ export function ambiguous(name: string, one: string, other: string): SourceProbl
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 
-/** The keys whose values are arrays that are empty or begin with an object. */
+/** Returns the keys whose values are arrays that are empty or begin with an object. */
 function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
   const scanner = new JsonScanner()
   const arrays: { key: string; empty: boolean }[] = []

@@ -3,10 +3,10 @@ import { unitAt } from './json-scanner.ts'
 const QUOTE = 34
 const BACKSLASH = 92
 
-/** What a letter behind a backslash stands for; any other stands for itself. */
+/** Meanings of the letters after a backslash; other characters stand for themselves. */
 const meanings: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
 
-/** Writes bytes with their quotes doubled and answers the place behind them. */
+/** Writes bytes with doubled quotes. Returns the position after them. */
 export function putDoubled(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
   let at = start
   for (let i = from; i < to; i++) {
@@ -17,7 +17,7 @@ export function putDoubled(bytes: Uint8Array, from: number, to: number, out: Uin
   return at
 }
 
-/** Writes what a well-formed JSON text stands for, as UTF-8 with its quotes doubled. It needs no more room than the text itself. */
+/** Writes the decoded value of a well-formed JSON text as UTF-8 with doubled quotes. The output is never longer than the JSON text. */
 export function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
   let at = start
   for (let i = from; i < to; i++) {

@@ -9,10 +9,10 @@ import type { ByteWindow } from './byte-window.ts'
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 const END = -3
-/** A value was taken, and the window ends before the comma or bracket that follows it. */
+/** A value was taken, and the window ends before the comma or bracket that follows the value. */
 const VALUE = -4
 
-/** Objects one behind the other, to the end of the text. What is broken ends it, since nothing says where the next one begins. */
+/** Takes consecutive objects up to the end of the text. A broken object ends the walk, because the start of the next object is unknown. */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
     if (takeRun(cursor, pass, false) !== MORE || cursor.window.from === cursor.window.end) continue
@@ -22,8 +22,8 @@ export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<
 }
 
 /**
- * The elements of the document's array, or of the array under a key of it; the rest of the document has to be whole too.
- * `alone` says that there must not be another array of objects under another key.
+ * Takes the elements of the document's array, or of the array under one of its keys. The rest of the document must be
+ * valid too. `alone` forbids another array of objects under another key.
  */
 export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: string, alone = false): Promise<void> {
   const { window } = cursor
@@ -54,7 +54,7 @@ async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   }
 }
 
-/** Whether the value at the window's start has more bytes than a record may have. */
+/** Whether the value at the window's start exceeds the maximum length of a record. */
 const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end - window.from > recordBytes
 
 async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
@@ -63,7 +63,7 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
   await cursor.skipLongValue()
 }
 
-/** Takes rows as long as the window has whole ones: elements of an array up to its end, or objects that nothing separates. */
+/** Takes rows while the window contains whole ones: elements of an array up to its end, or objects that nothing separates. */
 function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof MORE | typeof END | typeof VALUE {
   const { window } = cursor
   const { bytes, end } = window
@@ -94,7 +94,7 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
   }
 }
 
-/** Goes behind the colon of a key of the document's object. */
+/** Moves to the position after the colon of a key of the document's object. */
 async function findKey(cursor: JsonCursor, wanted: string): Promise<void> {
   await cursor.expect(OPEN_OBJECT)
   while ((await cursor.key()) !== wanted) {
@@ -120,7 +120,7 @@ function notRows({ name }: JsonCursor, line: number): SourceProblem {
 
 const LF = 10
 
-/** Takes one object from each line. A line that is none costs itself and nothing else; blank lines are nothing. */
+/** Takes one object from each line. An invalid line is rejected and affects no other line; blank lines are skipped. */
 export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes: number): Promise<void> {
   let line = 1
   let looked = 0
@@ -163,7 +163,7 @@ function takeLine(
   pass.take(window, from, end, () => line)
 }
 
-/** Passes over a line that is too long to be held. */
+/** Skips a line that is too long for memory. */
 async function skipLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
   pass.reject(window, window.from, window.end, line, `is longer than ${size(recordBytes)}`)
   do {

@@ -13,14 +13,14 @@ import { size } from './problems.ts'
 import { putDoubled } from './put-text.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
-/** Bytes whose keys make the first header. */
+/** Number of bytes whose keys make the first header. */
 const guessedFrom = 1024 * 1024
 
 type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>
 
 /**
- * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The header is guessed from the keys of the start; where a
- * later object has another one, the rest is read for its keys only and everything is written anew.
+ * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The keys at the start determine the header. If a
+ * later object has another key, the function reads only the keys of the rest and then writes everything again.
  */
 export async function writeJson(
   source: ByteSource,

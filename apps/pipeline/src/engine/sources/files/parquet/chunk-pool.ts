@@ -1,13 +1,13 @@
 import type { ChunkSink } from '@sluice/tuples'
 import type { ParquetLimits } from './limits.ts'
 
-/** Memory for chunks that goes round: to the consumer with a chunk, and back when nobody needs it any more. */
+/** Reusable memory for chunks: it goes to the consumer with a chunk, and returns after use. */
 export class ChunkPool implements ChunkSink {
   readonly #chunkBytes: number
   readonly #most: number
   readonly #post: (memory: ArrayBuffer, length: number) => void
   readonly #free: ArrayBuffer[] = []
-  /** Chunks that may still be sent, and who waits for one. */
+  /** Number of chunks that may still be sent, and the waiting sender. */
   #credits: number
   #wake: (() => void) | undefined
 
@@ -46,7 +46,7 @@ export class ChunkPool implements ChunkSink {
     if (memory.byteLength === this.#chunkBytes && this.#free.length < this.#most) this.#free.push(memory)
   }
 
-  /** What was sent so far is thrown away by the consumer, which will ask for none of it. */
+  /** Restarts the count: the consumer discards all chunks sent so far and requests none of them. */
   startOver(): void {
     this.#credits = this.#most
   }

@@ -5,8 +5,8 @@ import { compressors } from 'hyparquet-compressors'
 type Decompress = (input: Uint8Array, length: number) => Uint8Array
 
 /**
- * What each codec is undone with. All of them stop at `length`: a page cannot become longer than its header says, which is
- * checked before. Node's own are several times faster than the same in JavaScript; Snappy is WebAssembly.
+ * Decompressors by codec. All of them stop at `length`: a page cannot exceed the length in its header, which is checked
+ * before. Node's own are several times faster than the same in JavaScript; Snappy is WebAssembly.
  */
 const decompressions: Partial<Record<CompressionCodec, Decompress>> = {
   UNCOMPRESSED: (input) => input,
@@ -26,7 +26,7 @@ export function findDecompression(codec: CompressionCodec | undefined): Decompre
   return codec === undefined ? undefined : decompressions[codec]
 }
 
-/** Throws when the bytes are not what their header says. */
+/** Throws if the bytes do not match their header. */
 export function decompress(run: Decompress, input: Uint8Array, length: number): Uint8Array {
   const page = length === 0 && input.length === 0 ? input : run(input, length)
   if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes where its header says ${length}`)

@@ -20,7 +20,7 @@ import { isFlat, type ParquetColumn } from './schema.ts'
 const progressInterval = 250
 const rawBytes = 4096
 
-/** Reads all rows and sends them as tuples, rejected rows beside them; answers what is to be said at the end. */
+/** Reads all rows and sends them as tuples, with rejected rows as separate messages. Returns the final report. */
 export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
@@ -82,7 +82,7 @@ function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
   }
 }
 
-/** The stretches of rows without fault. */
+/** Yields the ranges of rows without fault. */
 function* between({ rows, faults }: RowBatch, reject: (row: number) => void): Generator<[from: number, to: number]> {
   let from = 0
   if (faults.size > 0) {
@@ -95,7 +95,7 @@ function* between({ rows, faults }: RowBatch, reject: (row: number) => void): Ge
   if (from < rows) yield [from, rows]
 }
 
-/** A Parquet file has no lines: the row's number stands for it. */
+/** Creates a rejected row. A Parquet file has no lines, so the row's number replaces the line. */
 function rejectedRow(
   { before, vectors, faults }: RowBatch,
   row: number,
@@ -116,7 +116,7 @@ function rejectedRow(
   }
 }
 
-/** A number or time that does not fit was not kept; the reason says it. */
+/** Returns the value as text. A number or time that does not fit was not kept; the reason contains it. */
 function shown(vector: ColumnVector, row: number, faulty: boolean): string {
   if (vector.nulls[row]) return 'null'
   if ('data' in vector && vector.lengths[row]! > rawBytes) return `${textStart(vector, row)}…`

@@ -8,7 +8,7 @@ export type FileProblemCode =
   | 'PARQUET_NOT_SUPPORTED'
   | 'FILE_TOO_DENSE'
 
-/** Something is wrong with the file, before it is known what people call it: `message` follows the file's name. */
+/** An error of the file, raised where the file's display name is unknown: `message` follows the file's name. */
 export class FileWarning extends Error {
   override readonly name = 'FileTrouble'
   readonly code: FileProblemCode
@@ -23,7 +23,7 @@ export class FileWarning extends Error {
   }
 }
 
-/** `where` says what cannot be read. */
+/** `where` names the part that cannot be read. */
 export function damagedFileProblem(where: string, cause?: unknown): FileWarning {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileWarning(

@@ -24,15 +24,15 @@ import {
 } from './timestamps.ts'
 import type { ByteValues, FixedValues, DecodedValues } from './values.ts'
 
-/** What is told about single values while a vector is filled. */
+/** Receives notes about single values while a vector is filled. */
 export interface ConversionNotes {
-  /** The row's value has no place in the warehouse; why. */
+  /** The warehouse cannot store the row's value, for this reason. */
   fault(row: number, reason: string): void
-  /** Digits were cut off that the warehouse does not keep. */
+  /** Digits that the warehouse does not store were cut off. */
   cut(): void
 }
 
-/** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector knows already. */
+/** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector has already marked. */
 export type FillFunction = (
   values: DecodedValues,
   places: Int32Array,
@@ -43,7 +43,7 @@ export type FillFunction = (
 
 type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: ConversionNotes) => void
 
-/** How a leaf's values become a vector that is stored as `dataType`, the leaf's own or a wider one. */
+/** Returns the function that converts a leaf's values into a vector of type `dataType`, the leaf's own type or a wider one. */
 export function filler(type: LeafType, dataType: DataType): FillFunction {
   const { reading } = type
   switch (reading.as) {
@@ -173,7 +173,7 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
   }
 }
 
-/** Two's complement, the highest byte first, of any width; most are wide and hold small numbers. */
+/** Reads big-endian two's complement of any width; most values are wide and hold small numbers. */
 function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
   return (values, places, count, vector, remarks) => {
     const { bytes } = values
@@ -221,7 +221,7 @@ const fillBytes: FillFunction = (values, places, count, vector, remarks) => {
   }
 }
 
-/** Puts an unscaled integer into the vector, given by its halves or where those do not hold it as `big`. */
+/** Puts an unscaled integer into the vector, given by its halves, or as `big` if it does not fit them. */
 function storeDecimal(
   vector: DecimalVector,
   row: number,
@@ -256,7 +256,7 @@ const nanosecondsOfDay = 86_400_000_000_000n
 
 type RenderOne = (values: DecodedValues, place: number, row: number, remarks: ConversionNotes) => string
 
-/** Values that the warehouse has as text, spelled out. */
+/** Returns the function that formats values that the warehouse stores as text. */
 function renderer(type: LeafType): FillFunction {
   const one = renderOne(type)
   return (values, places, count, vector, remarks) => {
@@ -302,7 +302,7 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
   }
 }
 
-/** Months, days and milliseconds, as ISO 8601 writes a duration. */
+/** Formats months, days and milliseconds as an ISO 8601 duration. */
 function interval(view: DataView, at: number): string {
   const [months, days, milliseconds] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true))
   return `P${months}M${days}DT${milliseconds! / 1000}S`

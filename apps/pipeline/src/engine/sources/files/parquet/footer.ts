@@ -7,22 +7,22 @@ import type { ParquetColumn } from './schema.ts'
 
 const magic = 'PAR1'
 const encryptedMagic = 'PARE'
-/** Magic at the start; length and magic at the end. */
+/** Minimum file size: magic at the start; length and magic at the end. */
 const smallest = 12
-/** hyparquet reads a number of any length, in time that grows with its square; no true footer has such bytes. */
+/** hyparquet reads a number of any length, in quadratic time; no valid footer has such bytes. */
 const longestNumber = 16 * 1024
 
-/** An open file whose footer was read. */
+/** An open file with its parsed footer. */
 export class ParquetFile implements Disposable {
   readonly size: number
   readonly metadata: FileMetaData
-  /** Where the footer begins: no page reaches beyond. */
+  /** The position where the footer begins; pages end before it. */
   readonly dataEnd: number
   readonly #fd: number
   readonly #owned: boolean
   readonly #stamp: string
 
-  /** A descriptor in place of a path is left open. Throws FileTrouble, or SourceProblem FILE_MISSING. */
+  /** A descriptor, if given instead of a path, stays open. Throws FileWarning, or SourceProblem FILE_MISSING. */
   constructor(path: string | number, fileName: string, limits: ParquetLimits) {
     this.#owned = typeof path === 'string'
     this.#fd = typeof path === 'string' ? open(path, fileName) : path
@@ -39,7 +39,7 @@ export class ParquetFile implements Disposable {
     }
   }
 
-  /** Exactly these bytes; throws FileTrouble where the file has become shorter. */
+  /** Reads exactly these bytes; throws FileWarning if the file has become shorter. */
   read(from: number, length: number, into = Buffer.allocUnsafeSlow(length)): Buffer {
     let done = 0
     while (done < length) {
@@ -109,7 +109,7 @@ function readMetadata(footer: Buffer): FileMetaData {
   }
 }
 
-/** Statistics are not used: nothing is made of their bytes, so odd ones cannot fail. */
+/** Statistics are not used: these parsers ignore their bytes, so invalid statistics cannot fail. */
 const plainParsers = {
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
@@ -136,7 +136,7 @@ const encrypted = () =>
 const cutShort = () =>
   new FileWarning('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
-/** hyparquet gives what the bytes say, of whatever type they say. Throws RangeError unless all that is used is of its own type. */
+/** hyparquet returns values of whatever type the bytes declare. Throws RangeError unless all used values have the expected type. */
 function assertSane({ schema, row_groups: groups }: FileMetaData): void {
   for (const element of schema) assertElement(element)
   for (const { columns, num_rows: rows } of groups) {
@@ -161,7 +161,7 @@ function assertChunk({ meta_data: data }: ColumnChunk): void {
   if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
 }
 
-/** The rows that the footer promises. Throws FileTrouble when they contradict each other or are more than such a file can mean. */
+/** Checks the footer's row counts. Throws FileWarning if they contradict each other or exceed the plausible number for the file's size. */
 export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioFrom }: ParquetLimits): number {
   const counts = metadata.row_groups.map((group) => Number(group.num_rows))
   if (counts.some((count) => !(count >= 0 && Number.isSafeInteger(count))))
@@ -173,7 +173,7 @@ export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioF
   return rows
 }
 
-/** The column, with its bytes in hex instead of as text. */
+/** Returns the column with its bytes in hex instead of as text. */
 export function asHex({ column, node }: ParquetColumn): ParquetColumn {
   return { column, node: hexBelow(node) }
 }

@@ -1,6 +1,6 @@
 /**
- * Parquet's hybrid of run lengths and packed bits, a few values at a time: one run may stand for a billion values, so they are
- * never laid out. Bit widths are 0 to 32. Throws RangeError when the bytes end too early.
+ * Reads Parquet's hybrid of run lengths and packed bits, a few values at a time: one run may represent a billion values,
+ * so runs are never expanded. Bit widths are 0 to 32. Throws RangeError when the bytes end too early.
  */
 export class HybridReader {
   readonly #bytes: Uint8Array
@@ -51,7 +51,7 @@ export class HybridReader {
     if (header & 1) {
       this.#packed = (header >>> 1) * 8
       this.#bit = 0
-      // The last group may be cut short where its values are not needed.
+      // The last group may be truncated if its values are not needed.
       if (this.#packed > 0 && this.#width > 0 && this.#at >= this.#end)
         throw new RangeError('packed values are missing')
       return
@@ -71,7 +71,7 @@ export class HybridReader {
     const last = this.#at + ((bit + count * width + 7) >> 3)
     if (last > this.#end) throw new RangeError('packed values end too early')
     if (width === 1) {
-      // Whether there is a value: what most columns ask, for every row.
+      // Definition levels of one bit: most columns have them for every row.
       for (let i = from; i < from + count; i++, bit++) out[i] = (bytes[this.#at + (bit >> 3)]! >> (bit & 7)) & 1
       this.#rebase(bit)
       return
@@ -79,7 +79,7 @@ export class HybridReader {
     for (let i = from; i < from + count; i++) {
       const at = this.#at + (bit >> 3)
       const shift = bit & 7
-      // Up to 39 bits are looked at: four bytes, and a fifth where the value does not begin with its byte.
+      // Up to 39 bits are read: four bytes, and a fifth if the value does not begin at a byte boundary.
       let value = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> shift
       if (shift + width > 32) value |= bytes[at + 4]! << (32 - shift)
       out[i] = value & mask
@@ -88,7 +88,7 @@ export class HybridReader {
     this.#rebase(bit)
   }
 
-  /** The bit position stays small however long the run is. */
+  /** Keeps the bit position small, however long the run is. */
   #rebase(bit: number): void {
     this.#at += bit >> 3
     this.#bit = bit & 7
@@ -111,5 +111,5 @@ export class HybridReader {
   }
 }
 
-/** Bits it takes to write numbers up to `largest`. */
+/** Returns the number of bits for numbers up to `largest`. */
 export const bitWidth = (largest: number): number => 32 - Math.clz32(largest)

@@ -14,18 +14,18 @@ import { forget, free, NotText, readValues, type DecodedValues } from './values.
 const nothing = new Uint8Array(0)
 
 /**
- * The values of one leaf, a batch at a time, over all row groups. At most one page and one dictionary are held, so a row
- * group may be of any size. What the bytes make go wrong comes out as FileTrouble that names the column.
+ * Reads the values of one leaf, a batch at a time, over all row groups. It holds at most one page and one dictionary, so a
+ * row group may have any size. Errors caused by the bytes are thrown as FileWarning with the column's name.
  */
 export class LeafReader implements ConversionNotes {
   readonly leaf: SchemaLeaf
-  /** The entries filled last. For a column of its own an entry is a row; in a list, several entries are. */
+  /** The entries filled last. For a plain column, an entry is a row; in a list, a row has several entries. */
   readonly vector: ColumnVector
   readonly definitions: Uint8Array
   readonly repetitions: Uint8Array
-  /** Why an entry filled last has no place in the warehouse. */
+  /** Reasons why the warehouse cannot store entries filled last. */
   readonly faults = new Map<number, string>()
-  /** How many values lost digits so far. */
+  /** Number of values that lost digits so far. */
   cuts = 0
   readonly #places: Int32Array
   readonly #file: ParquetFile
@@ -36,7 +36,7 @@ export class LeafReader implements ConversionNotes {
   #dictionary: DecodedValues | undefined
   #values: DecodedValues | undefined
   #page: DataPage | undefined
-  /** Places in the dictionary, where the page has those. */
+  /** Dictionary indices of the page, if it is dictionary-encoded. */
   #indices: HybridReader | undefined
   #held = 0
   #next = 0
@@ -56,7 +56,7 @@ export class LeafReader implements ConversionNotes {
     this.#fill = filler(leaf.type, dataType)
   }
 
-  /** Begins the leaf's chunk of the next row group. */
+  /** Opens the leaf's chunk of the next row group. */
   open(chunk: ColumnMetaData): void {
     this.#guard(() => {
       if (chunk.type !== this.leaf.type.physical) throw new RangeError('it has another type than the schema says')
@@ -75,7 +75,7 @@ export class LeafReader implements ConversionNotes {
     return this.#pages?.bytesRead ?? 0
   }
 
-  /** Entries that can be filled next without another page; 0 at the end of the chunk. */
+  /** Returns the number of entries that can be filled without another page; 0 at the end of the chunk. */
   available(): number {
     if (this.#leftInPage === 0 && this.#leftInChunk > 0) this.#guard(() => this.#nextPage())
     return this.#leftInPage
@@ -138,21 +138,21 @@ export class LeafReader implements ConversionNotes {
     if (present > 0 && !this.#values) throw new RangeError('values are missing')
     this.#place(count, present)
     if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
-    // What it points to may be gone.
+    // The old data of the vector may refer to freed memory.
     else if ('data' in this.vector) this.vector.data = nothing
   }
 
-  /** Where each entry's value is among those of the page or the dictionary. */
+  /** Computes the index of each entry's value among the values of the page or the dictionary. */
   #place(count: number, present: number): void {
     const places = this.#places
     const { nulls } = this.vector
     const known = this.#values?.count ?? 0
     if (this.#indices) {
       this.#indices.read(places, present)
-      // A place beyond 2^31 is negative.
+      // An index beyond 2^31 is negative.
       for (let i = 0; i < present; i++)
         if (places[i]! >>> 0 >= known) throw new RangeError('a value is not in the dictionary')
-      // Backwards, the values that are there move to their entries without another array.
+      // In reverse order, the present values move to their entries without another array.
       for (let i = count - 1, from = present - 1; i >= 0 && from < i; i--) places[i] = nulls[i] ? -1 : places[from--]!
       return
     }

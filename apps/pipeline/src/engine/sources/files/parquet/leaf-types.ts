@@ -3,21 +3,21 @@ import type { VectorKind } from '@sluice/tuples'
 import type { ParquetType, SchemaElement } from 'hyparquet'
 import { FileWarning } from './file-problems.ts'
 
-/** How values of a leaf are understood, from the bytes of PLAIN encoding. */
+/** The interpretation of a leaf's values, from the bytes of PLAIN encoding. */
 export type LeafReading =
   | { as: 'boolean' }
-  /** `from` and `to` are what the annotation allows, where that is less than 32 bits. */
+  /** `from` and `to` are the range of the annotation, if it has fewer than 32 bits. */
   | { as: 'int32' | 'uint32'; from?: number; to?: number }
   | { as: 'int64' | 'float16' | 'float' | 'double' | 'date' | 'int96' }
   /** Exact numbers of up to `digits` digits. */
   | { as: 'decimal32' | 'decimal64' | 'unsigned64' | 'decimal-bytes'; digits: number }
-  /** A moment, in as many units as this to a second. */
+  /** A timestamp, with its units per second. */
   | { as: 'timestamp'; perSecond: 1_000 | 1_000_000 | 1_000_000_000 }
   | { as: 'time'; nanoseconds: 1 | 1_000 | 1_000_000; wide: boolean }
   | { as: 'text' | 'json' | 'uuid' | 'interval' }
-  /** Bytes in PostgreSQL's hex notation, or bare as PostGIS has it. */
+  /** Bytes in PostgreSQL's hex notation, or in PostGIS's notation without prefix. */
   | { as: 'hex'; prefix: '\\x' | '' }
-  /** Unannotated bytes: text if all of the column is, otherwise hex. */
+  /** Unannotated bytes: text if the whole column is valid text, otherwise hex. */
   | { as: 'text-or-hex' }
 
 export interface LeafType {
@@ -31,10 +31,13 @@ export interface LeafType {
   scale?: number
 }
 
-/** The most digits that a declared numeric of PostgreSQL has. */
+/** Maximum number of digits in a declared numeric of PostgreSQL. */
 const mostDigits = 1000
 
-/** The type of a leaf of the schema, exact by its annotation. Throws FileTrouble for what cannot be, or is not, read. */
+/**
+ * Returns the type of a leaf of the schema, exact by its annotation. Throws FileWarning for types that cannot be read or
+ * are not supported.
+ */
 export function leafType(element: SchemaElement, label: string): LeafType {
   const physical = element.type
   if (physical === undefined) throw unreadable(label, 'has no type')
@@ -94,7 +97,7 @@ function integer(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElem
   if (logical?.type === 'TIMESTAMP' && wide) return timestamp(logical.unit, logical.isAdjustedToUTC)
   if (logical?.type === 'TIME') return time(logical.unit, wide)
   if (!wide && (logical?.type === 'DATE' || converted === 'DATE')) return typed('DATE', 'date', { as: 'date' })
-  // Before there was a choice, timestamps were UTC.
+  // In the old annotation, timestamps were always UTC.
   if (wide && converted === 'TIMESTAMP_MILLIS') return timestamp('MILLIS', true)
   if (wide && converted === 'TIMESTAMP_MICROS') return timestamp('MICROS', true)
   if (converted === 'TIME_MILLIS') return time('MILLIS', wide)

@@ -1,23 +1,23 @@
-/** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
+/** Limits of the reader. Tests use tiny limits so that every boundary is crossed. */
 export interface ParquetLimits {
-  /** Bytes of tuples handed on at a time; a single longer row gets a chunk of its own. */
+  /** Bytes of tuples per chunk; a single longer row gets a chunk of its own. */
   chunkBytes: number
   /** Chunks that may wait for the consumer before the thread pauses. */
   chunksInFlight: number
   /** Rows that are decoded and encoded at a time. */
   batchRows: number
   footerBytes: number
-  /** One page, decompressed. DuckDB writes pages of up to 100 MB, everybody else of 1 MB. */
+  /** Maximum bytes of one decompressed page. DuckDB writes pages of up to 100 MB, other writers of 1 MB. */
   pageBytes: number
   /** Bytes in memory at the same time: decompressed pages and dictionaries of all columns, and the nested values of one batch as JSON. */
   heldBytes: number
-  /** How much more decompressed than compressed bytes there may be, and how many rows to a byte of the file. */
+  /** Maximum ratio of decompressed to compressed bytes, and of rows to bytes of the file. */
   ratio: number
-  /** What is let through before `ratio` counts. */
+  /** Amounts that are accepted before `ratio` applies. */
   ratioFrom: { bytes: number; rows: number }
-  /** Bytes of tuples that are let through before `ratio` counts for them: one value may stand in every row. */
+  /** Bytes of tuples that are accepted before `ratio` applies to them: one value may occur in every row. */
   writtenFrom: number
-  /** Milliseconds after which a silent thread is given up. */
+  /** Timeout of a silent thread, in milliseconds. */
   silence: number
 }
 
@@ -36,5 +36,5 @@ export const defaultLimits: ParquetLimits = {
   silence: 120_000,
 }
 
-/** Groups inside groups; deeper ones are not read. */
+/** Maximum nesting of groups; deeper groups are not read. */
 export const maxDepth = 64

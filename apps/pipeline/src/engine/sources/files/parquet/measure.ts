@@ -10,7 +10,7 @@ import {
   vectorText,
 } from '@sluice/tuples'
 
-/** What one column holds, as far as it is known from passing by. Structurally a ColumnProfile without its column. */
+/** The profile of one column, as far as it can be measured in one pass. Structurally a ColumnProfile without its column. */
 export interface MeasuredColumn {
   nulls: number
   min?: string
@@ -19,10 +19,10 @@ export interface MeasuredColumn {
 }
 
 const shownCharacters = 200
-/** Bytes that are compared; longer texts that begin alike count as the same. */
+/** Number of bytes that are compared; longer texts with the same start count as equal. */
 const comparedBytes = 4 * shownCharacters
 
-/** Smallest and largest value, nulls and the longest text of a column, kept while its rows go by. */
+/** Smallest and largest value, nulls and the longest text of a column, updated row by row. */
 export class ColumnMeasure {
   readonly #kind: ColumnVector['kind']
   #nulls = 0
@@ -57,7 +57,7 @@ export class ColumnMeasure {
     }
   }
 
-  /** A text has at most as many characters as bytes, so few are counted. */
+  /** Updates the maximum length. A text has at most as many characters as bytes, so only few texts are counted. */
   #length({ nulls, data, starts, lengths }: BytesVector, from: number, to: number): void {
     for (let row = from; row < to; row++) {
       if (nulls[row] || lengths[row]! <= this.#longest) continue
@@ -80,7 +80,7 @@ interface HalvedValue {
 const halves = (one: HalvedValue, row: number, other: HalvedValue, otherRow: number) =>
   one.high[row]! - other.high[otherRow]! || (one.low[row]! >>> 0) - (other.low[otherRow]! >>> 0)
 
-/** NaN is the largest, as PostgreSQL has it. */
+/** NaN is the largest value, as in PostgreSQL. */
 const floating: CompareOf<FloatingVector> = (one, row, other, otherRow) => {
   const [a, b] = [one.values[row]!, other.values[otherRow]!]
   if (a < b || (b !== b && a === a)) return -1
@@ -93,7 +93,7 @@ const decimal: CompareOf<DecimalVector> = (one, row, other, otherRow) => {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** By bytes, which is by code points. */
+/** Compares bytes, which gives the order of code points. */
 const text: CompareOf<BytesVector> = (one, row, other, otherRow) => {
   const from = one.starts[row]!
   const otherFrom = other.starts[otherRow]!
@@ -117,7 +117,10 @@ const comparisons = {
   text,
 }
 
-/** The rows of the smallest and largest value; undefined where all are null. Numbers, which are most, without a call for each. */
+/**
+ * Returns the rows of the smallest and largest value; undefined if all are null. Numbers, the most frequent type, need no
+ * call per value.
+ */
 function extremes(
   vector: ColumnVector,
   from: number,
@@ -171,7 +174,7 @@ function ofNumbers(values: Int32Array, nulls: Uint8Array, first: number, to: num
   return [smallest, largest]
 }
 
-/** A vector of one value, which stays when the other is used again. */
+/** Copies one value into a vector of its own, which stays valid when the original is reused. */
 function only(vector: ColumnVector, row: number): ColumnVector {
   const copy = emptyVector(vector.kind, 1, vector.kind === 'decimal' ? vector.scale : 0)
   if ('low' in copy && 'low' in vector) {

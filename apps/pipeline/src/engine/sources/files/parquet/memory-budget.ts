@@ -1,7 +1,7 @@
 import { FileWarning } from './file-problems.ts'
 import type { ParquetLimits } from './limits.ts'
 
-/** Keeps a small file from becoming a huge one in memory: every page is asked for before it is decompressed. */
+/** Limits the memory that a small file can use: every page is admitted before it is decompressed. */
 export class MemoryBudget {
   readonly #limits: ParquetLimits
   #compressed = 0
@@ -12,7 +12,7 @@ export class MemoryBudget {
     this.#limits = limits
   }
 
-  /** A page of so many bytes is about to be decompressed to so many. */
+  /** Admits a page of `compressed` bytes before it is decompressed to `whole` bytes. */
   admit(compressed: number, whole: number): void {
     const { pageBytes, ratio, ratioFrom } = this.#limits
     if (!(whole >= 0)) throw new RangeError(`a page of ${whole} bytes`)
@@ -29,7 +29,7 @@ export class MemoryBudget {
     }
   }
 
-  /** So many bytes more, or less, are kept while a column is read. */
+  /** Adds bytes that are held while a column is read; negative to release them. */
   hold(bytes: number): void {
     this.#held += bytes
     if (this.#held <= this.#limits.heldBytes) return

@@ -13,7 +13,7 @@ import type { ParquetLimits } from './limits.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { type SchemaLeaf, type SchemaNode, elementOf } from './schema.ts'
 
-/** Where one leaf of a nested column stands: the entries of its reader, one at a time. */
+/** The position in one leaf of a nested column: the entries of its reader, one at a time. */
 class LeafCursor {
   readonly reader: LeafReader
   readonly #batch: number
@@ -34,7 +34,7 @@ class LeafCursor {
     return this.reader.leaf.maxDefinition === 0 ? 0 : this.reader.definitions[this.#at]!
   }
 
-  /** Which list goes on; 0 begins a row, and so does the end. */
+  /** The level of the list that continues; 0 begins a row, and the end counts as 0 too. */
   get repetition(): number {
     return this.ended || this.reader.leaf.maxRepetition === 0 ? 0 : this.reader.repetitions[this.#at]!
   }
@@ -58,8 +58,8 @@ class LeafCursor {
 }
 
 /**
- * Groups, lists and maps as JSON text, a row at a time: Dremel's record assembly over the leaves below the column. Nothing
- * but the current row and a batch of entries of each leaf is held.
+ * Assembles groups, lists and maps as JSON text, a row at a time, with Dremel's record assembly over the leaves below the
+ * column. It holds only the current row and a batch of entries of each leaf.
  */
 export class NestedColumn {
   readonly vector: BytesVector
@@ -104,7 +104,7 @@ export class NestedColumn {
     this.vector.data = Buffer.concat(texts, length)
   }
 
-  /** Whether every leaf has come to its end, as it must with the last row of a row group. */
+  /** Asserts that every leaf is at its end, as required after the last row of a row group. */
   assertEnded(): void {
     for (const { ended, reader } of this.#cursors.values()) {
       if (!ended)
@@ -174,7 +174,7 @@ export class NestedColumn {
     return elements
   }
 
-  /** An object where the keys are single values; pairs of key and value otherwise. A key that comes twice has its last value. */
+  /** Returns an object if the keys are single values, otherwise pairs of key and value. A duplicate key has its last value. */
   #map(entry: SchemaNode): string {
     const [key, value] = entry.children
     const pairs = this.#elements(entry, () => [this.#any(key!), value ? this.#any(value) : 'null'] as const)
@@ -214,7 +214,7 @@ export class NestedColumn {
   }
 }
 
-/** The value of a row that is not null as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
+/** Returns a non-null value of a row as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
 function jsonOf(vector: ColumnVector, row: number): string {
   const text = vectorText(vector, row)
   switch (vector.kind) {

@@ -7,16 +7,16 @@ import type { SchemaLeaf } from './schema.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { bitWidth, HybridReader } from './hybrid.ts'
 
-/** A page of values, decompressed. Levels that the schema does not need are absent: everything is there, nothing is repeated. */
+/** A decompressed page of values. Levels that the schema does not need are absent: all values are present and not repeated. */
 export interface DataPage {
   entries: number
   repetitions: HybridReader | undefined
   definitions: HybridReader | undefined
   encoding: Encoding
   body: Uint8Array
-  /** The whole of what was decompressed: body, and levels or not. Nobody else has it. */
+  /** The whole decompressed memory, with or without levels. The page is its only owner. */
   memory: Uint8Array
-  /** How many values the body holds, where the header says so; otherwise the levels do. */
+  /** The number of values in the body, if the header has it; otherwise the levels determine it. */
   values?: number
 }
 
@@ -28,10 +28,10 @@ export interface DictionaryPage {
 const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
 const firstGuess = 1024
 const longestHeader = 4 * 1024 * 1024
-/** An old Java writer left the header of the dictionary page out of a chunk's length. */
+/** An old Java writer excluded the header of the dictionary page from a chunk's length. */
 const slack = 100
 
-/** The pages of one column chunk in order, read one at a time. Throws whatever the bytes make it throw. */
+/** Reads the pages of one column chunk in order, one at a time. Throws any error that the bytes cause. */
 export class PageReader {
   readonly #file: ParquetFile
   readonly #leaf: SchemaLeaf
@@ -58,12 +58,12 @@ export class PageReader {
     this.#end = Math.min(start + length + slack, file.dataEnd)
   }
 
-  /** Bytes of the file behind the reader. */
+  /** Number of bytes of the file that the reader has read. */
   get bytesRead(): number {
     return this.#at - this.#start
   }
 
-  /** The next page that holds values; undefined at the chunk's end. `dictionary` is given the dictionary on the way. */
+  /** Returns the next page that holds values; undefined at the chunk's end. `dictionary` receives a dictionary page that precedes it. */
   next(dictionary: (page: DictionaryPage) => void): DataPage | undefined {
     while (this.#at < this.#end) {
       const header = this.#header()
@@ -73,7 +73,7 @@ export class PageReader {
         dictionary({ values, body: decompress(this.#run, compressed, header.uncompressed_page_size) })
       } else if (header.type === 'DATA_PAGE') return this.#first(header, compressed)
       else if (header.type === 'DATA_PAGE_V2') return this.#second(header, compressed)
-      // Index pages, and whatever else may come, hold no values.
+      // Index pages and unknown page types hold no values.
     }
     return undefined
   }
@@ -107,7 +107,7 @@ export class PageReader {
     return bytes
   }
 
-  /** What is decompressed lives on as other bytes, so all columns may share the memory for reading; it is not kept when large. */
+  /** Returns memory for reading. Decompression copies the bytes, so all columns may share this memory; a large buffer is not kept. */
   #room(length: number): Buffer<ArrayBuffer> | undefined {
     if (!this.#compressed || length > scratch.length) return undefined
     return scratch.subarray(0, length)
@@ -144,13 +144,13 @@ export class PageReader {
     const forRepetitions = count(info.repetition_levels_byte_length)
     const before = forRepetitions + count(info.definition_levels_byte_length)
     if (before > compressed.length) throw new RangeError('levels end outside their page')
-    // The memory it was read into is used again.
+    // The memory of `compressed` will be reused.
     const own = Uint8Array.prototype.slice.call(compressed, 0, before)
     const levels = (largest: number, from: number, to: number) =>
       largest === 0 ? undefined : new HybridReader(own, from, to, bitWidth(largest))
     const rest = compressed.subarray(before)
     const whole = header.uncompressed_page_size - before
-    // Some writers call a page of nothing compressed.
+    // Some writers mark an empty page as compressed.
     const plain = info.is_compressed === false || rest.length === 0
     const body = plain ? Uint8Array.prototype.slice.call(rest) : decompress(this.#run, rest, whole)
     return {
@@ -166,7 +166,7 @@ export class PageReader {
 }
 
 function chunkStart({ dictionary_page_offset: dictionary, data_page_offset: data }: ColumnMetaData): number {
-  // Zero stands for none, in files that should rather have left it out.
+  // Zero means absent; some writers store it instead of omitting the field.
   const first = dictionary !== undefined && dictionary > 0n && dictionary < data ? dictionary : data
   return Number(first)
 }

@@ -17,22 +17,22 @@ import { ReadingThread } from '../../reading-thread.ts'
 import { suspendSpareThreads } from '../../spare-thread.ts'
 
 export interface ParquetConfig {
-  /** Where the file is on this machine, or a descriptor of it: whoever opened that closes it, once reading is over. */
+  /** A path on this machine, or a descriptor, which the caller closes after reading. */
   path: string | number
   /** The display name; messages show it instead of the path. */
   fileName: string
 }
 
 /**
- * A Parquet file as one feed. Its types are exact by its schema, so it is read once, a page of each column at a time; memory does not
- * depend on the sizes of the file and its row groups. A thread does it, so the event loop stays free.
- * How Parquet's types become columns: README.md beside this file.
+ * A Parquet file as one feed. The schema gives exact types, so the file is read once, a page of each column at a time;
+ * memory does not depend on the sizes of the file and its row groups. A thread reads the file, so the event loop stays
+ * free. README.md in this directory describes the mapping of Parquet's types to columns.
  */
 export const parquetSource: DataSource<ParquetConfig> = {
   read: (config, report, signal) => readParquet(config, report, signal, defaultLimits),
 }
 
-/** `parquetSource.read` within other limits. */
+/** `parquetSource.read` with other limits. */
 export async function* readParquet(
   { path, fileName }: ParquetConfig,
   report: LoadReport,
@@ -96,10 +96,10 @@ function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFil
   return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`
 }
 
-/** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */
+/** Heap limit of one thread; pages and chunks are outside of the heap, and `limits` bounds them. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 }
 
-/** Begins to read a file. Bytes that were made to keep a decoder busy for years are given up after a while. */
+/** Starts reading a file. A timeout ends files crafted to keep a decoder busy for years. */
 function startParquetThread(job: ParquetJob, signal: AbortSignal): ReadingThread<ParquetMessage, ParquetCommand> {
   const { fileName, limits } = job
   const milliseconds = limits.silence

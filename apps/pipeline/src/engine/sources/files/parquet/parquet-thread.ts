@@ -12,7 +12,7 @@ if (!parentPort) throw new Error('parquet-thread.ts is a worker thread, not a pr
 const port = parentPort
 const { path, fileName, limits } = workerData as ParquetJob
 
-/** Whoever waits for the order to read all rows. */
+/** Resolves the wait for the command to read all rows. */
 let ordered: ((types: readonly StoredType[]) => void) | undefined
 let written = 0
 let mostWritten = Infinity

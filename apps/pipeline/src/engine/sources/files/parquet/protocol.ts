@@ -4,19 +4,19 @@ import type { ParquetLimits } from './limits.ts'
 import type { MeasuredColumn } from './measure.ts'
 
 export interface ParquetJob {
-  /** Or a descriptor, which stays the property of whoever opened it. */
+  /** A path, or a descriptor, which its opener closes. */
   path: string | number
   fileName: string
   limits: ParquetLimits
 }
 
-/** What the thread is told: begin to read all rows, send one chunk more, and here is memory to use again. */
+/** Commands to the thread: read all rows, send one more chunk, and reuse this memory. */
 export type ParquetCommand =
   | { kind: 'encode'; types: readonly StoredType[] }
   | { kind: 'more' }
   | { kind: 'memory'; memory: ArrayBuffer }
 
-/** Counts ready to be reported. */
+/** Reportable counts. */
 export interface ParquetTotals {
   bytesRead: number
   bytesTotal: number
@@ -33,14 +33,14 @@ export interface InspectedFile {
   writer: string
 }
 
-/** What the thread says. The memory of a chunk is handed over with it. */
+/** Messages of the thread. A chunk message transfers the memory of the chunk. */
 export type ParquetMessage =
   | InspectedFile
   | { kind: 'progress'; totals: ParquetTotals }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number }
   | { kind: 'rejected'; rows: RejectedRow[] }
-  /** All is to be read anew: this column holds bytes that are no text, and comes in hex from now on. */
+  /** The file must be read again: this column holds bytes that are not text, and is read as hex from now on. */
   | { kind: 'widened'; label: string }
-  /** Columns in which digits finer than a microsecond were cut off, in how many values; and what each column holds. */
+  /** The columns in which digits finer than a microsecond were cut off, with the number of values; and the profile of each column. */
   | { kind: 'done'; cuts: { label: string; values: number }[]; measured: MeasuredColumn[] }
   | ProblemMessage

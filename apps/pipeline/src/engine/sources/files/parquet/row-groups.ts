@@ -11,7 +11,7 @@ import { NestedColumn } from './nested-column.ts'
 import { isFlat, type SchemaLeaf, type ParquetColumn } from './schema.ts'
 import { NotText } from './values.ts'
 
-/** One column of the table while it is read. */
+/** One column of the table during the reading. */
 interface OpenColumn {
   vector: ColumnVector
   faults: ReadonlyMap<number, string>
@@ -22,7 +22,7 @@ interface OpenColumn {
   assertEnded(): void
 }
 
-/** A column that was taken for text holds something else. */
+/** A column that was read as text contains other bytes. */
 export class HoldsBytes extends Error {
   override readonly name = 'HoldsBytes'
   readonly column: number
@@ -33,20 +33,17 @@ export class HoldsBytes extends Error {
   }
 }
 
-/** Rows that were decoded together. The vectors are used again for the next batch. */
+/** Rows that were decoded together. The vectors are reused for the next batch. */
 export interface RowBatch {
   rows: number
-  /** Rows before it in the file. */
+  /** Number of rows before the batch in the file. */
   before: number
   vectors: ColumnVector[]
-  /** Why a row has no place in the warehouse: the column's position and a reason. */
+  /** Reasons why the warehouse cannot store a row: the column's position and a reason. */
   faults: Map<number, { column: number; reason: string }>
 }
 
-/**
- * All rows of a file, a batch at a time. `types` is what each column is stored as.
- * Throws FileTrouble, or HoldsBytes.
- */
+/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileWarning, or HoldsBytes. */
 export class RowGroups {
   readonly #file: ParquetFile
   readonly #limits: ParquetLimits
@@ -67,12 +64,12 @@ export class RowGroups {
     })
   }
 
-  /** Bytes of the file that were read so far. */
+  /** Number of bytes of the file read so far. */
   get bytesRead(): number {
     return this.#behind + this.#current()
   }
 
-  /** Values that lost digits finer than a microsecond, by column. */
+  /** Number of values that lost digits finer than a microsecond, by column. */
   get cuts(): number[] {
     return this.#columns.map(({ readers }) => readers.reduce((sum, { cuts }) => sum + cuts, 0))
   }

@@ -5,23 +5,23 @@ import { damagedFileProblem, FileWarning } from './file-problems.ts'
 import { type LeafType, leafType } from './leaf-types.ts'
 import { maxDepth } from './limits.ts'
 
-/** A node of the schema below a column. Levels are Dremel's: how much of the path is there, and which list is repeated. */
+/** A node of the schema below a column. Levels are Dremel's: the definition level and the repetition level. */
 export interface SchemaNode {
   name: string
   shape: 'leaf' | 'group' | 'list' | 'map'
-  /** May be absent at its own level. */
+  /** Whether the node may be absent at its own level. */
   optional: boolean
   repeated: boolean
   definition: number
   repetition: number
   children: SchemaNode[]
   leaf?: SchemaLeaf
-  /** All leaves below, in file order. */
+  /** All leaves below the node, in file order. */
   leaves: SchemaLeaf[]
 }
 
 export interface SchemaLeaf {
-  /** Which column chunk of a row group. */
+  /** The index of the column chunk in a row group. */
   index: number
   path: string
   type: LeafType
@@ -29,13 +29,13 @@ export interface SchemaLeaf {
   maxRepetition: number
 }
 
-/** One column of the table: a leaf of its own, or a tree that becomes JSON. */
+/** One column of the table: a plain leaf, or a tree that becomes JSON. */
 export interface ParquetColumn {
   column: FeedColumn
   node: SchemaNode
 }
 
-/** The table that a schema describes. Throws FileTrouble. */
+/** Returns the table that a schema describes. Throws FileWarning. */
 export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const root = treeOf(metadata)
   const seen = { leaves: 0 }
@@ -111,7 +111,10 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
   return { ...base, shape: shapeOf(tree, nodes), children: nodes, leaves }
 }
 
-/** What an annotated group is; as writers of all ages have put it, a list or map without its repeated group is a plain one. */
+/**
+ * Returns the shape of an annotated group, in the variants of old and new writers. A list or map without its repeated
+ * group is a plain group.
+ */
 function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shape'] {
   const { converted_type: converted, logical_type: logical } = element
   const [only, ...more] = nodes
@@ -122,8 +125,8 @@ function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shap
 }
 
 /**
- * What the elements of a list are: the child of its repeated group, or the repeated node itself in files of writers that knew
- * no three levels. The rules are those of Parquet's LogicalTypes.md, "Lists".
+ * Returns the element of a list: the child of its repeated group, or the repeated node itself in files of old writers
+ * without three levels. The rules are those of Parquet's LogicalTypes.md, "Lists".
  */
 export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: SchemaNode } {
   const repeated = list.children[0]!

@@ -1,11 +1,11 @@
-/** A 64-bit integer in two halves, given out without making an object. */
+/** A 64-bit integer in two halves, read without allocating an object. */
 export interface Int64Halves {
   low: Int32Array
   high: Int32Array
 }
 
 const two32 = 4294967296
-/** 24 November 4714 BC, where PostgreSQL's calendar begins; its end is further away than microseconds of 64 bits reach. */
+/** 24 November 4714 BC, where PostgreSQL's calendar begins; its end exceeds the range of 64-bit microseconds. */
 const firstMicrosecond = -210_866_803_200_000_000
 const microsecondsOfDay = 86_400_000_000
 const unixJulianDay = 2_440_588
@@ -29,7 +29,7 @@ function storeBig(halves: Int64Halves, row: number, value: bigint): boolean {
   return true
 }
 
-/** Units since 1970 as microseconds; false when PostgreSQL has no such moment. */
+/** Converts units since 1970 to microseconds; returns false if PostgreSQL cannot store the timestamp. */
 export function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
   if (perSecond === 1_000_000_000) {
     // (high * 2^32 + low) / 1000, rounded down, in numbers that stay exact.
@@ -44,7 +44,7 @@ export function storeMoment(halves: Int64Halves, row: number, low: number, high:
     return high * two32 + (low >>> 0) >= firstMicrosecond
   }
   const milliseconds = high * two32 + (low >>> 0)
-  // In 2^53 microseconds there are 285 years.
+  // 2^53 microseconds are 285 years.
   if (milliseconds > -9e12 && milliseconds < 9e12) storeWhole(halves, row, milliseconds * 1000)
   else return storeBig(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
   return true
@@ -56,7 +56,7 @@ export function isFiner(low: number, high: number): boolean {
   return (rest * two32 + (low >>> 0)) % 1000 !== 0
 }
 
-/** Impala's timestamps: nanoseconds of the day and the Julian day. */
+/** Converts Impala's timestamps: nanoseconds of the day and the Julian day. */
 export function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
   const ofDay = Math.floor((high * two32 + (low >>> 0)) / 1000)
   const days = julianDay - unixJulianDay

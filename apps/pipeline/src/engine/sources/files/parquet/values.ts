@@ -6,10 +6,10 @@ import { readVarInt } from 'hyparquet/src/thrift.js'
 import { HybridReader } from './hybrid.ts'
 import type { LeafType } from './leaf-types.ts'
 
-/** The values of a page or a dictionary, brought to one of two layouts whatever they were encoded as. */
+/** The values of a page or a dictionary in one of two layouts, independent of their encoding. */
 export type DecodedValues = FixedValues | ByteValues
 
-/** As PLAIN encoding has it, little-endian, one after another; booleans a byte each. */
+/** Values as in PLAIN encoding, little-endian and consecutive; booleans take a byte each. */
 export interface FixedValues {
   count: number
   bytes: Uint8Array
@@ -21,11 +21,11 @@ export interface ByteValues {
   bytes: Uint8Array
   starts: Uint32Array
   lengths: Uint32Array
-  /** What is wrong with a value, by its place. */
+  /** Faults of values, by index. */
   faults?: Map<number, string>
 }
 
-/** Bytes without annotation turned out to be no text. */
+/** Bytes without annotation are not valid text. */
 export class NotText extends Error {
   override readonly name = 'NotText'
 }
@@ -35,7 +35,7 @@ const smallBytes = 64 * 1024
 
 const widths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
-/** At most `most` values of a body. `longest` bounds what encodings with shared prefixes may grow to. Throws on nonsense. */
+/** Reads at most `most` values of a body. `longest` limits the output of encodings with shared prefixes. Throws on invalid bytes. */
 export function readValues(
   body: Uint8Array,
   encoding: Encoding,
@@ -132,7 +132,7 @@ function plainByteArrays(bytes: Uint8Array, most: number): ByteValues {
   return { count, bytes, starts, lengths }
 }
 
-/** Each value shares its first bytes with the one before it, so a few bytes may stand for a great many: summed up first. */
+/** Each value shares its first bytes with the previous one, so a few bytes may expand to very many: the lengths are summed up first. */
 function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValues {
   const prefixes = unpackDeltas(body, most, (count) => new Int32Array(count))
   const suffixes = unpackDeltas(body.subarray(prefixes.end), most, (count) => new Int32Array(count))
@@ -163,7 +163,7 @@ function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValu
   return { count, bytes, starts, lengths }
 }
 
-/** All the deltas at the start of a body, and where they end. */
+/** Reads all the deltas at the start of a body. Returns them and the position where they end. */
 function unpackDeltas<T extends Int32Array | BigInt64Array>(
   body: Uint8Array,
   most: number,
@@ -182,13 +182,13 @@ function unpackDeltas<T extends Int32Array | BigInt64Array>(
     reader.offset = 0
     deltaBinaryUnpack(reader, count, values)
   } else {
-    // The first value is there even where there is none.
+    // The first value is stored even if the count is zero.
     readVarInt(reader)
   }
   return { values, end: reader.offset }
 }
 
-/** Finds the values that the warehouse cannot take as what they claim to be. */
+/** Finds the values that are invalid for their declared type in the warehouse. */
 function checked(values: ByteValues, { reading }: LeafType): ByteValues {
   if (reading.as !== 'text' && reading.as !== 'json' && reading.as !== 'text-or-hex') return values
   const { bytes, starts, lengths, count } = values
@@ -203,7 +203,7 @@ function checked(values: ByteValues, { reading }: LeafType): ByteValues {
     for (; at + 4 <= end; at += 4) {
       const word = view.getInt32(at)
       all |= word
-      // A byte's highest bit is set where the byte is 0.
+      // The highest bit of a byte is set if the byte is 0.
       less |= (word - 0x01010101) & ~word
     }
     for (; at < end; at++) {
@@ -235,7 +235,7 @@ function jsonFault(bytes: Uint8Array, start: number, end: number): string | unde
   }
 }
 
-/** Gives the memory of values back at once, instead of when garbage is collected. Nothing may look at them any more. */
+/** Frees the memory of values at once, before garbage collection. No code may read the values afterwards. */
 export function forget(values: DecodedValues): void {
   free(values.bytes)
   if (!('starts' in values)) return
@@ -243,7 +243,7 @@ export function forget(values: DecodedValues): void {
   free(values.lengths)
 }
 
-/** Small ones may share their memory with others; they are left to the collector. */
+/** Frees a buffer. Small buffers may share their memory with others, so they are left to the garbage collector. */
 export function free({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   if (byteLength > smallBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }

@@ -1,11 +1,11 @@
 import { readSync } from 'node:fs'
 
-/** Bytes that can be read more than once, from the start. A chunk is its reader's until the next one is asked for. */
+/** Bytes that can be read repeatedly from the start. A chunk is valid until the reader requests the next one. */
 export interface ByteSource {
   chunks(): AsyncIterable<Buffer>
 }
 
-/** A part of an open file. `tell` is given the position behind each chunk that was read. */
+/** A part of an open file. `tell` receives the position after each chunk that was read. */
 export class FileBytes implements ByteSource {
   readonly descriptor: number
   readonly from: number
@@ -27,12 +27,12 @@ export class FileBytes implements ByteSource {
     this.#tell = tell
   }
 
-  /** Another part of the same file. */
+  /** Returns another part of the same file. */
   part(from: number, to: number): FileBytes {
     return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#tell)
   }
 
-  /** `taken` is told how many bytes were handed out. Each piece has memory of its own: a decompressor may still hold it. */
+  /** `taken` receives the number of bytes handed out. Each piece has its own memory, because a decompressor may still hold it. */
   *pieces(taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
     yield* this.#read(() => Buffer.allocUnsafeSlow(this.#chunkBytes), taken)
   }
@@ -55,7 +55,7 @@ export class FileBytes implements ByteSource {
   }
 }
 
-/** At most the first `length` bytes. */
+/** Returns at most the first `length` bytes. */
 export async function startOf(source: ByteSource, length: number): Promise<Buffer> {
   const parts: Buffer[] = []
   let have = 0
@@ -67,10 +67,13 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
   return Buffer.concat(parts).subarray(0, length)
 }
 
-/** The start of a source. The cut is thrown, so that whoever reads cannot take it for the end; `unlessCut` answers it instead. */
+/**
+ * The start of a source. Reading past the cut throws, so that readers cannot mistake the cut for the end; `unlessCut`
+ * returns it instead.
+ */
 export const cutShort = (source: ByteSource, length: number): ByteSource => cutWhen(source, (seen) => seen >= length)
 
-/** The same, cut behind the first chunk after whose use `isEnough`, which is told how many bytes were seen. */
+/** Like `cutShort`, but cuts after the first chunk for which `isEnough` returns true. `isEnough` receives the number of bytes read. */
 export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
   return {
     async *chunks() {

@@ -1,29 +1,32 @@
 import { mostKeptRejects } from '../../../tolerated-rejects.ts'
 
-/** Sizes that reading an upload stays within, whatever it holds. Tests make them tiny. */
+/** Limits for reading an upload. Tests use tiny limits. */
 export interface UploadLimits {
-  /** Bytes that an upload may come to once it is unpacked or rewritten. */
+  /** Maximum bytes of an upload after it is unpacked or rewritten. */
   spoolBytes: number
   /** Size in bytes of the largest workbook that a preview unpacks from an archive. */
   previewBytes: number
-  /** How many times its packed size something may come to, asked from `ratioFrom` bytes on. */
+  /** Maximum ratio of unpacked to packed size; applies from `ratioFrom` bytes on. */
   ratio: number
   ratioFrom: number
-  /** The same for what is written, which a workbook or a JSON file may repeat without being packed: asked from here on. */
+  /**
+   * Number of written bytes from which the same ratio applies to output; workbooks and JSON files can repeat values
+   * without compression.
+   */
   writtenFrom: number
   /** Entries of a ZIP archive, a workbook's parts included. */
   entries: number
   /** Bytes of one record: a JSON object, a row of a sheet. A longer one is rejected or refused. */
   recordBytes: number
-  /** Bytes read or unpacked at a time. */
+  /** Bytes read or unpacked per step. */
   chunkBytes: number
-  /** Bytes of a workbook's texts that are held in memory; the rest waits in a file. */
+  /** Bytes of a workbook's texts kept in memory; the rest is kept in a file. */
   textBytes: number
   /** Texts that a workbook may share among its cells. */
   texts: number
-  /** Rejected rows that are written down; further ones are counted. */
+  /** Number of rejected rows that are stored; further ones are only counted. */
   keptRejects: number
-  /** Megabytes of objects that the thread may hold; what it reads and writes is buffers beside them. */
+  /** Megabytes of JavaScript objects that the thread may hold; its input and output buffers do not count. */
   heapMegabytes: number
 }
 

@@ -18,8 +18,8 @@ export function keepNormaliserThread(): Disposable {
 }
 
 /**
- * Normalises an upload in a thread of its own. Aborting ends the thread before this rejects, so the descriptors may be closed then.
- * Throws the abort's reason, SourceProblem, or what went wrong in the thread.
+ * Normalises an upload in a thread of its own. An abort ends the thread before this promise rejects, so the caller may
+ * then close the descriptors. Throws the abort's reason, SourceProblem, or the thread's error.
  */
 export async function normaliseInThread(
   job: NormaliseJob,

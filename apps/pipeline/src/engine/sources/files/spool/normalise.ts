@@ -19,7 +19,7 @@ import { SpoolWriter } from './spool-writer.ts'
 /** A job, and where it gets its temporary files. */
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
-/** Turns an upload that is not plain UTF-8 text into one that is, in the job's spool. `tell` hears how far the source was read. */
+/** Converts an upload that is not plain UTF-8 text into the job's spool. `tell` receives the number of bytes read from the source. */
 export async function normalise(job: NormaliseJob, tell: (bytes: number) => void): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)
   return await normaliseWith({ ...job, scratch }, tell)
@@ -38,12 +38,12 @@ async function normaliseWith(job: NormaliseWork, tell: (bytes: number) => void):
   return packed(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
 }
 
-/** What was packed once may be anything that can be uploaded, but for another archive. */
+/** Normalises unpacked content. It may have any supported format except another archive. */
 async function packed(job: NormaliseWork, inside: ByteSource, name: string, found: string): Promise<NormalisedFile> {
   const { limits, options } = job
   const content = detectFormat(await startOf(inside, detectionBytes), name, options.encoding)
   if (content.kind !== 'ZIP') return plain({ ...job, name }, inside, content, [found])
-  // A workbook is read here and there, so it has to be a file.
+  // A workbook needs random access, so it has to be a file.
   const unpacked = job.scratch.open()
   const writer = new SpoolWriter(unpacked, limits.spoolBytes, name)
   await copy(job.firstBytes === undefined ? inside : limitBytes(inside, limits.previewBytes, name), writer)

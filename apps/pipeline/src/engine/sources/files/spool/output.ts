@@ -1,7 +1,7 @@
 import type { RejectsFile } from './rejects.ts'
 import type { SpoolWriter } from './spool-writer.ts'
 
-/** What is written, and where rows go that are set aside. */
+/** The writer of the rows, and the destination of rejected rows. */
 export interface RowOutput {
   writer: SpoolWriter
   rejects: RejectsFile

@@ -4,20 +4,20 @@ import type { UploadOptions, WrittenDialect } from '../upload.ts'
 import type { UploadFormat } from '../assert-format.ts'
 import type { UploadLimits } from './limits.ts'
 
-/** What the thread is started with. All descriptors stay the property of whoever started it. */
+/** The job that starts the thread. The sender keeps ownership of all descriptors. */
 export interface NormaliseJob {
   name: string
   source: number
   size: number
   spool: number
-  /** Where the first rejected rows go, one JSON text a line. */
+  /** The descriptor for the first rejected rows, one JSON text per line. */
   rejects: number
-  /** Where the thread makes files of its own. */
+  /** The directory for the thread's temporary files. */
   directory: string
   options: UploadOptions
-  /** Only so many bytes of the rows are needed, from the start. */
+  /** Only this many bytes of the rows are needed, from the start. */
   firstBytes?: number
-  /** Where it is something else, it is refused as soon as it is recognised. */
+  /** The only accepted format; another one is refused as soon as it is recognised. */
   wanted?: UploadFormat
   limits: UploadLimits
 }
@@ -25,16 +25,16 @@ export interface NormaliseJob {
 export interface NormalisedFile {
   format: UploadFormat
   size: number
-  /** What was found, outermost first, in words. */
+  /** The formats found, outermost first, as text. */
   found: string[]
   dialect?: WrittenDialect
   sheets?: FoundSheet[]
-  /** Its columns are those that some record has. */
+  /** Whether only columns that occur in some record are present. */
   sparse?: boolean
   complete: boolean
-  /** Rows that were set aside, whether or not they are kept. */
+  /** Number of rejected rows, including those that are not stored. */
   rejected: number
-  /** Rows in the spool, its header perhaps among them, where they were counted. */
+  /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
   written?: number
 }
 

@@ -8,19 +8,19 @@ const readBytes = 64 * 1024
 const LF = 10
 const readAt = promisify(read)
 
-/** Rows that were set aside while a spool was written: the first of them in a file beside it, and how many there are. */
+/** Rows rejected while a spool is written: a separate file holds the first of them, and all are counted. */
 export class RejectsFile {
   count = 0
   readonly #writer: SpoolWriter
   readonly #kept: number
 
-  /** `kept` are written down at most; all are counted. */
+  /** Stores at most `kept` rows; counts all. */
   constructor(writer: SpoolWriter, kept: number) {
     this.#writer = writer
     this.#kept = kept
   }
 
-  /** `raw` is cut to 4 KB, and its NULs are shown, since a report has to be storable as text. */
+  /** `raw` is cut to 4 KB, and its NULs are made visible, because a report must be storable as text. */
   add(line: number, reason: string, raw: Uint8Array, column?: string): void {
     this.count++
     if (this.count > this.#kept) return
@@ -48,7 +48,7 @@ function shown(raw: Uint8Array): string {
   return Buffer.from(raw.buffer, raw.byteOffset, end).toString('utf8').replaceAll('\0', '␀')
 }
 
-/** The rows of such a file from its start, some at a time: between two batches the event loop is free. The file stays open for its owner to close. */
+/** Yields the rows of a rejects file from its start, in batches: the event loop is free between two batches. The owner closes the file. */
 export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
   let held = Buffer.alloc(0)

@@ -3,13 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '../../source.ts'
 
-/** The directory of spools, which have no name and so are not listed there. */
+/** The directory of spools. Spools are unlinked, so a listing does not show them. */
 export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
 
 /**
- * A file without a name, for its owner alone: it is unlinked as soon as it is open, so that whatever ends the process
- * also frees its room. Answers the descriptor, to be read and written at positions.
- * Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
+ * Creates an unlinked file that only its owner can use: its disk space is freed when the process ends for any reason.
+ * Returns the descriptor, to be read and written at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
  */
 export function openSpool(directory: string): number {
   const path = join(directory, randomUUID())
@@ -48,7 +47,7 @@ function remove(path: string): void {
 
 const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** The problem of a write error that says that the disk is full; undefined for other errors. */
+/** Returns the problem for a write error that means a full disk; undefined for other errors. */
 export function diskProblem(error: unknown): SourceProblem | undefined {
   if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =

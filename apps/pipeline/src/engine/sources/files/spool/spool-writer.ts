@@ -5,8 +5,8 @@ import { diskProblem } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool from its start. Whoever makes many small pieces asks for `room`, writes into `bytes` from `at` on and
- * moves `at`; whole chunks go through `put`. Nothing more than the buffer is held.
+ * Writes a spool from its start. To write many small pieces, call `room`, write into `bytes` from `at` on and advance
+ * `at`; to write whole chunks, call `put`. Only the buffer is kept in memory.
  */
 export class SpoolWriter {
   bytes = Buffer.allocUnsafeSlow(bufferBytes)
@@ -18,8 +18,8 @@ export class SpoolWriter {
   #written = 0
 
   /**
-   * `name` is what people call the upload, and `limit` the bytes that it may come to; `dense` those beyond which it is more than any upload
-   * of its size comes to.
+   * `name` is the name of the upload in messages, and `limit` its maximum size in bytes; `dense` is the size above which
+   * no upload of this size is plausible.
    */
   constructor(descriptor: number, limit: number, name: string, dense = Infinity) {
     this.#descriptor = descriptor
@@ -32,7 +32,7 @@ export class SpoolWriter {
     return this.#written + this.at
   }
 
-  /** Makes sure that `length` bytes can be written from `at` on. */
+  /** Ensures that `length` bytes can be written from `at` on. */
   room(length: number): void {
     if (length <= this.bytes.length - this.at) return
     this.flush()
@@ -42,7 +42,7 @@ export class SpoolWriter {
 
   put(chunk: Uint8Array): void {
     const large = chunk.length >= bufferBytes / 2
-    // What waits in the buffer comes before it, whether there is room for both or not.
+    // The buffered bytes precede a large chunk, so they are flushed even if both fit into the buffer.
     if (large || chunk.length > this.bytes.length - this.at) this.flush()
     if (large) return this.#write(chunk)
     this.room(chunk.length)
@@ -57,7 +57,7 @@ export class SpoolWriter {
     if (at > 0) this.#write(this.bytes.subarray(0, at))
   }
 
-  /** Forgets everything that was written. */
+  /** Discards everything that was written. */
   startOver(): void {
     this.at = 0
     this.#written = 0

@@ -1,15 +1,15 @@
-/** A container, and who reads it. */
+/** A container and its credentials. */
 export interface AzureConfig {
   account: string
   container: string
-  /** Of the blob service, with the account in its name or its path; the public cloud's when absent. */
+  /** The URL of the blob service, with the account in its host name or path; the public cloud's if absent. */
   endpoint?: string
-  /** One of them, or none for anonymous requests. */
+  /** Either a key or a token; neither for anonymous requests. */
   accountKey?: string
   sasToken?: string
 }
 
-/** The API version, which all Azure clouds and emulators support. */
+/** An API version that all Azure clouds and emulators support. */
 export const apiVersion = '2021-12-02'
 
 export function containerAddress({ account, container, endpoint, sasToken }: AzureConfig): URL {

@@ -25,7 +25,7 @@ const noLogin: AzureExplanation = [
     return `Not everybody may read ${named(scene)}: give an account key or a SAS token.`
   },
 ]
-/** Azure says this of its network rules, and its stand-in of wrong keys. */
+/** Azure returns this code for its network rules; the emulator returns it for wrong keys. */
 const noLoginOrNetwork: AzureExplanation = [
   noLogin[0],
   (scene) => `${noLogin[1](scene)} Or the network rules of the account keep this service out.`,
@@ -46,7 +46,7 @@ const noContainer: AzureExplanation = [
   ({ config }) =>
     `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
 ]
-/** The problem of a container that anonymous requests cannot see. */
+/** The problem of a container that is not visible to anonymous requests. */
 const hidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
@@ -81,7 +81,7 @@ const known: Readonly<Record<string, AzureExplanation>> = {
   ],
 }
 
-/** The problem that it is. Neither the key nor the token stands in it, whatever the service sent back. */
+/** Returns the problem for an error response. It contains neither the key nor the token, whatever the service sent back. */
 export function azureProblem(refusal: StoreErrorResponse, scene: AzureRequest): SourceProblem | TransientError {
   const { status, code } = refusal
   const { config, host, key } = scene
@@ -98,7 +98,7 @@ export function azureProblem(refusal: StoreErrorResponse, scene: AzureRequest): 
   return new SourceProblem(explained[0], explained[1](scene))
 }
 
-/** The token, and its signature as it may be sent back without the rest. */
+/** Returns the token, and its signature, which the service may send back alone. */
 function secretsOf({ sasToken }: AzureConfig): string[] {
   if (sasToken === undefined) return []
   const signature = new URLSearchParams(sasToken.replace(/^\?/, '')).get('sig')

@@ -15,7 +15,7 @@ const onePage = '1000'
 export function azureStore(config: AzureConfig, ask: StoreClient): ObjectStore {
   const { host } = containerAddress(config)
 
-  /** Every status from 300 is a problem but those that are expected. */
+  /** Throws a problem for each status from 300 that is not expected. */
   async function get(
     { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
@@ -23,7 +23,7 @@ export function azureStore(config: AzureConfig, ask: StoreClient): ObjectStore {
     const url = containerAddress(config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // As it is signed: a plus in a query is a space to some and a plus to others.
+    // The URL must match its signature: some servers read a plus in a query as a space, others as a plus.
     url.search = url.search.replaceAll('+', '%20')
     const answer = await ask(url, signed(url, headers, config), signal)
     if (answer.status < 300 || expected.includes(answer.status)) return answer
@@ -57,7 +57,7 @@ function pageOf(page: XmlElement): ListedPage {
     return {
       key: nameOf(childOf(blob, 'Name')),
       size: lengthOf(textOf(about, 'Content-Length')),
-      // Lists have it without the quotes that headers have.
+      // Lists contain the ETag without the quotes that headers have.
       etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
       lastModified: momentOf(textOf(about, 'Last-Modified')),
     }
@@ -65,7 +65,7 @@ function pageOf(page: XmlElement): ListedPage {
   return { objects, next: textOf(page, 'NextMarker') || undefined }
 }
 
-/** Names that XML cannot hold are percent-encoded, and say so. */
+/** Decodes a name. Azure percent-encodes names that XML cannot hold, and marks them. */
 function nameOf(element: XmlElement | undefined): string {
   if (!element?.encoded) return element?.text ?? ''
   try {
@@ -75,12 +75,15 @@ function nameOf(element: XmlElement | undefined): string {
   }
 }
 
-/** Lines of what is signed that a GET leaves empty: encoding, language, length, MD5, type, date, conditions; the range is its own. */
+/**
+ * Lines of the signed text that a GET leaves empty: encoding, language, length, MD5, type, date, conditions; the range has
+ * its own line.
+ */
 const empty = '\n'.repeat(5)
 
 /**
- * The headers of a GET, signed by Azure's Shared Key; as they are where there is no key. Throws AUTHENTICATION_FAILED for a
- * key that is none.
+ * Returns the headers of a GET, signed with Azure's Shared Key, or unchanged without a key. Throws AUTHENTICATION_FAILED
+ * for an invalid key.
  */
 function signed(
   url: URL,
@@ -97,7 +100,7 @@ function signed(
   return all
 }
 
-/** As the service puts it together itself. */
+/** Returns the text to sign, as the service builds it. */
 export function textToSign(url: URL, headers: Headers, account: string): string {
   const own = [...headers]
     .filter(([name]) => name.startsWith('x-ms-'))

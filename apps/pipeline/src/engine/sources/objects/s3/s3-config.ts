@@ -1,13 +1,13 @@
-/** A bucket, and who reads it. */
+/** A bucket and its credentials. */
 export interface S3Config {
   bucket: string
-  /** Amazon's when absent. */
+  /** Amazon's endpoint if absent. */
   endpoint?: string
-  /** Found out when absent. */
+  /** Detected if absent. */
   region?: string
-  /** Whether the bucket goes into the path. As the endpoint's kind usually wants it when absent. */
+  /** Whether the bucket is part of the path. The default depends on the kind of endpoint. */
   pathStyle?: boolean
-  /** Both, or none for anonymous requests. */
+  /** Both keys, or neither for anonymous requests. */
   accessKey?: string
   secretKey?: string
 }
@@ -17,8 +17,8 @@ const usual = 'us-east-1'
 export const firstRegion = ({ region }: S3Config): string => region ?? usual
 
 /**
- * Where the bucket is asked in that region. Names with points do not fit into the certificates of Amazon's hosts, and most compatible
- * stores know buckets in paths only.
+ * Returns the URL of the bucket in a region. The certificates of Amazon's hosts do not cover bucket names with dots, and
+ * most compatible stores support buckets in paths only.
  */
 export function bucketAddress({ bucket, endpoint, pathStyle }: S3Config, region: string): URL {
   const base = new URL(endpoint ?? amazon(region))

@@ -66,7 +66,7 @@ const known: Readonly<Record<string, S3Explanation>> = {
 
 const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: forbidden }
 
-/** The problem that it is. Neither the secret key nor a signature stands in it, whatever the store sent back. */
+/** Returns the problem for an error response. It contains neither the secret key nor a signature, whatever the store sent back. */
 export function s3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = scene

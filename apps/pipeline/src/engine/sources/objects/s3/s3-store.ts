@@ -17,7 +17,7 @@ export function s3Store(config: S3Config, ask: StoreClient): ObjectStore {
   let region = firstRegion(config)
   const { host } = bucketAddress(config, region)
 
-  /** Throws a problem for each status from 300 that is not expected. Corrects a region that is not configured once. */
+  /** Throws a problem for each status from 300 that is not expected. Corrects a region once if no region is configured. */
   async function get(
     { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
@@ -27,7 +27,7 @@ export function s3Store(config: S3Config, ask: StoreClient): ObjectStore {
     const url = bucketAddress(config, asked)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // As it is signed: a plus in a query is a space to some and a plus to others.
+    // The URL must match its signature: some servers read a plus in a query as a space, others as a plus.
     url.search = url.search.replaceAll('+', '%20')
     const answer = await ask(url, await signed(url, headers, config, asked), signal)
     if (answer.status < 300 || expected.includes(answer.status)) return answer
@@ -36,7 +36,7 @@ export function s3Store(config: S3Config, ask: StoreClient): ObjectStore {
       !corrected &&
       config.region === undefined &&
       refusal.region &&
-      // Requests that go at the same time are each corrected, whichever comes back first.
+      // Concurrent requests are each corrected, regardless of the order of their responses.
       refusal.region !== asked &&
       isRegion(refusal.region)
     ) {
@@ -64,7 +64,7 @@ export function s3Store(config: S3Config, ask: StoreClient): ObjectStore {
   })
 }
 
-/** It becomes a part of a host's name. */
+/** Whether the text can be a region. It becomes a part of a host name. */
 const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
 
 function pageOf(page: XmlElement): ListedPage {

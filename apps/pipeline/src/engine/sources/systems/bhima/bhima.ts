@@ -42,13 +42,13 @@ export const bhima: HttpSystem<BhimaSettings> = {
         name: kind.toLowerCase(),
         key: resource.key,
         columns: resource.columns,
-        // Moments are texts in JSON.
+        // JSON contains timestamps as text.
         inferStrings: true,
         async *pages() {
           for (const { start, end } of resource.days ? splitIntoMonths(settings) : [{}]) {
             const days = resource.days ? { [resource.days[0]]: start, [resource.days[1]]: end } : {}
             const ofProject = resource.byProject ? { project_id: settings.project } : {}
-            // A list has no pages: it goes to disk, and is taken from there.
+            // The list has no paging, so it is downloaded to disk and read from there.
             using list = await http.download(resource.path, {
               subject: resource.path,
               query: { ...resource.query, ...ofProject, ...days },
@@ -79,15 +79,15 @@ async function listProjects({ http, settings: { project } }: SystemContext<Bhima
   })
 }
 
-/** First and last days, both of which count, as `YYYY-MM-DD`. An end that is absent is open. */
+/** First and last day, both inclusive, as `YYYY-MM-DD`. An absent end is open. */
 interface DateRange {
   start?: string
   end?: string
 }
 
 /**
- * The time that is wanted in parts of a month: lists without pages get long, and the server makes each at once. Without a first day it is
- * one part.
+ * Splits a date range into parts of at most a month, because lists without pages get long and the server builds each one as a
+ * whole. Without a first day, the result is one part.
  */
 export function splitIntoMonths(
   { startDate, endDate }: { startDate?: string; endDate?: string },
@@ -126,7 +126,7 @@ const dates = ['dateFrom', 'dateTo'] as const
 const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => paths.map((path) => ({ path, dataType }))
 const uuid = columns('TEXT', 'uuid')
 
-/** Ids, codes and numbers that people gave are texts, whatever they look like. */
+/** Ids, codes and user-assigned numbers are always text. */
 const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
   PATIENTS: {
     path: 'patients',
@@ -168,7 +168,7 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
     columns: [...columns('TEXT', 'document_uuid', 'depot_uuid'), ...columns('TIMESTAMPTZ', 'date')],
     days: dates,
   },
-  // Its uuid is that of the lot, which moves often.
+  // Its uuid is that of the lot, which can have many movements.
   STOCK_LOT_MOVEMENTS: {
     path: 'stock/lots/movements',
     key: [],
@@ -178,7 +178,7 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
     ],
     days: dates,
   },
-  // A lot is in as many depots as it came into. The list without depots has purchased lots alone.
+  // A lot can be in several depots. The list without depots contains only purchased lots.
   STOCK_LOTS: {
     path: 'stock/lots/depots',
     key: ['uuid', 'depot_uuid'],

@@ -11,8 +11,8 @@ type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
 const name = 'the Community Health Toolkit'
 
 /**
- * Community Health Toolkit: one row for each report and contact, and a table for each form and kind of contact with what is in them. All
- * of it is in one feed of changes, which is read once.
+ * Community Health Toolkit: one row for each report and contact, and a table with the contents for each form and each kind of
+ * contact. All of them come from one changes feed, which is read once.
  */
 export const cht: HttpSystem<ChtSettings> = {
   name,
@@ -39,17 +39,17 @@ export const cht: HttpSystem<ChtSettings> = {
       name: 'documents',
       key: ['_id'],
       columns: [...systemColumns, ...(codes ?? []).map(columnOf)],
-      // Forms write all answers as texts.
+      // Forms write all answers as text.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
       async *pages(cursor) {
         let at: string | undefined
         for await (const { results, last } of readChanges(http, cursor)) {
-          // In a full reading, what is gone was never there.
+          // A full read omits deleted documents.
           const found = results.map((result) => parseDocument(result, wanted, cursor !== undefined))
           const records = found.filter((record) => record !== undefined)
           at = last
-          // A form that is rare is on few of very many pages.
+          // The documents of a rare form are on few of many pages.
           if (records.length > 0) yield { records, cursor: at }
         }
         if (at !== undefined) yield { records: [], cursor: at }
@@ -65,14 +65,14 @@ const systemColumns: KnownColumn[] = [
   { path: 'deleted', dataType: 'BOOLEAN' },
 ]
 
-/** The table of a form that is chosen is there before its first report. */
+/** The table of a selected form exists before its first report. */
 const columnOf = (code: string): KnownColumn => ({
   path: 'reported_date',
   dataType: 'TIMESTAMPTZ',
   groups: [`report ${code}`],
 })
 
-/** Forms for reports: those for making contacts are among the files, too. */
+/** Lists the forms for reports. The response also contains forms that create contacts. */
 async function listForms({ http }: SystemContext): Promise<SourceChoice[]> {
   const files = parseList(await http.getJson('api/v1/forms'), name)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
@@ -101,7 +101,7 @@ async function* readChanges(
     const results = parseList(answer, 'CouchDB', 'results')
     const { last_seq: last, pending } = parseObject(answer, 'CouchDB')
     since = toText(last) ?? from
-    // A place may be written in another way each time: where nothing is new, the old one stays.
+    // CouchDB can return different texts for the same sequence, so the cursor stays the same if the page is empty.
     if (results.length === 0) return
     yield { results, last: since }
     if (pending === 0 || since === from) return
@@ -119,8 +119,9 @@ type DocumentFields = Readonly<Record<string, unknown>>
 const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * A row of the list of documents, with what is in the document as the only row of a group: so each form and kind of contact has its table.
- * Undefined for what is neither report nor contact, or is not wanted. Of one that was deleted, nobody knows any more what it was.
+ * Returns a row for a document, with the contents of the document as the only row of a group, so that each form and each kind
+ * of contact gets its own table. Undefined for a document that is neither a report nor a contact, or that the settings
+ * exclude. The type of a deleted document is unknown.
  */
 function parseDocument(result: unknown, wanted: DocumentFilter, deleted: boolean): object | undefined {
   const { id, deleted: gone, doc } = (result ?? {}) as DocumentFields
@@ -157,7 +158,7 @@ function kindOf(
   return contacts && kind !== undefined ? `contact ${kind}` : undefined
 }
 
-/** Milliseconds since 1970, as a moment. */
+/** Converts milliseconds since 1970 to a timestamp. */
 function parseTimestamp(value: unknown): unknown {
   const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
   return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value

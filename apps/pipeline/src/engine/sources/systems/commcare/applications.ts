@@ -14,13 +14,13 @@ export interface CommCareForm {
   place: string
   code: string | undefined
   columns: KnownColumn[]
-  /** Paths below the form of groups that repeat, and of questions for a place on earth: `child/toy`. */
+  /** Paths below the form of repeat groups, such as `child/toy`, and of geopoint questions. */
   repeats: Set<string>
   points: Set<string>
 }
 
 const system = 'CommCare'
-/** An application has all its questions with it. */
+/** Small, because each application contains all its questions. */
 const pageSize = 10
 
 export async function applicationsOf(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
@@ -94,10 +94,10 @@ function takeQuestions(form: CommCareForm, questions: readonly Record<string, un
 
 const columnId = ({ path, groups = [] }: KnownColumn): string => [...groups, path].join('\0')
 
-/** `/data/child/name` is `child/name` below the form. */
+/** Returns the path below the form: `child/name` for `/data/child/name`. */
 const below = (path: unknown): string => (toText(path) ?? '').split('/').slice(2).join('/')
 
-/** In the table of the innermost group that repeats, by the path below it. */
+/** Returns the column in the table of the innermost repeat group, by its path below that group. */
 function columnOf(path: string, repeats: ReadonlySet<string>): KnownColumn {
   const groups: string[] = []
   let own = ['form']
@@ -112,7 +112,7 @@ function columnOf(path: string, repeats: ReadonlySet<string>): KnownColumn {
   return { path: own.join('.'), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
 }
 
-/** A name, or the first of its translations. */
+/** Returns a name, or the first of its translations. */
 function spoken(name: unknown): string | undefined {
   if (typeof name !== 'object' || name === null) return toText(name)
   const { en, ...others } = name as Record<string, unknown>

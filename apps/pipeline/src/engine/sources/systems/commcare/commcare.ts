@@ -19,14 +19,14 @@ type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
 
 const name = 'CommCare'
 
-/** CommCare HQ: a table for each form, with its groups that repeat below it, and for each type of case. */
+/** CommCare HQ: a table for each form, with its repeat groups as child tables, and a table for each case type. */
 export const commcare: HttpSystem<CommCareSettings> = {
   name,
   increments: () => true,
   cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
-    // People copy the address of their project space.
+    // Users copy the address of their project space.
     url: url.replace(/\/a\/[^/?#]+.*$/, ''),
     ignoredSegments: ['api'],
     headers: {
@@ -62,7 +62,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
           name: `form ${title}${twice ? ` ${lastOf(xmlns)}` : ''}`,
           key: ['id'],
           columns: [...ofSubmissions, ...(form?.columns ?? [])],
-          // CommCare writes all answers as texts.
+          // CommCare writes all answers as text.
           inferStrings: true,
           isStoredAsJson: (path) => path === 'attachments',
           async *pages(cursor) {
@@ -129,7 +129,10 @@ function domainOf({ within, settings }: SystemContext<CommCareSettings>): string
 
 const pageSize = 500
 
-/** In the order in which the server took them in, from link to link. Closed ones are among them; deleted ones come no more. */
+/**
+ * Reads cases in the order in which the server received them, and follows the links to the next pages. Closed cases are
+ * included; the API omits deleted cases.
+ */
 async function* cases(
   http: HttpSession,
   { domain, type }: { domain: string; type: string },

@@ -15,8 +15,8 @@ const name = 'CommCare'
 const pageSize = 1_000
 
 /**
- * In the order in which the server took them in, each page from the moment at which the one before ended: a list that is paged by numbers
- * moves while it is read. Later readings ask for archived forms in any case: a form that is archived comes, and is marked as such.
+ * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because
+ * offsets shift during the read. Increments always request archived forms too; an archived form is returned with a mark.
  */
 export async function* readForms(
   http: HttpSession,
@@ -55,7 +55,7 @@ export async function* readForms(
     yield { records: fresh, ...(next !== undefined && { cursor: next }) }
     if (over) return
     if (last === '' || last === start) {
-      // More of one moment than fit on a page.
+      // A page cannot hold all submissions of this timestamp.
       offset += records.length
       for (const record of records) given.add(submissionKey(record))
     } else {
@@ -72,8 +72,8 @@ const submissionKey = (record: unknown): string =>
   `${toText((record as { id?: unknown } | null)?.id)} ${indexedAt(record)}`
 
 /**
- * A submission without what XML left in it: attributes are called like fields, what is not answered is not there, and a group that repeats is a
- * list even where it came once. What the XML says of the form itself is `xform`.
+ * Returns a submission without the artifacts of XML: attributes have the names of fields, unanswered questions are omitted, and a
+ * repeat group is a list even if it occurs once. The XML metadata of the form is in `xform`.
  */
 export function parseSubmission(record: unknown, form: CommCareForm | undefined): unknown {
   const answers = (record as { form?: unknown } | null)?.form
@@ -91,7 +91,7 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
 function valueOf(value: unknown, path: string, form: CommCareForm | undefined): unknown {
   if (Array.isArray(value)) {
     const some = value.map((one) => valueOf(one, path, form))
-    // A group of which nothing is answered comes as an empty text.
+    // A group without answers is an empty text.
     return form?.repeats.has(path) ? some.map((one) => (typeof one === 'object' ? one : {})) : some
   }
   if (typeof value === 'string' && form?.points.has(path)) return pointOf(value)
@@ -110,7 +110,7 @@ function valueOf(value: unknown, path: string, form: CommCareForm | undefined): 
   return fields
 }
 
-/** `latitude longitude altitude accuracy`. */
+/** Parses `latitude longitude altitude accuracy`. */
 function pointOf(text: string): object | undefined {
   const parts = text.trim().split(/\s+/).map(Number)
   const [latitude, longitude, altitude, accuracy] = parts

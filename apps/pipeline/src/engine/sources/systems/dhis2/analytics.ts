@@ -10,7 +10,7 @@ interface AnalyticsQuery {
   units: readonly string[]
 }
 
-/** Computed values, by data, period and organisation unit. */
+/** Aggregated values by data, period and organisation unit. */
 export async function analytics({ http, settings, log }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
@@ -48,7 +48,7 @@ export async function analytics({ http, settings, log }: SystemContext<Dhis2Sett
   return { name: 'analytics', key, columns, pages: () => ask({ data: dataElements, periods, units }) }
 }
 
-/** E7128 is the limit of rows; an answer can be too large to be held, too. */
+/** E7128 is the row limit. A response can also exceed the memory limit. */
 const isTooMuch = (error: unknown): boolean =>
   error instanceof SourceProblem &&
   (error.code === 'ANSWER_TOO_LARGE' || /E7128|max(imum)? (number of )?records|exceeds/i.test(error.message))
@@ -61,7 +61,7 @@ function halvesOf({ data, periods, units }: AnalyticsQuery): AnalyticsQuery[] | 
   return undefined
 }
 
-/** A grid: what its columns are called and hold, and rows of texts. */
+/** Converts a grid, which consists of column headers and rows of texts, to records. */
 function recordsOf(answer: unknown): object[] {
   const headers = parseList(answer, 'DHIS2', 'headers').map((header) => parseObject(header, 'DHIS2'))
   const { metaData = {} } = parseObject(answer, 'DHIS2')

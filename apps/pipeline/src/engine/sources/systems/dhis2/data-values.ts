@@ -6,7 +6,7 @@ import type { KnownColumn } from '../tables/table-spool.ts'
 import type { Dhis2Settings } from './dhis2.ts'
 import { readServer, findUnits } from './server.ts'
 
-/** What the columns are called in JSON, by what they are called in CSV, some of them differently in some versions. */
+/** JSON field names by CSV column names, which differ between versions. */
 const names: Readonly<Record<string, string>> = {
   dataelement: 'dataElement',
   period: 'period',
@@ -36,8 +36,8 @@ const columns: KnownColumn[] = [
 ]
 
 /**
- * Values as they were reported. There is no paging: they are asked by data set, period and organisation unit, and each answer goes to disk. As
- * CSV, which is the same in all versions, where JSON leaves out what all rows have in common from 2.43 on.
+ * Reads the reported values. The API has no paging: each request is for a data set, a period and an organisation unit, and the response
+ * is downloaded to disk. The format is CSV, which is the same in all versions; from 2.43 on, JSON omits the fields that all rows share.
  */
 export async function dataValues({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
@@ -74,7 +74,7 @@ async function* recordsOf(chunks: AsyncIterable<Buffer>, isoCalendar: boolean): 
       if (!key.slice(0, 3).every((name) => header!.includes(name)))
         throw createResponseProblem('DHIS2', 'header of data values')
     }
-    // Most units have no values of most periods: their answers are a header alone.
+    // Most units have no values in most periods; their responses contain only a header.
     if (rows.length > from) yield { records: rows.slice(from).map((row) => recordOf(row, header!, isoCalendar)) }
   }
 }
@@ -96,7 +96,7 @@ function recordOf(row: readonly string[], header: readonly (string | undefined)[
   }
 }
 
-/** Days in parts of a month at most, both ends counting. */
+/** Splits a range of days, both inclusive, into parts of at most a month. */
 function monthsOf(startDate: string, endDate: string): { startDate: string; endDate: string }[] {
   const found: { startDate: string; endDate: string }[] = []
   for (let from = startDate; from <= endDate; ) {
@@ -108,7 +108,7 @@ function monthsOf(startDate: string, endDate: string): { startDate: string; endD
   return found
 }
 
-/** A span of whole days, both of them counting, as `YYYY-MM-DD`. */
+/** A range of whole days, both inclusive, as `YYYY-MM-DD`. */
 interface DatePeriod {
   type: string
   start: string
@@ -118,17 +118,17 @@ interface DatePeriod {
 const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayLength = 86_400_000
 
-/** So many months from the first day of a month (from 0) on. */
+/** Returns the range of `count` months from the first day of a month (from 0). */
 const months = (type: string, year: number, month: number, count: number): DatePeriod => ({
   type,
   start: day(Date.UTC(year, month, 1)),
   end: day(Date.UTC(year, month + count, 1) - dayLength),
 })
 
-/** Days of the week that weeks begin with, from Monday. */
+/** First days of weeks, counted from Monday. */
 const weekdays: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
 
-/** The first week is the one that has the fourth of January. */
+/** The first week is the one that contains the fourth of January. */
 function weeks(type: string, year: number, week: number, from: number, count: number): DatePeriod {
   const fourth = new Date(Date.UTC(year, 0, 4))
   const since = (fourth.getUTCDay() + 6 - from + 7) % 7
@@ -157,7 +157,7 @@ const rules: PeriodRule[] = [
   [/^(\d{4})(\d\d)B$/, ([year, pair]) => months('BiMonthly', Number(year), Number(pair) * 2 - 2, 2)],
   [/^(\d{4})Q([1-4])$/, ([year, quarter]) => months('Quarterly', Number(year), Number(quarter) * 3 - 3, 3)],
   [/^(\d{4})S([12])$/, ([year, half]) => months('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
-  // The year is the one in which the first half begins in April; of November it is the one that follows.
+  // The year is the one in which the first half starts in April; for November, the following year.
   [/^(\d{4})AprilS([12])$/, ([year, half]) => months('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6)],
   [/^(\d{4})NovS([12])$/, ([year, half]) => months('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6)],
   [/^(\d{4})$/, ([year]) => months('Yearly', Number(year), 0, 12)],
@@ -167,7 +167,7 @@ const rules: PeriodRule[] = [
   ],
 ]
 
-/** What a period's id means in the calendar that everybody has; undefined for what is none. */
+/** Returns the dates of a period id in the ISO calendar; undefined for an invalid id. */
 export function spanOf(period: string): DatePeriod | undefined {
   for (const [pattern, span] of rules) {
     const found = pattern.exec(period)

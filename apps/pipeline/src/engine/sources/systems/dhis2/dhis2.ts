@@ -13,7 +13,7 @@ import { createResponseProblem } from '../http/parse-response.ts'
 
 const maxChoices = 1_000
 
-/** The first thousand by name, of those that have the query in it. */
+/** Lists the first thousand objects by name whose name contains the query. */
 function listChoices(kind: string, { http, query }: SystemContext): Promise<SourceChoice[]> | undefined {
   const plural = pluralOf(kind)
   return plural === undefined ? undefined : named(plural)
@@ -43,7 +43,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
   // Analytics tables are recomputed completely.
   increments: ({ content }) => content !== 'ANALYTICS',
-  // Servers read moments by their own zone, which is 14 hours away at most.
+  // Servers interpret timestamps in their own time zone, which is at most 14 hours away.
   cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,

@@ -13,11 +13,11 @@ interface ProgramStage {
   id: string
   name: string
   program: string
-  /** By their ids. */
+  /** Data elements by id. */
   elements: Map<string, { column: string; valueType: unknown }>
 }
 
-/** Events of programs: a table for each stage, with a column for each data element of it. */
+/** Events of programs: a table for each stage, with a column for each of its data elements. */
 export async function events({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
   const server = await readServer(http)
   const stages: ProgramStage[] = []
@@ -67,8 +67,8 @@ interface EventQuery {
 }
 
 /**
- * In the order in which they were made, deleted ones among them: so nothing moves while it is read, whatever is changed meanwhile. In a full
- * reading deleted ones are left out; of later ones they come marked as such.
+ * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the
+ * pages. A full read omits deleted events; an increment returns them marked as deleted.
  */
 async function* pagesOf(
   http: HttpSession,
@@ -92,10 +92,10 @@ async function* pagesOf(
     }
     for (let page = 1; ; page += 1) {
       const answer = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
-      // Until 2.40 they are called instances.
+      // Until 2.40, the field is `instances`.
       const found = (answer['events'] ?? answer['instances'] ?? []) as unknown[]
       const wanted = cursor === undefined ? found.filter((event) => !isDeleted(event)) : found
-      // Units without events are many: only an answer that holds something is a page.
+      // Many units have no events, so a response without events is not a page.
       if (wanted.length > 0) yield { records: wanted.map((event) => withColumns(event, stage)) }
       const pager = parseObject(answer['pager'] ?? {}, 'DHIS2')
       if (found.length === 0 || (toText(pager['nextPage']) === undefined && found.length < pageSize)) break
@@ -106,7 +106,7 @@ async function* pagesOf(
 
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
-/** A column for each data element, by its name; those that the stage does not have any more keep their ids. */
+/** Adds a column for each data element, by its name. Elements that the stage no longer has keep their ids. */
 function withColumns(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...own } = event as { dataValues?: unknown }

@@ -10,7 +10,7 @@ const pageSize = 500
 const common = 'id,code,name,shortName,description,created,lastUpdated'
 const units = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
 
-/** Where each kind is, and what is loaded of it besides what all have. */
+/** The API path of each kind, and its fields in addition to the common fields. */
 const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
   DATA_SETS: { plural: 'dataSets', fields: 'periodType,categoryCombo[id],dataSetElements[dataElement[id]]' },
   DATA_ELEMENTS: {
@@ -32,7 +32,7 @@ const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
   ATTRIBUTES: { plural: 'attributes', fields: 'valueType' },
 }
 
-/** The tree of organisation units, or its parts below those that are chosen. */
+/** Organisation units: the whole tree, or the parts below the selected units. */
 export async function organisationUnits({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { from } = await readServer(http)
   const { orgUnits = [] } = settings
@@ -47,7 +47,7 @@ export async function organisationUnits({ http, settings }: SystemContext<Dhis2S
   })
 }
 
-/** One table for each kind that is chosen. */
+/** Metadata: one table for each selected kind. */
 export async function metadata({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
   const { from } = await readServer(http)
   return (settings.metadata ?? []).map((kind) => {
@@ -70,7 +70,10 @@ const streamOf = (name: string, pages: RecordStream['pages']): RecordStream => (
 
 const sinceOf = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
-/** By id, so that what is changed meanwhile moves nothing; what is made or deleted meanwhile moves it by one. */
+/**
+ * Reads pages ordered by id, so that changes during the read do not shift the pages. An object that is created or deleted
+ * during the read shifts them by one.
+ */
 async function* pagesOf(
   http: HttpSession,
   plural: string,
@@ -85,7 +88,7 @@ async function* pagesOf(
   }
 }
 
-/** `/root/region/clinic` is also three columns, one for each level. */
+/** Splits `/root/region/clinic` into three more columns, one for each level. */
 function withLevels(record: unknown): unknown {
   const path = (record as { path?: unknown } | null)?.path
   if (typeof path !== 'string') return record

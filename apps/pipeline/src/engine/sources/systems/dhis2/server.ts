@@ -6,11 +6,14 @@ import { subtractSeconds } from '../tables/timestamps.ts'
 import { exactNumber } from '../tables/exact-numbers.ts'
 
 export interface Dhis2Server {
-  /** As it calls itself: `2.41.3`. */
+  /** Full version: `2.41.3`. */
   version: string
   /** The minor version: 41; 0 if unknown. */
   release: number
-  /** Its clock some minutes ago: where a reading that begins now is gone on from later. Undefined where it does not say. */
+  /**
+   * The server's clock minus some minutes: the cursor from which the next increment continues. Undefined if the server does
+   * not return its time.
+   */
   from: string | undefined
   isoCalendar: boolean
 }
@@ -31,7 +34,7 @@ export async function readServer(http: HttpSession): Promise<Dhis2Server> {
   }
 }
 
-/** The organisation units that are chosen; those of the account where none are. */
+/** Returns the selected organisation units, or those of the account if the settings select none. */
 export async function findUnits(http: HttpSession, chosen: readonly string[] = []): Promise<readonly string[]> {
   if (chosen.length > 0) return chosen
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
@@ -45,7 +48,7 @@ const isText =
 
 export const isTextual = (valueType: unknown): boolean => typeof valueType !== 'string' || isText.test(valueType)
 
-/** A value, which DHIS2 writes as text, as what its kind says; one that does not keep to that stays a text. */
+/** Converts a text of DHIS2 by its value type; a text that does not match the type stays text. */
 export function valueOf(text: string, valueType: unknown): string | boolean | object {
   if (isTextual(valueType)) return text
   if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')

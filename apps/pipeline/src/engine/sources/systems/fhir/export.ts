@@ -8,12 +8,12 @@ import type { SystemContext, RecordPage } from '../system.ts'
 import { maxRecordValues } from '../tables/json-limits.ts'
 
 export interface ExportRequest {
-  /** Below the host: where FHIR is. */
+  /** Path of the FHIR API below the host. */
   prefix: string
   types: readonly string[]
   /** The number of reads of the export; it is deleted after the last one. */
   readings: number
-  /** The members of it alone; everything when absent. */
+  /** Exports only the members of this group; everything when absent. */
   group?: string | undefined
 }
 
@@ -23,21 +23,21 @@ interface ExportManifest {
   needsToken: boolean
 }
 
-/** Bytes of the list of files: it is held as a whole. */
+/** Maximum bytes of the manifest, which is kept in memory. */
 const maxManifestBytes = 32_000_000
 
-/** Seconds between two questions whether it is ready, where the server does not say. */
+/** Seconds before the second status request, increased by half for each further one without a Retry-After; and the maximum. */
 const [soonest, latest] = [2, 30]
 
 /**
- * Bulk Data: the server prepares files of all types at once, which are read one type after another. A reading that goes on asks for what
- * was changed since the moment of the last export.
+ * Bulk Data: the server prepares files of all types in one export, which are then read type by type. An increment requests
+ * the changes since the last export.
  */
 export function createBulkExport(
   { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,
   asked: ExportRequest,
 ): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
-  /** By the moment since which: types that had bad resources go on from an earlier one. */
+  /** Exports by their start timestamp: types that had rejected resources continue from an earlier one. */
   const prepared = new Map<string | undefined, Promise<{ status: string; manifest: ExportManifest }>>()
   let left = asked.readings
 
@@ -68,7 +68,7 @@ export function createBulkExport(
   }
 }
 
-/** Answers where to ask whether it is ready. */
+/** Starts an export and returns the URL of its status. */
 async function startExport(
   http: HttpSession,
   { prefix, types, group }: ExportRequest,
@@ -85,7 +85,7 @@ async function startExport(
   return http.resolveLink(status)
 }
 
-/** Until the files are there: the answer has no manifest before. */
+/** Polls the status until the files are ready; before that, the response has no manifest. */
 async function waitForManifest(http: HttpSession, status: string, signal: AbortSignal): Promise<ExportManifest> {
   for (let tried = 0; ; tried += 1) {
     using answer = await http.download(status, { subject: 'The export' })
@@ -132,7 +132,7 @@ const invalidFileAddress = (said: string): SourceProblem =>
     `The list of files of the export gives "${said.slice(0, 100)}" as the address of a file, and this is not a valid address. Check the public address in the settings of the server.`,
   )
 
-/** Files may wait at another host, which gets no credentials. */
+/** Downloads a file. Files can be on another host, which gets no credentials. */
 async function download(http: HttpSession, url: string, needsToken: boolean): Promise<DownloadedBody> {
   const headers = { accept: 'application/fhir+ndjson' }
   const place = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
@@ -147,14 +147,17 @@ async function download(http: HttpSession, url: string, needsToken: boolean): Pr
   return await http.forOrigin(origin).download(`${pathname}${search}`, { headers })
 }
 
-/** Resources that are given at once; characters after which no more are taken along, which may come to a million values; and those that one may have. */
+/**
+ * Limits of a batch: resources, and characters after which a batch is full, because they can contain a million values. The last one
+ * is the maximum number of characters of one resource.
+ */
 const batch = 200
 const mostInBatch = 4_000_000
 const longest = 32_000_000
 
 /**
- * The resources of a file of lines, without their type. Throws `SourceProblem` OTHER_PROTOCOL for what is none, and ANSWER_TOO_LARGE
- * for one of too many values.
+ * Yields the resources of an NDJSON file, without their type. Throws `SourceProblem` OTHER_PROTOCOL for a line that is not a
+ * resource, and ANSWER_TOO_LARGE for a resource with too many values.
  */
 export async function* resourceLines(
   chunks: AsyncIterable<Buffer>,

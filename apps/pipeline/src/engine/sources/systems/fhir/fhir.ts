@@ -13,13 +13,13 @@ import { type KeyObject, createPrivateKey, randomUUID, sign } from 'node:crypto'
 export type FhirSettings = SettingsOf<'FHIR'>
 
 const name = 'FHIR'
-/** Types that are tried before anything is saved. */
+/** Maximum number of types that a test requests before the pipeline is saved. */
 const maxTestedTypes = 10
 
-/** Any server of FHIR R4: the resources of some types, a table for each. */
+/** Any FHIR R4 server: the resources of the selected types, a table for each. */
 export const fhir: HttpSystem<FhirSettings> = {
   name,
-  // The rows of a view have no key to be merged by.
+  // The rows of a view have no key for a merge.
   increments: ({ views = [] }) => views.length === 0,
   cursorAt: (moment) => moment,
 
@@ -27,7 +27,7 @@ export const fhir: HttpSystem<FhirSettings> = {
     const { url, username } = apiSource
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
-    // Whatever a server refers to is on its host, though not always below its address.
+    // Links of a server point to its host, but not always to paths below its address.
     const { origin } = new URL(parseBaseUrl(url))
     if (privateKey)
       return {
@@ -91,7 +91,10 @@ const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBa
 
 const resources = (type: string) => `The resources of type ${type}`
 
-/** A resource type as a table, and its lists of objects as tables below. What may hang on any element stays JSON. */
+/**
+ * Reads a resource type as a table, and its lists of objects as child tables. Extensions and other elements that every
+ * element can have stay JSON.
+ */
 export const streamOf = (
   type: string,
   read: (since: SearchFilter) => ReturnType<RecordStream['pages']>,
@@ -128,7 +131,7 @@ async function choices(http: SystemContext['http'], prefix: string): Promise<Sou
   return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
 }
 
-/** Throws `SourceProblem` for one that cannot be made. */
+/** Throws `SourceProblem` for an invalid view. */
 const viewsOf = ({ views = [] }: FhirSettings): ResourceView[] => views.map(resourceView)
 
 interface ClientCredentials {
@@ -137,12 +140,12 @@ interface ClientCredentials {
   scope?: string
 }
 
-/** Seconds. Servers take five minutes at most. */
+/** Seconds. Servers accept at most five minutes. */
 const lifetime = 240
 
 /**
- * SMART Backend Services: a signed statement of who this is, for a token of some minutes. The server says where those are given out,
- * which may be another host: it gets the statement, which is good for that place alone, and nothing else.
+ * SMART Backend Services: exchanges a signed JWT assertion for an access token that is valid for some minutes. The server names the
+ * token endpoint, which can be on another host: that host gets only the assertion, which is valid for that endpoint only.
  */
 async function signInByKey(
   http: HttpSession,
@@ -188,7 +191,7 @@ function statement(
   return `${text}.${signature.toString('base64url')}`
 }
 
-/** Named for what is wrong, never shown. */
+/** Parses a private key. The error names the problem and does not contain the key. */
 function keyOf(pem: string): KeyObject {
   const refuse = (what: string) =>
     new SourceProblem('AUTHENTICATION_FAILED', `The private key ${what}: give one of RSA or P-384 as PKCS #8 in PEM.`)

@@ -7,7 +7,7 @@ type CollectionFunction = (focus: unknown[]) => unknown[]
 const sign =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
-/** Words and signs of an expression. What is nested or chained is read and asked by calls within calls. */
+/** Maximum number of tokens of an expression. Nested and chained expressions are parsed and evaluated recursively. */
 const maxTokens = 1_000
 
 interface PathToken {
@@ -15,12 +15,12 @@ interface PathToken {
   text: string
 }
 
-/** How tightly what stands between two parts binds. */
+/** Binary operators by precedence, lowest first. */
 const levels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+', '-'], ['*', '/']]
 
 /**
- * The part of FHIRPath that reports and views are written in: paths, `where`, comparisons, `and`, `or`, and the functions of
- * fhirpath-functions.ts. `%name` is what `variables` has at the moment. Throws `SourceProblem` NOT_SUPPORTED for everything else.
+ * Compiles the subset of FHIRPath that reports and views use: paths, `where`, comparisons, `and`, `or`, and the functions of
+ * fhirpath-functions.ts. `%name` is the current value in `variables`. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
 export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): FhirPathExpression {
   const tokens = tokensOf(expression)
@@ -81,7 +81,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     return inner
   }
 
-  /** A field, or a function. A type in front of a path is the resource itself. */
+  /** Parses a field or a function. A resource type at the start of a path is the resource itself. */
   function member(first: boolean): CollectionFunction {
     const { kind, text: name } = take()
     if (kind !== 'name') throw notSupported(expression)
@@ -107,7 +107,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
   function called(name: string): CollectionFunction {
     demand('(')
     if (name === 'getReferenceKey') {
-      // What stands in its brackets is a type, not a path.
+      // The argument is a type, not a path.
       const type = isSign(')') ? undefined : take().text
       demand(')')
       return (focus) => focus.flatMap((one) => referenceKey(one, type))
@@ -143,7 +143,7 @@ function tokensOf(expression: string): PathToken[] {
   return tokens
 }
 
-/** Elements that may be of several types are called by their type as well: `value` is `valueString`, `valueCoding` … */
+/** Choice elements, whose names contain their type: `value` is `valueString`, `valueCoding` … */
 const choices = /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
 
 function field(focus: readonly unknown[], name: string): unknown[] {
@@ -167,7 +167,7 @@ const notSupported = (expression: string): SourceProblem =>
 
 const truth = ([value]: readonly unknown[]): boolean | undefined => (value === undefined ? undefined : value !== false)
 
-/** Nothing compared with something is nothing, which is not true. */
+/** The result of a comparison with an empty collection is empty, which is not true. */
 function combined(operator: string, left: unknown[], right: unknown[]): unknown[] {
   const [one, other] = [truth(left), truth(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
@@ -200,7 +200,7 @@ function combined(operator: string, left: unknown[], right: unknown[]): unknown[
 const plain = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && isExact(value) ? Number(JSON.stringify(value)) : value
 
-/** Whatever is there and is not false: a criterion may be a path that leads somewhere or nowhere. */
+/** Whether the first value exists and is not false: a criterion can be a path. */
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const texts = (values: readonly unknown[]): string[] => values.map(textOf)
@@ -215,7 +215,7 @@ const ofTexts =
   (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
     texts(focus).map((text) => made(text, textIn(given, focus)))
 
-/** By their names in FHIRPath: what each makes of a collection, and of what stands in its brackets. */
+/** FHIRPath functions by name. Each one maps a collection and the arguments to a collection. */
 const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [given]) => matching(focus, given),
   select: (focus, [given]) => (given ? focus.flatMap((one) => given([one])) : []),
@@ -247,7 +247,7 @@ const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFun
   contains: ofTexts((text, argument) => text.includes(argument)),
 }
 
-/** The id that a reference leads to, as `getResourceKey` has it; nothing where it leads to another type, or into the resource itself. */
+/** Returns the id of a reference, as `getResourceKey` does; empty if it refers to another type or to a contained resource. */
 function referenceKey(reference: unknown, type?: string): unknown[] {
   const { reference: address } = (reference ?? {}) as { reference?: unknown }
   const [, kind, id] =

@@ -8,7 +8,7 @@ import { boundCursor } from '../tables/timestamps.ts'
 export const lastUpdated = 'meta.lastUpdated'
 
 export interface SearchFilter {
-  /** Only what was changed at this moment or later. */
+  /** Only resources that changed at or after this timestamp. */
   since?: string
 }
 
@@ -17,7 +17,7 @@ export interface SearchRequest extends SearchFilter {
   type: string
   path?: string
   search: string
-  /** Where the link to the next page leads; links within the host are followed when absent. */
+  /** Returns the path of the link to the next page; by default, only links within the host are followed. */
   follow?(link: string): string
 }
 
@@ -26,8 +26,8 @@ const pageSize = 200
 const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
 /**
- * The resources of one type, oldest change first. Where a server forgets a search in the midst of it, as many do after some minutes, it is
- * begun anew from the last resource that was there.
+ * Yields the resources of one type, oldest change first. If a server drops the search, as many do after some minutes, the
+ * search restarts from the last resource that was read.
  */
 export async function* searchResources(
   http: HttpSession,
@@ -51,7 +51,7 @@ export async function* searchResources(
       answer = await http.getJson(next ?? place, asked)
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
-      // Some servers refuse to sort; then they give an order of their own.
+      // Some servers refuse to sort; they then use an order of their own.
       if (first && sorted && code === 'REQUEST_REFUSED') sorted = false
       else if (first && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
       else if (!first && code === 'ANSWER_TOO_LARGE' && count > 1 && canBeginAnew()) count = Math.ceil(count / 4)
@@ -86,7 +86,10 @@ export async function* searchResources(
   }
 }
 
-/** Without their type, which is the table; what came along with them is left out. Throws `SourceProblem` OTHER_PROTOCOL where it is no Bundle. */
+/**
+ * Returns the resources of a Bundle without their type, which is the table name. Omits included resources. Throws
+ * `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
+ */
 export function resourcesOf(answer: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
   const { resourceType, entry = [] } = parseObject(answer, name)
   if (resourceType !== 'Bundle' || !Array.isArray(entry)) throw createResponseProblem(name, 'a Bundle')
@@ -103,7 +106,7 @@ function nextIn(answer: unknown): string | undefined {
   return toText(links.find((one) => one?.relation === 'next')?.url)
 }
 
-/** The user's parameters, and ours. One that comes twice has to be true both times. */
+/** Combines the user's parameters with those of the connector. If a parameter occurs twice, resources must match both. */
 function queryOf(
   search: string,
   { since, count, sorted }: { since: string | undefined; count: number; sorted: boolean },

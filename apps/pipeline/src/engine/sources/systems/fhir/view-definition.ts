@@ -7,13 +7,13 @@ export interface ResourceView {
   name: string
   resource: string
   columns: readonly ViewColumn[]
-  /** The rows of a resource, values in the order of the columns. Throws `BadRecord` where it has more values than a column holds. */
+  /** The rows of a resource, with values in the order of the columns. Throws `BadRecord` if it has several values for one column. */
   rows(resource: unknown): ViewRow[]
 }
 
 export interface ViewColumn {
   name: string
-  /** FHIR's own, where the view says it. */
+  /** The FHIR type, if the view declares it. */
   type?: string
 }
 
@@ -26,13 +26,13 @@ interface SelectPart {
   rows: RowFunction
 }
 
-/** Reads a definition. Throws `SourceProblem` VIEW_WRONG for what is none, and NOT_SUPPORTED for FHIRPath that is not read. */
+/** Parses a definition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
 export function resourceView(definition: unknown): ResourceView {
   const view = fieldsOf(definition)
   const name = textOf(view['name']) ?? textOf(view['resource']) ?? ''
   const wrong = (what: string) =>
     new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" cannot be made: ${what}.`)
-  /** `%rowIndex` is where the innermost list is just now. */
+  /** `%rowIndex` is the current index in the innermost list. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...constants(view['constant'], wrong) }
 
   const path = (value: unknown): FhirPathExpression => {
@@ -58,7 +58,7 @@ export function resourceView(definition: unknown): ResourceView {
     return { columns: whole.columns, rows: eachOf(select, whole.rows) }
   }
 
-  /** The rows for each of what a select walks through. */
+  /** Returns the rows of each element that a select iterates over. */
   function eachOf(select: DefinitionFields, rows: RowFunction): RowFunction {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
@@ -116,10 +116,10 @@ function columnOf(column: unknown, path: (value: unknown) => FhirPathExpression,
   }
 }
 
-/** Deeper than anything is in itself in a resource: there a path leads to where it begins. */
+/** Maximum depth of recursion. No resource nests deeper, so a deeper path leads back to its start. */
 const deepest = 100
 
-/** All that paths lead to, and what they lead to from there. */
+/** Returns the values of the paths, and recursively the values of the paths from there. */
 function repeated(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const found: unknown[] = []
@@ -163,7 +163,7 @@ const fieldsOf = (value: unknown): DefinitionFields =>
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Objects, unless `texts` are wanted. */
+/** Returns a list of objects, or of texts if `texts` is true. */
 function listOf(value: unknown, wrong: InvalidView, texts = false): DefinitionFields[] {
   if (value === undefined) return []
   if (Array.isArray(value) && value.every((one) => texts || (typeof one === 'object' && one !== null))) return value
@@ -173,26 +173,26 @@ function listOf(value: unknown, wrong: InvalidView, texts = false): DefinitionFi
 /** The values of a row, in the order of a view's columns. */
 export type ViewRow = readonly unknown[]
 
-/** Rows that one resource may come to. */
+/** Maximum number of rows of one resource. */
 const maxRows = 100_000
-/** Values in all rows of one resource, where its view is wide: they are made at once, in 0.3 seconds and 60 MB. */
+/** Maximum number of values in all rows of one resource with a wide view: they are created at once, in 0.3 seconds and 60 MB. */
 const maxRowValues = 500_000
 
-/** Each row of one with each of the others: what stands side by side in a view. Throws `BadRecord` where that is too many. */
+/** Returns the cross product of the parts of a view. Throws `BadRecord` if it has too many rows. */
 function cross(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   const count = parts.reduce((product, part) => product * part.length, 1)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
   assertRowLimit(count, width, ': its lists are side by side in the view')
-  // Columns alone, which most crossings are of.
+  // Most cross products consist of columns only.
   if (count === 1) return [parts.flatMap(([row]) => row!)]
-  // The last part changes fastest. Each row is made once: to put one part to another would copy it for each column.
+  // The last part changes fastest. Each row is created once, because adding one part at a time would copy it for each column.
   const steps = parts.map((_, index) => parts.slice(index + 1).reduce((product, part) => product * part.length, 1))
   return Array.from({ length: count }, (_, at) =>
     parts.flatMap((part, index) => part[Math.floor(at / steps[index]!) % part.length]!),
   )
 }
 
-/** Rows one part under the other. Throws `BadRecord` where they become too many, before there are more. */
+/** Concatenates rows. Throws `BadRecord` before the maximum is exceeded. */
 function stacked(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
   for (const part of parts) {

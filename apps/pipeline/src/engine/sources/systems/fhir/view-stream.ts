@@ -6,7 +6,9 @@ import { SeenKeys } from '../tables/record-tables.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
-/** Types of FHIR whose values all fit a type of columns. Dates may be of a year or a month, so they stay texts; numbers say themselves what they are. */
+/**
+ * FHIR types whose values all fit a column type. Dates can have only a year or a month, so they stay text; number types are inferred.
+ */
 const types: Readonly<Record<string, DataType>> = {
   boolean: 'BOOLEAN',
   integer: 'INTEGER',
@@ -24,7 +26,7 @@ export const viewStream = (view: ResourceView, pages: () => AsyncIterable<Record
   columns: view.columns.map(known),
   isStoredAsJson: () => true,
   async *pages() {
-    // Without a key nothing else tells that a resource came before, as where a search has to begin anew.
+    // The rows have no key, so repeated resources are detected here. They occur, for example, after a search restarts.
     const seen = new SeenKeys()
     const ends = detectEndlessPaging('FHIR')
     for await (const { records } of pages()) {
@@ -33,7 +35,7 @@ export const viewStream = (view: ResourceView, pages: () => AsyncIterable<Record
         const { id } = (resource ?? {}) as { id?: unknown }
         if (id !== undefined && !seen.add(JSON.stringify(id))) continue
         brought = true
-        // One by one: a resource may come to very many rows.
+        // One resource at a time, because a resource can have very many rows.
         yield* rowsOf(view, resource)
       }
       ends(brought)
@@ -47,10 +49,10 @@ function known({ name, type }: ViewColumn): KnownColumn {
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 
-/** Rows that are objects at once. */
+/** Number of rows that are converted to objects at once. */
 const atOnce = 500
 
-/** A resource that comes to no rows as it should is set aside. */
+/** Yields the rows of a resource. Rejects a resource whose rows cannot be created. */
 function* rowsOf(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
   let rows: readonly ViewRow[]
   try {

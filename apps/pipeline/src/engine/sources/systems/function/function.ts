@@ -24,7 +24,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
 
   async test(asking) {
     const { functionSource: place } = asking.settings
-    // An address can only be tested by a call.
+    // Only a call can test an address.
     if (place.functionName === undefined) return void (await call(asking, 1))
     using _tried = await keyTold(
       asking.http.download(invocationPath(place), {
@@ -41,7 +41,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
     kind === 'functions' && isOfLambda(settings.functionSource, secrets) ? functionsOf(http) : undefined,
 
   async streams(asking) {
-    // The first answer says what tells its rows apart, and which columns there are.
+    // The first response declares the key and the columns.
     const first = await call(asking, 1)
     return {
       name: 'rows',
@@ -62,7 +62,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
   },
 }
 
-/** Its path and question as they are: a slash at the end may count. */
+/** Uses the path and query unchanged, because a trailing slash can be significant. */
 function behindAddress({ url = '', headerName }: FunctionAddress, secrets: SourceSecrets): SystemConnection {
   const { authToken } = secrets
   const origin = URL.canParse(url) ? new URL(url).origin : url
@@ -74,7 +74,7 @@ function behindAddress({ url = '', headerName }: FunctionAddress, secrets: Sourc
 function pathOf(place: FunctionAddress): string {
   if (place.functionName !== undefined) return invocationPath(place)
   const { url = '' } = place
-  // Whoever has an access key may name no function yet.
+  // With an access key, the function may not be selected yet.
   if (!URL.canParse(url)) throw functionMissing()
   const { pathname, search } = new URL(url)
   return pathname === '/' ? search : `${pathname}${search}`
@@ -85,7 +85,7 @@ const whatOf = ({ functionName }: FunctionAddress): string =>
 
 const chosenOf = (place: FunctionAddress) => place.functionName !== undefined && { subject: whatOf(place) }
 
-/** One call: the payload of the settings, with which page it is, and the token of the last answer. */
+/** Calls the function once with the payload of the settings, the page number, and the token of the last response. */
 async function call(
   { http, settings, log }: SystemContext<FunctionSettings>,
   page: number,
@@ -111,7 +111,7 @@ async function call(
   )
 }
 
-/** AWS answers 200 when a function throws, runs out of time or memory, or answers more than 6 MB. */
+/** AWS returns 200 if a function throws, exceeds its time or memory, or returns more than 6 MB. */
 function failure(answer: unknown, http: HttpSession, place: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (answer ?? {}) as Record<string, unknown>
   const said = http.redactText(
@@ -140,7 +140,7 @@ const goesInCircles = (page: number): SourceProblem =>
 
 interface RowList {
   rows: readonly unknown[]
-  /** Absent where it is the last one. */
+  /** Absent in the last response. */
   nextToken?: string | number
   columns: KnownColumn[]
   key: string[]
@@ -150,8 +150,8 @@ interface RowList {
 type UnknownValue = (column: string, type: string) => void
 
 /**
- * The rows of an answer: a list of objects; or `{ rows, nextToken?, columns?, key? }`; or either of them as the `body` of what an API
- * gateway is answered with. Throws `SourceProblem`.
+ * Returns the rows of a response: a list of objects; `{ rows, nextToken?, columns?, key? }`; or either of them as the `body`
+ * of an API gateway response. Throws `SourceProblem`.
  */
 export function rowsIn(answer: unknown, words: (text: string) => string, unknown: UnknownValue): RowList {
   const said = unwrapped(answer, words)
@@ -168,7 +168,7 @@ export function rowsIn(answer: unknown, words: (text: string) => string, unknown
   }
 }
 
-/** `{statusCode, headers, body}`, as functions behind a gateway answer, is what its body is. */
+/** Returns the body of an API gateway response `{statusCode, headers, body}`, and any other response unchanged. */
 function unwrapped(answer: unknown, words: (text: string) => string): unknown {
   if (typeof answer !== 'object' || answer === null || !('statusCode' in answer) || 'rows' in answer) return answer
   const { statusCode, body, isBase64Encoded } = answer as Record<string, unknown>

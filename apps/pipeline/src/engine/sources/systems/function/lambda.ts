@@ -28,7 +28,7 @@ export function lambda(place: LambdaFunction, secrets: SourceSecrets): SystemCon
   }
 }
 
-/** An ARN says it; else the settings have to. */
+/** Returns the region of the ARN, or else that of the settings. */
 function regionOf({ functionName = '', region }: LambdaFunction): string {
   const said = arn.exec(functionName)?.groups?.['region']
   if (said !== undefined) return said
@@ -45,8 +45,8 @@ export function invocationPath({ functionName = '', qualifier }: LambdaFunction)
 }
 
 /**
- * What is asked, with refusals of the access key told from those of the function: AWS answers 403 to both. Throws `SourceProblem`
- * AUTHENTICATION_FAILED.
+ * Awaits a request and distinguishes rejected access keys from errors of the function, because AWS returns 403 for both.
+ * Throws `SourceProblem` AUTHENTICATION_FAILED.
  */
 export async function keyTold<T>(asking: Promise<T>): Promise<T> {
   try {
@@ -65,7 +65,7 @@ export async function keyTold<T>(asking: Promise<T>): Promise<T> {
 
 const mostFunctions = 20_000
 
-/** All functions of the region that the account may list, page by page. */
+/** Lists all functions of the region that the account may list, page by page. */
 export async function functionsOf(http: HttpSession): Promise<SourceChoice[]> {
   const found: SourceChoice[] = []
   const told = detectEndlessPaging(name)
@@ -91,7 +91,7 @@ interface AwsKey {
   secretAccessKey: string
 }
 
-/** The headers that a request to AWS Lambda needs besides its own: AWS Signature Version 4, of this moment. Throws SourceProblem. */
+/** Returns the additional headers of a request to AWS Lambda: AWS Signature Version 4 with the current time. Throws `SourceProblem`. */
 async function awsSignature(
   { method, url, headers, body }: UnsignedRequest,
   key: AwsKey,

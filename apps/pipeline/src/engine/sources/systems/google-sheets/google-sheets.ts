@@ -11,19 +11,21 @@ import type { RecordValue } from '../tables/flatten.ts'
 type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
 
 const name = 'Google Sheets'
-/** At once: a cell takes some hundred bytes on the way, and sixty requests a minute are what Google allows. */
+/**
+ * Maximum cells and rows of one request: a cell takes some hundred bytes in the response, and Google allows sixty requests per minute.
+ */
 const [mostCells, mostRows] = [40_000, 4_000]
 /** Limits for checking whether other tabs have rows: rows and columns of each tab, and number of tabs. */
 const [firstRows, firstColumns, mostTabs] = [20, 26, 20]
-/** The column that says which row of the sheet it is, counted as the sheet counts. */
+/** The column with the row number in the sheet, as Google counts. */
 const rowNumberColumn = '_row'
 
-/** Google Sheets: the rows of one tab, or of a part of it. */
+/** Google Sheets: the rows of one tab, or of a range of it. */
 export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
   name,
 
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
-    // A pipeline is saved with Google's address only; another one is that of a server that speaks like Google's.
+    // Pipelines can only be saved with Google's address; any other address is a server with a compatible API.
     const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: url, hostname: '' }
     const own = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
     if (serviceAccountKey) return { url: own, signIn: (http) => signInAsAccount(http, serviceAccountKey) }
@@ -49,7 +51,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
     const unread = sheet === undefined ? await unreadTabs(asking, tabs, tab) : undefined
     const cells = cellsOf(tab, range)
     const windows = windowsOf(asking, tab, cells)
-    // The names are in the first rows, and have to be known before anything else.
+    // The first rows contain the names, which all further steps need.
     const first = (await windows.next()).value ?? { from: cells.fromRow, rows: [] }
     const named = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
     const header = first.rows[named] ?? []
@@ -63,7 +65,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
         { path: rowNumberColumn, dataType: 'INTEGER' as const },
         ...header.flatMap((said, index) => (said === undefined ? [] : [{ path: nameAt(index) }])),
       ],
-      // Days are written as texts here.
+      // This connector writes dates as text.
       inferStrings: true,
       unreadWarning: unread,
       async *pages() {
@@ -80,13 +82,13 @@ function record(at: number, row: SheetRow, nameAt: (index: number) => string): o
 }
 
 interface RowWindow {
-  /** The row of the sheet that is the first here. */
+  /** Row number in the sheet of the first row. */
   from: number
-  /** Each ends with its last cell that holds something. */
+  /** Each row ends with its last non-empty cell. */
   rows: SheetRow[]
 }
 
-/** All rows of a part of a tab, some thousand at once, or fewer where these are too much. */
+/** Yields all rows of a range in windows of some thousand rows, or fewer if a window exceeds the size limit. */
 async function* windowsOf(
   asking: SystemContext<GoogleSheetsSettings>,
   tab: SheetTab,
@@ -107,7 +109,7 @@ async function* windowsOf(
   }
 }
 
-/** Rows and cells at the end that hold nothing are left out by Google, and so are lists that would be empty. */
+/** Google omits empty cells and rows at the end, and empty lists. */
 function gridIn(answer: unknown): SheetRow[] {
   const [sheet] = parseObject(answer, name)['sheets'] === undefined ? [] : parseList(answer, name, 'sheets')
   const [data] = memberOf(sheet, 'data')
@@ -127,7 +129,7 @@ async function listTabs(asking: SystemContext<GoogleSheetsSettings>): Promise<Sh
   const answer = await requestSpreadsheet(asking, { fields })
   return parseList(answer, name, 'sheets').flatMap((one) => {
     const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(one, name)['properties'], name)
-    // A chart may be a tab as well, and has no cells.
+    // A tab can also be a chart, which has no cells.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
     const { rowCount, columnCount } = parseObject(gridProperties ?? {}, name)
     const [called, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
@@ -162,7 +164,7 @@ async function unreadTabs(
   return `Only the sheet "${read.title}" was read. Sheets with rows that were not read: ${named.join(', ')}. Choose the sheet with the setting sheet.`
 }
 
-/** The tab of that name, or the first. Throws `SourceProblem`. */
+/** Returns the tab with this name, or the first tab. Throws `SourceProblem`. */
 function findTab(tabs: readonly SheetTab[], sheet: string | undefined): SheetTab {
   const found = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
   if (found) return found
@@ -191,19 +193,19 @@ async function requestSpreadsheet(
   }
 }
 
-/** Cells by their places, undefined where they hold nothing. */
+/** Cells by position; undefined if they are empty. */
 type SheetRow = readonly (RecordValue | undefined)[]
 
-/** A cell as the API gives it. */
+/** A cell as the API returns it. */
 interface GridCell {
   effectiveValue?: { numberValue?: unknown; stringValue?: unknown; boolValue?: unknown }
   effectiveFormat?: { numberFormat?: { type?: unknown } }
 }
 
 const dayLength = 86_400_000
-/** Serial 0. Google counts from it evenly, as Excel does not. */
+/** Date of serial 0. Google counts days continuously from it, unlike Excel. */
 const dayZero = Date.UTC(1899, 11, 30)
-/** The days that have four digits for their year. */
+/** Serials of the first and last day whose year has four digits. */
 const [firstDay, lastDay] = [-693_593, 2_958_465]
 
 /** The value of a cell: undefined for an empty cell, an empty text, and errors such as #N/A. */
@@ -217,7 +219,10 @@ function valueOf(cell: unknown): RecordValue | undefined {
   return asShown(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
 }
 
-/** A number that is shown as a day or a time; undefined where it is a number. Only its format tells. */
+/**
+ * Returns the text of a number that is formatted as a date or time; undefined for other numbers. Only the cell format
+ * distinguishes them.
+ */
 function asShown(serial: number, type: unknown): string | undefined {
   if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
   const total = Math.round(serial * dayLength)
@@ -235,7 +240,7 @@ function clockOf(time: number): string {
   return text.endsWith('.000') ? text.slice(0, 8) : text
 }
 
-/** What columns are called, by their places: as the row of names says, what it says twice with a number, and `column_n` where it says nothing. */
+/** Returns the column names by position: the text of the header row, with a number if it repeats, and `column_n` if it is empty. */
 function namesOf(header: SheetRow, taken: readonly string[]): (index: number) => string {
   const names: string[] = []
   const used = new Set(taken)
@@ -260,7 +265,7 @@ interface SheetTab {
   columns: number
 }
 
-/** Cells that are read, as they are counted in Google's addresses: from 1, both ends among them. */
+/** Cells to read, in A1 numbering: from 1, both ends inclusive. */
 interface CellRange {
   fromRow: number
   toRow: number
@@ -270,7 +275,7 @@ interface CellRange {
 
 const range = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 
-/** What is meant by `A1:F500`, `B:D`, `C2` or `A2:F`, as far as the tab has it; the whole tab where there is no range. Throws `SourceProblem`. */
+/** Returns the cells of `A1:F500`, `B:D`, `C2` or `A2:F` that the tab has; the whole tab without a range. Throws `SourceProblem`. */
 function cellsOf(tab: SheetTab, given?: string): CellRange {
   const { rows, columns } = tab
   if (given === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
@@ -288,7 +293,7 @@ function cellsOf(tab: SheetTab, given?: string): CellRange {
   )
 }
 
-/** As Google wants it: `'Tab'!A1:F500`. */
+/** Returns the range in A1 notation: `'Tab'!A1:F500`. */
 const addressOf = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
   `'${tab.title.replaceAll("'", "''")}'!${letters(fromColumn)}${fromRow}:${letters(toColumn)}${toRow}`
 

@@ -6,10 +6,10 @@ import type { HttpSession } from '../http/connection.ts'
 const name = 'Google Sheets'
 const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
 const usual = 'https://oauth2.googleapis.com/token'
-/** Seconds: what Google takes at most. */
+/** Seconds. Google's maximum. */
 const lifetime = 3_600
 
-/** The JSON key file of a service account, as far as it is needed. */
+/** The fields of a service account's JSON key file that the sign-in needs. */
 interface KeyFile {
   email: string
   key: KeyObject
@@ -17,7 +17,10 @@ interface KeyFile {
   address: string
 }
 
-/** A signed statement of the account, for a token of an hour. The statement is good for that place alone. */
+/**
+ * Exchanges a signed JWT assertion of the account for an access token that is valid for an hour. The assertion is valid for
+ * that endpoint only.
+ */
 export async function signInAsAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const account = read(keyFile)
   const { origin, pathname } = new URL(account.address)
@@ -31,7 +34,7 @@ export async function signInAsAccount(http: HttpSession, keyFile: string): Promi
     if (token === undefined) throw createResponseProblem(name, 'an access_token')
     return { authorization: `Bearer ${token}` }
   } catch (error) {
-    // Google says 400 to keys that it does not know or takes no more.
+    // Google returns 400 for unknown and revoked keys.
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
     const [, said = ''] = / (It says: .*)$/.exec(error.message) ?? []
     throw refused(
@@ -49,7 +52,7 @@ function statement({ email, key, keyId, address }: KeyFile): string {
   return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`
 }
 
-/** Named for what is wrong, never shown. */
+/** Parses a key file. The error does not contain the text of the file. */
 function read(text: string): KeyFile {
   try {
     const file = parseObject(JSON.parse(text), name)

@@ -1,6 +1,6 @@
 import { SourceProblem } from '../../source.ts'
 
-/** Parameters of a request; what is undefined is left out, and a list comes once for each of its values. */
+/** Parameters of a request. Undefined values are omitted; a list becomes one parameter for each of its values. */
 export type QueryParameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
 /** The address of a system and the credentials of its requests. */
@@ -33,7 +33,7 @@ export interface UnsignedRequest {
 export interface RequestOptions {
   query?: QueryParameters
   method?: 'GET' | 'POST' | 'DELETE'
-  /** Sent as a form where these are parameters, and as JSON where it is anything else. */
+  /** Sent as a form if it is `URLSearchParams`, else as JSON. */
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>
   /** Whether the request is idempotent. GET requests always are. */
@@ -52,11 +52,11 @@ export interface DownloadedBody extends Disposable {
 
 /** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem` or the signal's reason. */
 export interface HttpSession {
-  /** `https://host/prefix`, without a slash at its end. */
+  /** `https://host/prefix`, without a trailing slash. */
   readonly base: string
   /**
-   * The clock of the system when the first request went out, in milliseconds since 1970: the `Date` of the first answer, less the time that the
-   * answer took. Our own clock where no answer has a `Date`, or none has come.
+   * The clock of the system at the first request, in milliseconds since 1970: the `Date` of the first response minus the
+   * duration of the request. This process's clock if there was no response yet or it has no `Date`.
    */
   startedAt(): number
   /** Returns the parsed JSON body, which is limited to 32 MB. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */

@@ -99,7 +99,7 @@ export function statusProblem(status: number, headers: Headers, text: string, sc
   }
 }
 
-/** A function is asked of `the function`: it is not to be at itself. */
+/** Whether the requested thing is the system itself, such as `the function`. The message then names the host as its place. */
 const isSame = (what: string, system: string): boolean => what.toLowerCase().startsWith(system.toLowerCase())
 
 const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
@@ -144,7 +144,7 @@ export const redirectProblem = (to: string, { system, host }: RequestTarget): Fa
   ),
 })
 
-/** To itself, where what is sent by POST does not go after it. */
+/** The problem of a POST that the same host redirects, because its body is not sent to the new address. */
 export const redirectedPostProblem = (to: string, { host }: RequestTarget): FailedRequest => ({
   isRetryable: false,
   problem: new SourceProblem(
@@ -168,7 +168,7 @@ const errorTextKeys = [
   'reason',
   'diagnostics',
 ]
-  // Those of AWS.
+  // Fields of AWS errors.
   .concat('Message', 'errorMessage')
 
 /** Finds the error message in a JSON or plain text response. */

@@ -29,13 +29,13 @@ import { diskProblem, openSpool } from '../../files/spool/spool-file.ts'
 
 export interface HttpSessionOptions {
   fetch: Pick<GuardedFetch, 'fetch'>
-  /** The same for bodies that go to disk. */
+  /** The fetch function for bodies that go to disk. */
   downloads: Pick<GuardedFetch, 'fetch'>
   system: string
   /** Values that no message may contain. */
   secrets: readonly string[]
   retryPolicy: RetryPolicy
-  /** Values of one answer of JSON; as many as are ever read at once when absent. */
+  /** Maximum JSON values of one response; the general maximum when absent. */
   maxValues?: number
   directory: string
   signal: AbortSignal
@@ -63,11 +63,11 @@ class UnusableResponse extends Error {
 
 const maxRedirects = 5
 
-/** Milliseconds that the end of a session may take: a run that was cancelled has to be over in five seconds. */
+/** Milliseconds for ending a session, because a cancelled run must end within five seconds. */
 const signOutTimeoutMs = 2_000
 
 export interface OpenHttpSession extends HttpSession {
-  /** Ends the session, if there is one that has to be ended. Never throws. */
+  /** Ends the session if one is open. Never throws. */
   signOut(): Promise<void>
 }
 
@@ -87,7 +87,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
     ...(asked?.subject !== undefined && { subject: asked.subject }),
   })
 
-  /** Returns the headers of the session and signs in if there is none. */
+  /** Returns the headers of the session and signs in without a session. */
   async function signedIn(): Promise<Readonly<Record<string, string>>> {
     const { signIn } = connection
     if (!signIn) return {}
@@ -98,7 +98,7 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
     return await session
   }
 
-  /** One exchange, redirects within the host included. */
+  /** Sends one request and follows redirects within the host. */
   async function exchange(url: URL, asked: RequestOptions, { own, fetch }: RequestMode): Promise<Response> {
     const { body, method = 'GET' } = asked
     const form = body instanceof URLSearchParams
@@ -124,7 +124,8 @@ export function openHttpSession(connection: SystemConnection, parts: HttpSession
       if (to === null) return response
       await response.body?.cancel()
       const next = URL.canParse(to, at.href) ? new URL(to, at) : undefined
-      // The port counts: behind another one is somebody else. From http to https, both by their usual ports, the host is the same.
+      // The port counts, because another port can be another server. A redirect from http to https, both at their default
+      // ports, stays on the same host.
       const safer = next && (next.protocol === at.protocol || next.protocol === 'https:')
       if (!next || next.host !== at.host)
         throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', scene(asked)))
@@ -252,7 +253,7 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
   return url
 }
 
-/** Compares hosts only: systems behind a proxy do not know their public scheme and port. */
+/** Compares hosts only: systems that run at the back of a proxy do not know their public scheme and port. */
 function resolveLinkPath(link: string, base: string, scene: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
@@ -267,7 +268,7 @@ const maxErrorBytes = 100_000
 async function readErrorBody({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  // To leave the loop is to cancel the body.
+  // Leaving the loop cancels the body.
   for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     chunks.push(chunk)
     size += chunk.length
@@ -278,7 +279,7 @@ async function readErrorBody({ body }: Response): Promise<string> {
 
 const chunkBytes = 256 * 1024
 
-/** Writes a body into a file that has no name. One that breaks off leaves nothing. */
+/** Writes a body to an unnamed file. An incomplete body leaves no file. */
 async function downloadToSpool(
   directory: string,
   response: Response,
@@ -286,7 +287,7 @@ async function downloadToSpool(
 ): Promise<DownloadedBody> {
   const descriptor = openSpool(directory)
   let size = 0
-  // An empty answer is a sign of life as well.
+  // Reports an empty response as activity too.
   read(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {

@@ -1,12 +1,12 @@
 import { SourceProblem } from '../../source.ts'
 
-/** The fields of an answer that is to be an object. Throws `SourceProblem` OTHER_PROTOCOL. */
+/** Returns the fields of an object response. Throws `SourceProblem` OTHER_PROTOCOL for any other response. */
 export function parseObject(answer: unknown, system: string): Readonly<Record<string, unknown>> {
   if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer as Record<string, unknown>
   throw createResponseProblem(system, 'an object')
 }
 
-/** The list under a key of an answer, or the answer itself where no key is named. Throws the same. */
+/** Returns the list under a key of a response, or the response itself without a key. Throws the same problem. */
 export function parseList(answer: unknown, system: string, key?: string): readonly unknown[] {
   const list = key === undefined ? answer : parseObject(answer, system)[key]
   if (Array.isArray(list)) return list as unknown[]

@@ -12,10 +12,10 @@ type IhrisSettings = SettingsOf<'SOURCE_SYSTEM_D'>
 const name = 'iHRIS'
 const mostTried = 10
 
-/** iHRIS 5: a report as its people have made it, or resources, a table for each type. */
+/** iHRIS 5: a report that its users defined, or resources, a table for each type. */
 export const ihris: HttpSystem<IhrisSettings> = {
   name,
-  // What hangs on the people of a report changes without them.
+  // The linked resources of a report change independently of its main resources.
   increments: ({ report }) => report === undefined,
   cursorAt: (moment) => moment,
 
@@ -77,7 +77,7 @@ async function readReport(http: HttpSession, id: string): Promise<IhrisReport> {
   )
 }
 
-/** By what people call them. */
+/** Lists the reports by title. */
 async function reports(http: HttpSession): Promise<SourceChoice[]> {
   const found: SourceChoice[] = []
   const search = new URLSearchParams({ _profile: reportProfile }).toString()
@@ -91,16 +91,16 @@ async function reports(http: HttpSession): Promise<SourceChoice[]> {
   return found.toSorted((one, other) => one.name.localeCompare(other.name))
 }
 
-/** A resource without its type, which its block says. */
+/** A resource without its type, which the block of the report contains. */
 type FhirResource = Readonly<Record<string, unknown>>
 type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
 type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 
-/** Resources that are asked for by their ids at once, and those that are remembered since many rows lead to them. */
+/** Maximum ids in one request, and maximum number of cached resources, because many rows refer to the same ones. */
 const atOnce = 50
 const mostKept = 5_000
 
-/** The rows of a report: for each page of its main resources, those that hang on them. */
+/** Yields the rows of a report: the main resources page by page, with their linked resources. */
 async function* reportRows(
   search: SearchFunction,
   { main, links }: IhrisReport,
@@ -119,12 +119,12 @@ async function* reportRows(
       for (const [index, row] of rows.entries())
         row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linked.get(key) ?? []) })
     }
-    // What a report does not want may fill many pages.
+    // The report can exclude the resources of many pages.
     if (rows.length > 0) yield { records: rows.map((row) => recordOf(row, main, links)) }
   }
 }
 
-/** `Type/id` of what a row has that leads to a link. */
+/** Returns the references, as `Type/id`, from a row to the resources of a link. */
 function keysInto({ to, from, resource }: ReportLink, row: ReferencedResources): string[] {
   const { block, resources } = row.get(to) ?? { block: undefined, resources: [] }
   return resources.flatMap((one) =>
@@ -132,7 +132,7 @@ function keysInto({ to, from, resource }: ReportLink, row: ReferencedResources):
   )
 }
 
-/** References may have the address of a server in front, or a version behind; ids stand alone. */
+/** References can start with a server address or end with a version; ids stand alone. */
 function keyOf(reference: string, type: string): string {
   const parts = reference.replace(/\/_history\/.*$/, '').split('/')
   return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
@@ -168,7 +168,7 @@ async function linkedBy(
   return found
 }
 
-/** Where a link has one resource, its columns are the row's; the one that was changed last, where there are more. */
+/** Adds the columns of a link to the row if the link has a single resource; of several, the one that was changed last. */
 function recordOf(row: ReferencedResources, main: ReportBlock, links: readonly ReportLink[]): Record<string, unknown> {
   const [resource] = row.get(main.name)!.resources
   const record: Record<string, unknown> = { _id: resource!['id'], ...valuesOf(main, resource!) }
@@ -183,7 +183,7 @@ function recordOf(row: ReferencedResources, main: ReportBlock, links: readonly R
   return record
 }
 
-/** Several values are one text where they are plain. */
+/** Joins several plain values into one text. */
 const valuesOf = ({ columns }: ReportBlock, resource: FhirResource): Record<string, unknown> =>
   Object.fromEntries(
     columns.flatMap(({ name, value }) => {
@@ -194,7 +194,7 @@ const valuesOf = ({ columns }: ReportBlock, resource: FhirResource): Record<stri
     }),
   )
 
-/** How the FHIR interface of iHRIS is searched: its links to next pages name the store behind it, so only their question counts. */
+/** Searches the FHIR API of iHRIS. Its links to next pages contain the address of an internal store, so only their query is used. */
 const searchIhris =
   (http: HttpSession, since?: string) =>
   (type: string, search = ''): AsyncGenerator<RecordPage, void, void> =>

@@ -1,7 +1,7 @@
 import { createResponseProblem, toText } from '../http/parse-response.ts'
 import { fhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
 
-/** A column of a report: what it is called, and where it is in its resource. */
+/** A column of a report: its name and its path in the resource. */
 interface ReportColumn {
   name: string
   label: string
@@ -14,15 +14,15 @@ export interface ReportBlock {
   columns: ReportColumn[]
 }
 
-/** A type of resource that hangs on another one of the report. */
+/** A resource type that is linked to another one of the report. */
 export interface ReportLink extends ReportBlock {
-  /** The block on which it hangs, and what of that leads here; its own id where nothing is said. */
+  /** The block that this link starts from, and the element of that block which refers to this type; its id if undefined. */
   to: string
   from: FhirPathExpression | undefined
-  /** What of this one leads there; its id where that is undefined. */
+  /** The element of this type that refers to the other block; the id if undefined. */
   element: FhirPathExpression | undefined
   parameter: string
-  /** Whether there may be several, which then are a table below. */
+  /** Whether a row can have several of these resources, which then become a child table. */
   multiple: boolean
 }
 
@@ -40,7 +40,7 @@ interface ReportExtension {
 /** The profile of reports among the Basic resources. */
 export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRelationship'
 
-/** Throws `SourceProblem`: OTHER_PROTOCOL where it is no report, NOT_SUPPORTED for a path that is not understood. */
+/** Throws `SourceProblem`: OTHER_PROTOCOL if the resource is not a report, NOT_SUPPORTED for an unsupported path. */
 export function reportOf(resource: unknown): IhrisReport {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((one) => ends(one, 'iHRISReportDetails'))
@@ -54,7 +54,7 @@ export function reportOf(resource: unknown): IhrisReport {
   return { main, links: extension.filter((one) => ends(one, 'iHRISReportLink')).map(linkOf) }
 }
 
-/** What it is called by programs and by people. */
+/** Returns the code and the title of a report. */
 export function titleOf(resource: unknown): { code: string | undefined; name: string | undefined } {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((one) => ends(one, 'iHRISReportDetails'))

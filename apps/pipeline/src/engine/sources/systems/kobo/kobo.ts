@@ -21,7 +21,7 @@ const name = 'KoboToolbox'
 const pageSize = 1_000
 const maxListedSurveys = 10_000
 
-/** KoboToolbox: the submissions of one form, and its groups that repeat as tables below. */
+/** KoboToolbox: the submissions of one form, with its repeat groups as child tables. */
 export const kobo: HttpSystem<KoboSettings> = {
   name,
   increments: () => true,
@@ -50,7 +50,7 @@ export const kobo: HttpSystem<KoboSettings> = {
       name: survey,
       key: ['_id'],
       columns: form.columns,
-      // The form says which answers are texts; all others are what their values are.
+      // The form declares text answers; the types of all others are inferred.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
       async *pages(cursor) {
@@ -62,7 +62,7 @@ export const kobo: HttpSystem<KoboSettings> = {
   },
 }
 
-/** Forms that have been deployed, by name: others have no submissions. */
+/** Lists deployed forms by name. Other forms have no submissions. */
 async function listSurveys({ http }: SystemContext): Promise<SourceChoice[]> {
   const found: SourceChoice[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
@@ -72,7 +72,7 @@ async function listSurveys({ http }: SystemContext): Promise<SourceChoice[]> {
   while (found.length < maxListedSurveys) {
     const answer = parseObject(await http.getJson(path, asked), name)
     const results = parseList(answer, name, 'results')
-    // Those that are not deployed are left out, and count: an account may have thousands.
+    // Forms that are not deployed are omitted but count as progress, because an account can have thousands of them.
     told(results.length > 0)
     for (const one of results) {
       const { uid, name: title, has_deployment: deployed } = parseObject(one, name)
@@ -88,8 +88,8 @@ async function listSurveys({ http }: SystemContext): Promise<SourceChoice[]> {
 }
 
 /**
- * By `_id`, each page from the last one of the page before: what is submitted or deleted meanwhile shifts nothing. An edit leaves the
- * moment of submission as it is, and a deletion leaves nothing behind: both come with the next full reading.
+ * Reads submissions ordered by `_id`. Each page starts after the last id of the previous page, so that submissions and deletions during
+ * the read do not shift the pages. Edits keep the submission time, and deletions leave no trace: only the next full read notices both.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -113,7 +113,7 @@ async function* readSubmissions(
       if (typeof id === 'number' && id > (last ?? -Infinity)) last = id
       if (typeof time === 'string' && time > latest) latest = time
     }
-    // Only all of them together are complete: moments need not be in the order of ids.
+    // Only all pages together are complete, because the submission times are not always in the order of the ids.
     const asOf = { began: http.startedAt(), since: toText(cursor), overlap: overlapSeconds }
     const next = answer.over ? boundCursor(latest, asOf) : undefined
     yield { records: answer.records, ...(next !== undefined && { cursor: next }) }
@@ -141,7 +141,7 @@ async function pageOf(
   }
 }
 
-/** Points come as `latitude longitude altitude accuracy`, and moments without the zone that they are in. */
+/** Parses geopoints, which are `latitude longitude altitude accuracy`, and adds the zone to timestamps, which lack it. */
 function parseSubmission(record: unknown, points: ReadonlySet<string>): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, points)]))
@@ -164,15 +164,15 @@ function parseLocation([latitude, longitude, altitude, accuracy]: unknown[]): ob
 
 interface SurveyForm {
   columns: KnownColumn[]
-  /** Paths of questions for a place on earth. */
+  /** Paths of geopoint questions. */
   points: ReadonlySet<string>
 }
 
-/** Answers of these kinds of questions are what their values are; those of all others are texts, whatever they look like. */
+/** Question types whose answers have inferred types. Answers to all other questions are text. */
 const typedQuestionPattern =
   /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
 
-/** As the server writes all submissions. */
+/** Columns that the server adds to all submissions. */
 const systemColumns: KnownColumn[] = [
   { path: '_id', dataType: 'BIGINT' },
   { path: '_uuid', dataType: 'TEXT' },
@@ -185,7 +185,7 @@ const systemColumns: KnownColumn[] = [
   { path: 'formhub/uuid', dataType: 'TEXT' },
 ]
 
-/** The form as it is deployed now. Answers to questions that only earlier versions had come as what their values are. */
+/** Reads the deployed version of the form. The types of answers to questions that only earlier versions had are inferred. */
 async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
   const what = `The survey "${survey}"`
   const asset = parseObject(
@@ -211,7 +211,7 @@ async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> 
   return { columns, points }
 }
 
-/** In the table of the innermost group that repeats, by the path below it. */
+/** Returns the text column in the table of the innermost repeat group, by its path below that group. */
 function createTextColumn(path: string, inside: readonly { name: string; repeats: boolean }[]): KnownColumn {
   const groups: string[] = []
   let below: string[] = []

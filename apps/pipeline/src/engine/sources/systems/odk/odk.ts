@@ -20,7 +20,7 @@ type OdkSettings = SettingsOf<'SOURCE_SYSTEM_G'>
 
 const name = 'ODK Central'
 
-/** ODK Central: the submissions of one form, and its groups that repeat as tables below. */
+/** ODK Central: the submissions of one form, with its repeat groups as child tables. */
 export const odk: HttpSystem<OdkSettings> = {
   name,
   increments: () => true,
@@ -39,7 +39,7 @@ export const odk: HttpSystem<OdkSettings> = {
         if (token === undefined) throw createResponseProblem(name, 'a token')
         return { authorization: `Bearer ${token}` }
       },
-      // Else it lasts a day, and every run adds one.
+      // Otherwise the session lasts a day, and every run adds one.
       signOut: (http, { authorization = '' }) =>
         http.getJson(`v1/sessions/${encodeURIComponent(authorization.replace('Bearer ', ''))}`, { method: 'DELETE' }),
     }
@@ -61,7 +61,7 @@ export const odk: HttpSystem<OdkSettings> = {
       name: form,
       key: ['__id'],
       columns: await readFormColumns(http, project, form),
-      // The form says which answers are texts; dates come as texts, and are what their values are.
+      // The form declares text answers. Dates are JSON texts whose types are inferred.
       inferStrings: true,
       async *pages(cursor) {
         for await (const page of readSubmissions(http, { project, form, includeDeleted, log }, cursor))
@@ -81,7 +81,7 @@ async function listProjects({ http }: SystemContext): Promise<SourceChoice[]> {
   return found.toSorted(byName)
 }
 
-/** Forms that were published, of one project. */
+/** Lists the published forms of one project. */
 async function listForms({ http, within, settings }: SystemContext<OdkSettings>): Promise<SourceChoice[]> {
   const project = within ?? settings.project
   if (!project)
@@ -99,10 +99,10 @@ async function listForms({ http, within, settings }: SystemContext<OdkSettings>)
 
 const byName = (one: SourceChoice, other: SourceChoice): number => one.name.localeCompare(other.name, 'en')
 
-/** Answers of these kinds are what their values are; those of all others are texts, whatever they look like. */
+/** Field types whose values have inferred types. All other values are text. */
 const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geotrace|geoshape|structure|repeat)$/
 
-/** As the server writes all submissions. */
+/** Columns that the server adds to all submissions. */
 const systemColumns: KnownColumn[] = [
   { path: '__id', dataType: 'TEXT' },
   { path: '__system.submissionDate', dataType: 'TIMESTAMPTZ' },
@@ -130,11 +130,11 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
   return columns
 }
 
-/** In the table of the innermost group that repeats, by the path below it. */
+/** Returns the column in the table of the innermost repeat group, by its path below that group. */
 function columnOf(place: string, repeats: readonly string[]): KnownColumn {
   const groups: string[] = []
   let at = ''
-  // An outer group stands before those inside of it.
+  // Outer groups come before inner groups.
   for (const repeat of repeats) {
     if (!repeat.startsWith(`${at}/`) || !place.startsWith(`${repeat}/`)) continue
     groups.push(pointed(repeat.slice(at.length + 1)))
@@ -145,7 +145,7 @@ function columnOf(place: string, repeats: readonly string[]): KnownColumn {
 
 const pointed = (path: string): string => path.replaceAll('/', '.')
 
-/** A submission without links to what stands in it anyway; points become their four numbers, accuracy among them. */
+/** Returns a submission without links to data that it contains anyway. Points become four numbers, including the accuracy. */
 function parseSubmission(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parseSubmission)
   if (typeof value !== 'object' || value === null || isExact(value)) return value
@@ -180,8 +180,9 @@ interface SubmissionQuery {
 const pageSize = 1_000
 
 /**
- * Newest first, each page from where the one before ended, so that nothing moves while it is read. From a cursor on: what was submitted
- * or edited since, then what was deleted since, which comes marked as such.
+ * Reads submissions, newest first. Each page continues after the end of the previous one, so that changes during the read do
+ * not shift the pages. An increment reads submissions that were submitted or edited since the cursor, then those that were
+ * deleted since, marked as deleted.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -213,7 +214,7 @@ async function* readSubmissions(
   if (next !== undefined) yield { records: [], cursor: next }
 }
 
-/** Servers before 2023 do not know when something was deleted. */
+/** Servers before 2023 do not store deletion times. */
 async function* readDeletedSubmissions(
   http: HttpSession,
   question: SubmissionQuery,
@@ -239,7 +240,7 @@ async function* readPages(
   let most = pageSize
   for (;;) {
     const [at, wanted] = [path, Object.fromEntries(query)]
-    // Submissions with long lists may be large.
+    // Submissions with long lists can be large.
     const { answer, limit } = await requestFittingPage(most, (top) =>
       http.getJson(at, { subject: what, query: { ...wanted, $top: top } }),
     )

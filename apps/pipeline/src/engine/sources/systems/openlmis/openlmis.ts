@@ -20,7 +20,7 @@ const pageSize = 100
 const maxFacilities = 20_000
 const maxConcurrentRequests = 4
 
-/** OpenLMIS 3: the requisitions that facilities began between two days, their lines as tables below. */
+/** OpenLMIS 3: the requisitions that facilities started between two days, with their lines as child tables. */
 export const openlmis: HttpSystem<OpenlmisSettings> = {
   name,
   increments: () => true,
@@ -68,8 +68,8 @@ async function listFacilities(http: HttpSession): Promise<SourceChoice[]> {
 }
 
 /**
- * Searched for one facility at a time, which is all that a search takes, and then got one by one: a search has no lines. A few come as a
- * page, so that a preview asks for no more than it shows.
+ * Reads requisitions. A search accepts one facility and returns no lines, so each requisition is then requested individually.
+ * Pages are small, so that a preview requests no more than it shows.
  */
 async function* readRequisitions(
   { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
@@ -97,7 +97,7 @@ async function* readRequisitions(
       }
     }
   }
-  // Facilities come one after another, so only all of them together are complete.
+  // Facilities are read one after another, so only all of them together are complete.
   const next = boundCursor(latest, { began: http.startedAt(), since: toText(cursor), overlap: overlapSeconds })
   yield { records: [], ...(next !== undefined && { cursor: next }) }
 }
@@ -121,7 +121,7 @@ async function readRequisition(http: HttpSession, one: unknown): Promise<unknown
   }
 }
 
-/** All of a list, in the pages of Spring. */
+/** Reads all pages of a list in Spring's format. */
 async function* readPages(
   http: HttpSession,
   path: string,
@@ -153,7 +153,7 @@ const text = (path: string, groups?: readonly string[]): KnownColumn => ({
 
 const lines = ['requisitionLineItems']
 
-/** Codes are texts, whatever they look like. */
+/** Codes are always text. */
 const columns: KnownColumn[] = [
   ...['id', 'status', 'facility.id', 'facility.code', 'facility.name'].map((path) => text(path)),
   ...['program.id', 'program.code', 'program.name', 'processingPeriod.id', 'processingPeriod.name'].map((path) =>
@@ -164,7 +164,7 @@ const columns: KnownColumn[] = [
   ...['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName'].map((path) => text(path, lines)),
 ]
 
-/** What a form is made of, and what else could have been ordered: the same in all requisitions, and larger than they are. */
+/** Fields with the form's definition and the available products: the same in all requisitions, and larger than these. */
 const omittedFields = new Set([
   'template',
   'availableProducts',
@@ -184,7 +184,7 @@ const referenceFields = new Set([
   'approvedProduct',
 ])
 
-/** A requisition without what is none of it. Its changes of status, which come by status, are a list. */
+/** Removes `omittedFields` and simplifies references. The status changes, an object by status, become a list. */
 function parseRequisition(record: unknown): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(

@@ -33,7 +33,7 @@ const choicePaths: Readonly<Record<string, string>> = {
   'points-of-entry': 'pointsofentry/all/0',
 }
 
-/** SORMAS: cases, contacts and whatever else is watched in an outbreak, a table for each. */
+/** SORMAS: cases, contacts and other outbreak data, a table for each entity. */
 export const sormas: HttpSystem<SormasSettings> = {
   name,
   increments: () => true,
@@ -64,7 +64,7 @@ export const sormas: HttpSystem<SormasSettings> = {
         name: entity.toLowerCase(),
         key: ['uuid'],
         columns,
-        // Moments come as numbers, and are texts when they are given on.
+        // The API returns timestamps as numbers, which this connector converts to text.
         inferStrings: true,
         pages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
       }),
@@ -89,7 +89,7 @@ async function* readChangedRecords(http: Http, entity: string, first: number): A
       if (changed !== undefined && changed > (latest ?? -Infinity)) latest = changed
     }
     const over = records.length < size
-    // A later reading takes some minutes of what was there again.
+    // An increment overlaps the previous read by some minutes.
     const until = latest === undefined ? undefined : Math.min(latest, Math.floor(http.startedAt()))
     const cursor = over && until !== undefined ? Math.max(first, until - overlapSeconds * 1000) : undefined
     yield { records: records.map(formatTimestamps), ...(cursor !== undefined && { cursor }) }
@@ -99,7 +99,8 @@ async function* readChangedRecords(http: Http, entity: string, first: number): A
     if (next === undefined || from === undefined || (next === last && from === since))
       throw createResponseProblem(name, 'a uuid and a changeDate that go on')
     if (from < since) {
-      // Their order is that of their own changes, and parts of them were changed later: all of those have to come at once.
+      // The server orders records by their own change date, but returns the later date of a changed part. A page must contain
+      // all of these records.
       if (2 * size > most) throw createResponseProblem(name, 'records in the order of their changes')
       size *= 2
       continue
@@ -147,10 +148,10 @@ const columns: KnownColumn[] = [
   ),
 ]
 
-/** Milliseconds of 1973 and 2100: no count of an outbreak gets there. */
+/** Milliseconds of the years 1973 and 2100. Counts in outbreak data are never in this range. */
 const [earliest, latest] = [100_000_000_000, 4_102_444_800_000]
 
-/** Moments are milliseconds on the wire, though the description of the API says that they are texts; either is read. */
+/** Parses a timestamp. The API returns milliseconds although its description declares text; this function accepts both. */
 function parseTimestamp(value: unknown): number | undefined {
   const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : NaN
   return Number.isFinite(time) ? time : undefined

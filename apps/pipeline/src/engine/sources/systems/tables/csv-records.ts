@@ -1,6 +1,6 @@
 import { SourceProblem } from '../../source.ts'
 
-/** Characters of one row. */
+/** Maximum characters of one row. */
 const maxRowLength = 16_000_000
 
 const QUOTE = 34
@@ -8,7 +8,9 @@ const COMMA = 44
 const LF = 10
 const CR = 13
 
-/** Rows of RFC 4180 text in UTF-8, so many at once at most, the header among them. Throws `SourceProblem` where a row has no end. */
+/**
+ * Yields the rows of RFC 4180 text in UTF-8, including the header, in limited batches. Throws `SourceProblem` for a row without an end.
+ */
 export async function* csvRecords(
   chunks: AsyncIterable<Buffer>,
   { system, batch = 1_000 }: { system: string; batch?: number },
@@ -27,7 +29,7 @@ export async function* csvRecords(
   if ((yield* wholeRows(ended, batch)) < ended.length) throw endlessRowProblem(system)
 }
 
-/** The rows of a text that end in it; answers where the first begins that does not. */
+/** Yields the complete rows of a text and returns the start of the first incomplete one. */
 function* wholeRows(text: string, batch: number): Generator<string[][], number, void> {
   let rows: string[][] = []
   let from = 0

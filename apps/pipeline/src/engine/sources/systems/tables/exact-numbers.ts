@@ -8,19 +8,19 @@ const json = JSON as unknown as {
 }
 
 /**
- * Sixteen digits, which a number of JavaScript may not hold: then they are kept as they are written. No more of them are looked at, since
- * an expression that takes as many as there are runs out of stack where a number has millions.
+ * Matches numbers of sixteen digits or more, which may exceed the precision of a JavaScript number. The pattern reads only
+ * sixteen digits, because an unlimited quantifier overflows the stack for a number with millions of digits.
  */
 const longNumber = /[:[,\s]-?\d[\d.]{15}/
 
 /**
- * JSON whose numbers keep their digits: one that would lose some is an `isExact` object, which JSON.stringify writes as it was. Throws
- * SyntaxError where it is none, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL where it holds more than `most` values, or is
- * nested too deep.
+ * Parses JSON without loss of digits: a number that would lose some becomes an `isExact` object, which JSON.stringify writes
+ * unchanged. Throws SyntaxError for invalid JSON, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL if it has more than
+ * `most` values or is nested too deeply.
  */
 export function parseJson(text: string, most = maxJsonValues): unknown {
   const exact = longNumber.test(text)
-  // To keep digits takes up to five times as long for each value, and twice the memory.
+  // Keeping the digits takes up to five times as long for each value, and twice the memory.
   assertJsonLimits(text, exact ? most / 2 : most)
   if (!exact) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) =>

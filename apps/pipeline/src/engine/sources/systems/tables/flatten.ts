@@ -1,13 +1,13 @@
 import { isExact } from './exact-numbers.ts'
-/** A value before its type is inferred; nested values are kept as they are. */
+/** A value before its type is inferred; nested values stay unchanged. */
 export type RecordValue = string | number | boolean | object
 
-/** A row by the paths of its columns, in the order of the source. */
+/** A row: values by column path, in the order of the source. */
 export type RecordRow = Map<string, RecordValue>
 
 /** One object of a list inside of a record: a row of the group's own table. */
 export interface GroupRow {
-  /** The groups on the way to it, by their paths below each other. */
+  /** The path of the group: the names of all groups from the outermost to this one. */
   groups: readonly string[]
   row: RecordRow
 }
@@ -19,11 +19,11 @@ export interface FlattenedRecord {
 
 export interface FlattenOptions {
   isStoredAsJson?(path: string): boolean
-  /** Groups that a system writes without a list where there is one row only. */
+  /** Whether a group is a repeat group that the system writes without a list if it has only one row. */
   isRepeatGroup?(path: string): boolean
 }
 
-/** A record that cannot become rows, and what is wrong with it. */
+/** A record that cannot be converted to rows, and the reason. */
 export class BadRecord extends Error {
   readonly path: string | undefined
 
@@ -35,16 +35,18 @@ export class BadRecord extends Error {
 
 const maxDepth = 50
 const maxGroupRows = 100_000
-/** Characters of a key and of a path, which names a column; and of an id, which stands in each row of a group. */
+/** Maximum characters of a key, of a path (which names a column), and of an id (which each row of a group contains). */
 const maxKeyLength = 500
 const maxPathLength = 2_000
 const maxIdLength = 2_000
-/** Characters of all paths and ids of a record: short keys and values far down come to much more than the record itself. */
+/**
+ * Maximum characters of all paths and ids of a record: with short keys and deep nesting, they are much longer than the record itself.
+ */
 const maxTotalNameLength = 50_000_000
 
 /**
- * A record as rows: nested objects become columns by their paths, lists of objects become rows of a table of their own, points of
- * GeoJSON three columns; other lists and shapes stay JSON. `id` tells the record from all others. Throws `BadRecord`.
+ * Converts a record to rows: nested objects become columns by their paths, lists of objects become rows of child tables, and
+ * GeoJSON points become three columns; other lists and shapes stay JSON. `id` is unique to the record. Throws `BadRecord`.
  */
 export function flatten(record: object, id: RecordValue, how: FlattenOptions = {}): FlattenedRecord {
   const groups: GroupRow[] = []
@@ -56,7 +58,7 @@ export function flatten(record: object, id: RecordValue, how: FlattenOptions = {
 
 interface RecordPosition {
   row: RecordRow
-  /** What is in front of the names of columns here, and of keys that repeat the path of the group that they are in. */
+  /** The prefix of column names here, and of keys that repeat the path of their group. */
   prefix: string
   path: string
   groups: readonly string[]
@@ -88,7 +90,7 @@ function walk(object: object, place: RecordPosition, found: CollectedRows, how: 
 
 function pathOf(key: string, { prefix, path }: RecordPosition): string {
   const own = withoutPath(key, path)
-  // Forms spell the groups that a question is in, which may be many: its own name is what is behind them.
+  // Form systems write the groups of a question, which can be many, into its key: only the last part is its own name.
   if (own.length - own.lastIndexOf('/') - 1 > maxKeyLength)
     throw new BadRecord(`has a field whose name is longer than ${maxKeyLength} characters`, key)
   if (prefix.length + own.length > maxPathLength)
@@ -96,14 +98,14 @@ function pathOf(key: string, { prefix, path }: RecordPosition): string {
   return prefix + own
 }
 
-/** Counts what a column or a row of a group is called by. */
+/** Adds the characters of the name of a column or a group row to the total. */
 function countName(text: string, path: string, found: CollectedRows): void {
   found.characters += text.length
   if (found.characters > maxTotalNameLength)
     throw new BadRecord('has so many fields below each other that their names alone come to 50 MB', path)
 }
 
-/** Systems of forms spell the whole path in each key: `hh/name` in the group `hh` is its `name`. */
+/** Removes the group path that form systems write into each key: `hh/name` in the group `hh` becomes `name`. */
 const withoutPath = (key: string, path: string): string =>
   path !== '' && key.startsWith(`${path}/`) ? key.slice(path.length + 1) : key
 
@@ -155,7 +157,7 @@ function shape(value: GeoJsonShape, path: string, row: RecordRow): void {
   putPoint(row, path, { latitude, longitude, altitude })
 }
 
-/** The columns of a place on earth. */
+/** Adds the columns of a geographic point. */
 export function putPoint(row: RecordRow, path: string, point: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(point)) if (typeof value === 'number') row.set(`${path}_${name}`, value)
 }

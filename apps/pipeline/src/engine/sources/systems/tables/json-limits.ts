@@ -1,24 +1,24 @@
 import { SourceProblem } from '../../source.ts'
 
 /**
- * Values of a text of JSON that are read at once, each list and object counted as two. Measured: two million take 0.1 to 1.4 seconds of
- * the event loop and up to 150 MB, the most where each key is another one.
+ * Maximum number of values of a JSON text that is parsed at once; each list and object counts as two. Measured: two million
+ * take 0.1 to 1.4 seconds of the event loop and up to 150 MB, the most if all keys are different.
  */
 export const maxJsonValues = 2_000_000
-/** Of one record among many: more than anybody writes of a patient or a form, and little beside what the others take. */
+/** Maximum number of values of one record of a list: more than any patient or form needs, and little compared with the other limits. */
 export const maxRecordValues = 500_000
-/** Where somebody waits, in the process that answers everybody else as well. */
+/** Maximum number of values if a user waits for the response, in a process that also serves other users. */
 export const maxInteractiveValues = 500_000
-/** Deeper than records of any system. */
+/** Maximum nesting depth. The records of all systems are less deep. */
 const maxDepth = 1_000
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Looks at JSON before it is parsed, which is too late: ten million `{}` are 30 MB of text, and 640 MB in memory. Throws `SourceProblem`
- * ANSWER_TOO_LARGE where it holds more than `most` values, so that whoever asks for pages asks for smaller ones, and OTHER_PROTOCOL where
- * it is nested too deep. 31 MB take 0.1 seconds.
+ * Checks a JSON text before it is parsed, because a check after parsing is too late: ten million `{}` are 30 MB of text, and
+ * 640 MB in memory. Throws `SourceProblem` ANSWER_TOO_LARGE if the text has more than `most` values, so that readers of pages
+ * request smaller ones, and OTHER_PROTOCOL if it is nested too deeply. 31 MB take 0.1 seconds.
  */
 export function assertJsonLimits(text: string, most: number): void {
   let [values, depth, greatest] = [1, 0, 0]

@@ -4,7 +4,7 @@ import { parseJson } from './exact-numbers.ts'
 import { maxRecordValues } from './json-limits.ts'
 
 const maxRecordLength = 16_000_000
-/** Bytes after which a batch is full, however few are in it: they may come to a million values. */
+/** Bytes after which a batch is full, regardless of its number of members, because they can contain a million values. */
 const maxBatchRecords = 4_000_000
 
 const quote = 0x22
@@ -14,8 +14,8 @@ const opening = new Set([0x5b, 0x7b])
 const closing = new Set([0x5d, 0x7d])
 
 /**
- * The members of one list of JSON in UTF-8, so many at once or 4 MB of them, of which no more is held than they are. Throws `SourceProblem`
- * where it is no list, has no end, or a member is larger than 16 MB or has too many values.
+ * Yields the members of a JSON list in UTF-8 in batches with a limited number of members and 4 MB. Keeps only one batch in memory.
+ * Throws `SourceProblem` if the text is not a list or has no end, or if a member is larger than 16 MB or has too many values.
  */
 export async function* jsonRecords(
   chunks: AsyncIterable<Buffer>,
@@ -23,7 +23,7 @@ export async function* jsonRecords(
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
   let bytes = 0
-  /** The member at hand, as far as it came with earlier chunks. */
+  /** The parts of the current member from earlier chunks. */
   let parts: Buffer[] = []
   let held = 0
   let depth = 0
@@ -77,7 +77,7 @@ export async function* jsonRecords(
       }
     }
     if (depth === 0) continue
-    // A chunk is its reader's only until the next one.
+    // The source reuses the buffer for the next chunk, so the part is copied.
     parts.push(Buffer.from(chunk.subarray(from)))
     held += chunk.length - from
     if (held > maxRecordLength) throw createResponseProblem(system, 'a list of small records')

@@ -3,13 +3,13 @@ import { identifiers } from '../../../../identifiers.ts'
 
 const maxNameBytes = 63
 
-/** Columns by which rows of groups are told apart, and from what they hang. */
+/** Columns that identify the rows of groups and link them to their parents. */
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * What columns are called by their paths in the source: snake_case, parts joined by `_`, a leading `_` kept. A name that is cut, or that
- * two paths come to, ends in eight digits of its path's hash: it must not depend on which of them was seen first. Of two, the one that is
- * spelled like the name keeps it.
+ * Returns the column names of paths in the source: snake_case, parts joined by `_`, a leading `_` kept. A truncated name, or
+ * a name of two paths, ends in eight digits of its path's hash, because the name must not depend on the order of the paths.
+ * If one of the two paths is spelled like the name, it keeps the name.
  */
 export function columnNames(paths: readonly string[]): string[] {
   const plain = paths.map(nameOf)
@@ -22,7 +22,7 @@ export function columnNames(paths: readonly string[]): string[] {
   })
 }
 
-/** `target` followed by the groups of the path, each after two underscores. */
+/** Returns `target` followed by the groups of the path, each after two underscores. */
 export function tableName(target: string, groups: readonly string[]): string {
   const whole = [target, ...groups.map(nameOf)].join('__')
   return Buffer.byteLength(whole) <= maxNameBytes ? whole : withHash(whole, [target, ...groups].join('\0'))
@@ -40,7 +40,7 @@ const isCut = (path: string): boolean =>
 const withHash = (name: string, path: string): string =>
   `${truncateBytes(name, maxNameBytes - 9)}_${hash('sha256', path).slice(0, 8)}`
 
-/** Cut between characters. */
+/** Truncates between characters. */
 function truncateBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''

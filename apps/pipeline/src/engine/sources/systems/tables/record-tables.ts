@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 
 export interface RecordShape extends FlattenOptions {
   table: string
-  /** Paths of the key; empty if there is none. */
+  /** Paths of the key; empty without a key. */
   key: readonly string[]
   columns?: readonly KnownColumn[]
   /** Whether types are inferred from strings, because the system writes numbers and dates as text. */
@@ -15,10 +15,10 @@ export interface RecordShape extends FlattenOptions {
 }
 
 const maxTables = 100
-/** Ways to groups whose tables are remembered: to tell the name of one takes longer than to write a row. */
+/** Maximum number of cached group tables by group path: building the name takes longer than writing a row. */
 const maxCachedGroups = 1_000
 
-/** Records of one kind become rows here, of a table and of those of its groups. Nothing of them is held but keys. */
+/** Converts records of one kind to rows of their table and of the tables of their groups. Keeps only keys in memory. */
 export class RecordTables implements Disposable {
   readonly root: TableSpool
   readonly shape: RecordShape
@@ -27,10 +27,10 @@ export class RecordTables implements Disposable {
   readonly #keys = new SeenKeys()
   readonly #directory: string
   readonly #limit: number
-  /** Records so far, bad ones among them. */
+  /** Number of records so far, including rejected ones. */
   records = 0
 
-  /** Spools of so many bytes at most are made in `directory`. */
+  /** Creates spools in `directory`, each of at most `limit` bytes. */
   constructor(shape: RecordShape, directory: string, limit: number) {
     this.shape = shape
     this.#directory = directory
@@ -45,7 +45,7 @@ export class RecordTables implements Disposable {
     return [this.root, ...this.#groups.values()]
   }
 
-  /** Adds a record whose key was not there before; says what it is. Throws `BadRecord`. */
+  /** Adds a record if its key is new; returns how it compares with earlier records. Throws `BadRecord`. */
   add(record: unknown): KeyComparison {
     this.records += 1
     if (record instanceof BadRecord) throw record
@@ -70,7 +70,7 @@ export class RecordTables implements Disposable {
     for (const table of this.all) table[Symbol.dispose]()
   }
 
-  /** The columns by which the rows of a group hang together; ids of records are what they are in the records. */
+  /** The columns that link the rows of a group to their parents. Ids of records have the same type as in the records. */
   #places(groups: readonly string[]): KnownColumn[] {
     const id = this.shape.key.length === 1 ? this.root.known.get(this.shape.key[0]!)?.dataType : undefined
     const ofRecord = id && { dataType: id }
@@ -105,7 +105,7 @@ export class RecordTables implements Disposable {
   }
 }
 
-/** The value at a path, whose parts are between points unless a field is called like the whole. */
+/** Returns the value at a path. Dots separate its parts, unless a field has the whole path as its name. */
 function readKeyValue(record: object, path: string): RecordValue {
   const fields = record as Record<string, unknown>
   const value =
@@ -126,29 +126,32 @@ const tooManyTablesProblem = (table: string): SourceProblem =>
     `The records of ${table} have more than ${maxTables} groups in them, and each would be a table. Choose less to load.`,
   )
 
-/** NEW: the key was not there. SAME: it was, with the same content. OTHER: it was, with other content. */
+/**
+ * NEW: the key is new. SAME: an earlier record has the same key and content. OTHER: an earlier record has the same key and
+ * other content.
+ */
 type KeyComparison = 'NEW' | 'SAME' | 'OTHER'
 
-/** Keys that are remembered at once, in two halves: the older half is forgotten when the newer is full. */
+/** Maximum number of keys in each of two generations: when the newer one is full, the older one is discarded. */
 const mostInHalf = 250_000
-/** Characters of a key that is remembered as it is; of a longer one its hash is. */
+/** Maximum characters of a key that is stored unchanged; longer keys are stored as hashes. */
 const mostAsItIs = 64
 
 /**
- * Whether a key was there before. Lists that are read page by page shift while they are read, so that a record comes twice within some
- * pages; what comes twice further apart than half a million keys is left to the warehouse, which refuses it.
+ * Detects repeated keys. Lists that are read page by page shift during the read, so that a record can occur twice within some
+ * pages. Records that repeat after more than half a million keys are not detected here; the warehouse rejects them.
  */
 export class SeenKeys {
   /** 32 bits of a hash of the content, by key. */
   #newer = new Map<string, number>()
   #older = new Map<string, number>()
 
-  /** True where it is new. */
+  /** Returns whether the key is new. */
   add(whole: string): boolean {
     return this.compare(whole, '') === 'NEW'
   }
 
-  /** Remembers the key with its content, and says how it compares with what was there. */
+  /** Stores the key with its content and returns how it compares with an earlier one. */
   compare(whole: string, content: string): KeyComparison {
     const key = whole.length > mostAsItIs ? hash('sha256', whole, 'base64') : whole
     const mark = content === '' ? 0 : hash('sha1', content, 'buffer').readInt32LE()

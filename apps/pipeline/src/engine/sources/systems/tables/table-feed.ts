@@ -27,8 +27,8 @@ export interface TableFeedOptions {
 }
 
 /**
- * The rows of a spool as a feed, by the way of every JSON file: written anew as delimited text, whose types are told by all values. What the
- * system says of a column goes before that.
+ * Returns the rows of a spool as a feed. As for every JSON file, the rows are converted to delimited text, and the types are
+ * inferred from all values. Types that the system declares take precedence.
  */
 export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<SourceFeed, void, void> {
   const { table, as, directory, told, signal, remembered } = given
@@ -81,7 +81,7 @@ function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): Re
 
 type ColumnRenamer = (columns: readonly FeedColumn[]) => FeedColumn[]
 
-/** Gives columns their warehouse name, label and key flag; the spool only has paths. */
+/** Adds the warehouse name, label and key flag to columns, because the spool only has paths. */
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
   const paths = [...table.seen.keys()]
   const names = columnNames(paths)
@@ -115,7 +115,7 @@ function contentOf(
   }
 }
 
-/** A table is there, and can be merged into, before anything is in it. */
+/** Creates the table before it has rows, so that increments can be merged into it. */
 function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): SourceFeed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
   const before = columnsBefore(remembered)

@@ -10,25 +10,25 @@ const TEXT = 1
 const OTHER = 2
 const NESTED = 4
 
-/** A column that the system says something of. */
+/** A column that the system declares. */
 export interface KnownColumn {
   /** Its path in the record. */
   path: string
   label?: string
   dataType?: DataType
-  /** Whether it is there although no record has it. */
+  /** Whether the column exists even if no record has it. */
   always?: boolean
-  /** The groups that it is in, by their paths below each other; those of the record itself have none. */
+  /** The groups that contain the column, from the outermost; empty for columns of the record itself. */
   groups?: readonly string[]
 }
 
 const bufferCharacters = 64 * 1024
 const maxColumnsPerTable = 1_600
 
-/** The rows of one table on their way to the warehouse: a line of JSON each, in a file that has no name. */
+/** The spooled rows of one table: a JSON line for each, in an unnamed file. */
 export class TableSpool implements Disposable {
   readonly key: readonly string[]
-  /** Columns by their paths, in the order in which they came first, and what they were seen to hold. */
+  /** Columns by path in the order of their first occurrence, with flags for the kinds of values seen. */
   readonly seen = new Map<string, number>()
   /** The columns that the system declares, found or not. */
   readonly known: ReadonlyMap<string, KnownColumn>
@@ -40,7 +40,7 @@ export class TableSpool implements Disposable {
   readonly #directory: string
   #waiting = ''
 
-  /** `name` is what the table is called, `limit` in bytes. */
+  /** `name` is the table name, `limit` is in bytes. */
   constructor(name: string, key: readonly string[], known: readonly KnownColumn[], directory: string, limit: number) {
     this.name = name
     this.key = key
@@ -80,7 +80,7 @@ export class TableSpool implements Disposable {
     }
   }
 
-  /** Whether nothing but texts was seen in a column. */
+  /** Whether all values of a column are texts. */
   isText(path: string): boolean {
     return this.seen.get(path) === TEXT
   }
@@ -90,7 +90,7 @@ export class TableSpool implements Disposable {
     this.#descriptor = undefined
   }
 
-  /** A row that has the columns that are there anyway, in their order, before all others. */
+  /** Returns a row that starts with the columns that always exist, in their order. */
   #withEmptyOnes(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
     const always = [...this.known.values()].filter((column) => column.always)
     return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])

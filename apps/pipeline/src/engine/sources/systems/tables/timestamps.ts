@@ -1,4 +1,4 @@
-/** A moment so many seconds earlier, written without a zone where it was. What cannot be read stays as it is. */
+/** Returns a timestamp `seconds` earlier, without a zone if it had none. Invalid timestamps stay unchanged. */
 export function subtractSeconds(moment: string, seconds: number): string {
   const time = parseTimestamp(moment)
   return Number.isNaN(time) ? moment : formatLike(moment, time - seconds * 1000)
@@ -12,9 +12,9 @@ function formatLike(moment: string, time: number): string {
 }
 
 /**
- * Where the next reading begins, in the way that `latest` is written. It is so many seconds before the latest moment that was seen, and never
- * later than that many seconds before the reading began: what changed while it was read may have been read before the change. Undefined where
- * nothing was seen, and where the earlier reading began there or later.
+ * Returns the cursor of the next increment, in the format of `latest`. It is `overlap` seconds before the latest timestamp seen,
+ * and at most `overlap` seconds before the start of the read, because a record that changed during the read may have been read
+ * before its change. Undefined if no timestamp was seen, or if the previous cursor is the same or later.
  */
 export function boundCursor(
   latest: string,
@@ -28,5 +28,5 @@ export function boundCursor(
   return (Number.isNaN(one) || Number.isNaN(other) ? next > since : one > other) ? next : undefined
 }
 
-/** Milliseconds since 1970 of a moment, in UTC where it has no zone. */
+/** Returns milliseconds since 1970 of a timestamp, in UTC without a zone. */
 const parseTimestamp = (moment: string): number => Date.parse(isZoned(moment) ? moment : `${moment}Z`)
