@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 
@@ -23,11 +24,8 @@ import type { DB } from '../../database.ts'
 
 const maxAttempts = 5
 
-/**
- * Shorter than `lock_timeout` (ten seconds), so that a stopped process does not prevent others from cancelling or claiming runs of
- * the client. These transactions wait for nothing but the database.
- */
-const idleTransactionTimeout = '8s'
+/** Shorter than `lock_timeout` (ten seconds), so that a stopped process does not block other transactions on its runs. */
+const idleTimeout = '8s'
 
 /** Whether PostgreSQL aborted a transaction for a deadlock or a serialization failure, so that it can be repeated. */
 export const isSerializationFailure = (error: unknown): boolean =>
@@ -41,13 +39,13 @@ export async function runTransaction<T>(db: Kysely<DB>, work: (trx: Transaction<
   for (let tries = 1; ; tries += 1) {
     try {
       return await db.transaction().execute(async (trx) => {
-        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTransactionTimeout}, true)`.execute(
-          trx,
-        )
+        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true)`.execute(trx)
         return await work(trx)
       })
     } catch (error) {
       if (!isSerializationFailure(error) || tries === maxAttempts) throw error
+      // Two transactions that were aborted together would meet again if both began at once.
+      await sleep(Math.random() * 100 * tries)
     }
   }
 }
