@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { spawnWorker, until } from '../engine/worker-process.ts'
+import { spawnWorker } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { connected, superuserUrl, word } from '../scratch-warehouse.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 

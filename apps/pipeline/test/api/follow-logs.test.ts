@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Run } from '@sluice/contracts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf, type Received } from './events.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import type { Person } from '../identity.ts'
 import { brokenOpenapiRules } from './openapi-rules.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
 import { namePublishers } from '../../src/engine/worker/maintenance/name-publishers.ts'
 import { identityLookups } from '../../src/identity/identity-service.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import type { Person } from '../identity.ts'
 import { librarians, limit, newKey, pointers, rows } from './public-datasets.scene.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import type { Person } from '../identity.ts'
 import { startService, type Service } from './app-under-test.ts'
 

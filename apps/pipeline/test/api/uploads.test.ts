@@ -12,7 +12,7 @@ import type { DB } from '../../src/database.ts'
 import type { JobQueue } from '../../src/engine/queue/job-queue.ts'
 import { queueRun } from '../../src/engine/runs/queue-run.ts'
 import { makeWorkbook } from '../../src/engine/sources/files/test/make-workbook.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 

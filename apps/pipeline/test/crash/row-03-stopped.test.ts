@@ -4,7 +4,8 @@ import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker, until } from '../engine/worker-process.ts'
+import { spawnWorker } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import {
   ask,
   type Loaded,

@@ -4,7 +4,7 @@ import { itUnless } from '@sluice/testing/skip'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { on, type OwnWarehouse, startOwnWarehouse } from './own-warehouse.ts'
 import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, sprung, takenBy, trapped } from './scene.ts'
 

@@ -4,7 +4,8 @@ import { startGate } from '../api/gate.ts'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until, type WorkerProcess } from '../engine/worker-process.ts'
+import { type WorkerProcess } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { ask, heardNow, type Loaded, loadedPipelines, neverSilent, numbered, seen, sprung, trapped } from './scene.ts'
 
 /** Where a worker is when the service's own database goes away. The API's side of it is in test/api/operating. */

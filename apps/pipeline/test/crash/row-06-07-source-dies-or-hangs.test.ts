@@ -8,7 +8,7 @@ import { uploadPath } from '../../src/files/files-directory.ts'
 import { startGate } from '../api/gate.ts'
 import { finished } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { superuserUrl } from '../scratch-warehouse.ts'
 import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './scene.ts'
 

@@ -6,7 +6,7 @@ import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import { stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, sprung, trapped } from './scene.ts'
 
 let stack: Stack

@@ -7,7 +7,7 @@ import { isLongRun } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { ask, loadedPipelines, numbered, seen, takenBy, trapped } from './scene.ts'
 
 /** Debian's libfaketime. Undefined where it is not installed. */

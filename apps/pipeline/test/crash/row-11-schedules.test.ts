@@ -4,7 +4,8 @@ import { isLongRun } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker, until } from '../engine/worker-process.ts'
+import { spawnWorker } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { comeDue, midnightly, outcomes, waiting } from './ticking.ts'
 
 /** Debian's libfaketime. Undefined where it is not installed. */

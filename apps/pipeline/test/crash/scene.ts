@@ -3,7 +3,8 @@ import type { Client } from 'pg'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { count, finished, publications, stagingTables } from '../engine/large-load.ts'
 import type { Pipeline, Stack } from '../engine/stack.ts'
-import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { spawnWorker, type WorkerProcess } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 type Run = Awaited<ReturnType<Stack['run']>>
 

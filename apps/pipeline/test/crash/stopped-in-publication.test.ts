@@ -5,7 +5,8 @@ import { describeUnless } from '@sluice/testing/skip'
 import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker, until } from '../engine/worker-process.ts'
+import { spawnWorker } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { ask, jobs, type Loaded, loadedPipelines, numbered, seen, silentForLong, sprung, trapped } from './scene.ts'
 
 let stack: Stack

@@ -3,7 +3,7 @@ import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
 import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
 import { finished } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './scene.ts'
 
 let stack: Stack

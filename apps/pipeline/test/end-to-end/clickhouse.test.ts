@@ -8,7 +8,7 @@ import { checkBody, groupBody } from '../api/quality-bodies.ts'
 import { viewBody } from '../api/view-under-test.ts'
 import { credentials, startDhis2 } from '../dhis2/dhis2-stand-in.ts'
 import { manyRows, largeFile } from '../engine/large-load.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from '../warehouses/clickhouse-under-test.ts'
 import { type Installation, startInstallation } from './installation.ts'
 

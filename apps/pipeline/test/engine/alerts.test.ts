@@ -18,7 +18,7 @@ import { finishRun } from '../../src/engine/run-lifecycle/finish-run.ts'
 import type { RunAction } from '../../src/engine/runs/runnable.ts'
 import { alertNoSuccess } from '../../src/engine/worker/maintenance/alert-no-success.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 const secret = randomBytes(32)
 const publicUrl = 'https://data.example.org'

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { startStack, type Stack } from './stack.ts'
 import { finished } from './large-load.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { createLogger, Redaction } from '@sluice/process'
 import { clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
 import { connected, superuserUrl } from '../scratch-warehouse.ts'
 import { startStack, type Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { clearTheWay, dropWaiting, isToBeDropped, noteDrop } from '../../src/eng
 import { dropDeleted } from '../../src/engine/worker/maintenance/maintain-warehouses.ts'
 import { columns, loadAll, never, numbered } from '../rows.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 beforeAll(async () => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { identityOperations, serviceClient } from '@sluice/contracts'
 import { startService, type Service } from '../api/app-under-test.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let service: Service
 beforeAll(async () => {

@@ -5,7 +5,8 @@ import { sql } from 'kysely'
 import { listLogs } from '../../src/engine/runs/read-runs.ts'
 import { count, finished, inTheMiddle, manyRows, publications, stagingTables } from './large-load.ts'
 import { startStack, type Stack } from './stack.ts'
-import { spawnWorker, until, type WorkerProcess } from './worker-process.ts'
+import { spawnWorker, type WorkerProcess } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 let worker: WorkerProcess

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import type { Pipeline, Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 /** Takes a second or two to load: long enough to break in. */
 export const manyRows = 500_000

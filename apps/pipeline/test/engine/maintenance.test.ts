@@ -19,7 +19,7 @@ import { uploadPath, uploadsDirectory } from '../../src/files/files-directory.ts
 import { columns, never } from '../rows.ts'
 import { stagingTables } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 const advice =
   'Nobody is mailed for now: this service has no mail server. Whoever runs it sets SMTP_URL, for the API and the workers.'

@@ -8,7 +8,7 @@ import type { DB } from '../../src/database.ts'
 import type { Delivery, WorkerQueue } from '../../src/engine/queue/job-queue.ts'
 import { migrateQueue, openQueue, openWorkerQueue } from '../../src/engine/queue/pg-boss-queue.ts'
 import { startStack, type Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
 

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '../scratch-warehouse.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 let superuser: Client & AsyncDisposable

@@ -7,7 +7,8 @@ import { uploadPath, uploadsDirectory } from '../../src/files/files-directory.ts
 import { stagingTables } from '../leftovers.ts'
 import { never } from '../rows.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 let worker: Awaited<ReturnType<typeof spawnWorker>>

@@ -7,7 +7,7 @@ import { claimRun } from '../../src/engine/runs/claim.ts'
 import { finishRun } from '../../src/engine/run-lifecycle/finish-run.ts'
 import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
 import { startStack, type Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { begin, finish, jobStates, makeWorkflow, underWay } from './workflow-scene.ts'
 
 let stack: Stack

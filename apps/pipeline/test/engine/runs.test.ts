@@ -12,7 +12,7 @@ import { startHeartbeat } from '../../src/engine/runs/heartbeat.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns, progressOf } from '../../src/engine/runs/read-runs.ts'
 import { openRejectedRows } from '../../src/engine/runs/rejected-rows.ts'
 import { startStack, type Stack } from './stack.ts'
-import { until } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 beforeAll(async () => {

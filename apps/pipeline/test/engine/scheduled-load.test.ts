@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { count, finished } from './large-load.ts'
 import { startStack, type Stack } from './stack.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 beforeAll(async () => void (stack = await startStack()))

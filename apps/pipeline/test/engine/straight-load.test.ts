@@ -6,7 +6,8 @@ import { listLogs, listRejectedRows } from '../../src/engine/runs/read-runs.ts'
 import { uploadPath } from '../../src/files/files-directory.ts'
 import { finished, publications } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
-import { spawnWorker, until, type WorkerProcess } from './worker-process.ts'
+import { spawnWorker, type WorkerProcess } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 let worker: WorkerProcess

@@ -4,7 +4,8 @@ import { mustWaitForInputs, staleInputs } from '../../src/engine/views/inputs.ts
 import { keepSources } from '../../src/engine/views/sources.ts'
 import { createRun } from '../../src/engine/runs/queue-run.ts'
 import { startStack, type Pipeline, type Stack } from './stack.ts'
-import { spawnWorker, until } from './worker-process.ts'
+import { spawnWorker } from './worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let stack: Stack
 let pipeline: Pipeline

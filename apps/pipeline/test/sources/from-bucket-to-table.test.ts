@@ -3,7 +3,8 @@ import { longRunOnly } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
 import { kindsOfStores, type TestStore } from '../../src/engine/sources/objects/test/stores.ts'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
-import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { spawnWorker, type WorkerProcess } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 let service: Service
 let owner: Asking

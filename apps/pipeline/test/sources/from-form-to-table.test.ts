@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
-import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { spawnWorker, type WorkerProcess } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { kobo } from './kobo.scene.ts'
 import type { StandIn } from './scene.ts'
 import { isFilledByAnother } from '../../src/engine/drops/pipeline-tables.ts'

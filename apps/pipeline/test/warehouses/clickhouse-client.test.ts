@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type ServerAccess, sendStatement, execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
 import { warehouseProblem } from '../../src/engine/warehouses/clickhouse/problems.ts'
 import { takeRows } from '../../src/engine/warehouses/clickhouse/result.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './clickhouse-under-test.ts'
 
 const megabyte = new Uint8Array(1024 * 1024)

@@ -6,7 +6,7 @@ import { never } from '../rows.ts'
 import type { Answer } from '../tds/answers.ts'
 import { type StandIn, type Statement, tdsStandIn } from '../tds/stand-in.ts'
 import { binary, tuple } from '../tuples.ts'
-import { until } from '../engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 
 describe('a session of SQL Server, against a stand-in', () => {
   let server: StandIn | undefined

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { until } from '../../../../test/engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { columns, loadAll, never } from '../../../../test/rows.ts'
 import {
   connectedAs,

@@ -1,7 +1,7 @@
 import { getPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { until } from '../../../../test/engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { columns, never } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../../test/tuples.ts'

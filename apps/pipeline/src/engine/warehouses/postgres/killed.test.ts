@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
-import { until } from '../../../../test/engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { dyingAt } from '../../../../test/dying-client.ts'
 import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, never, stage } from '../../../../test/rows.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { until } from '../../../../test/engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../../test/scratch-warehouse.ts'
 import type { QueryRows, UserQuery } from '../warehouse.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { until } from '../../../../test/engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'

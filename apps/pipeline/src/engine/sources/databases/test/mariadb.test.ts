@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
-import { until } from '../../../../../test/engine/worker-process.ts'
+import { until } from '@sluice/testing/until'
 import { placeVariables } from '../../../variables/place-variables.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { databaseSource, tryDatabase } from '../database-source.ts'
