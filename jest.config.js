@@ -24,7 +24,12 @@ export default {
       globalSetup: here('apps/pipeline/test/shared-identity/start.ts'),
       globalTeardown: here('apps/pipeline/test/shared-identity/stop.ts'),
     },
-    { ...project, roots: [here('apps/identity'), here('packages'), here('infra')] },
+    {
+      ...project,
+      roots: [here('apps/identity'), here('packages'), here('infra')],
+      globalSetup: here('infra/test/jest/start-swift.js'),
+      globalTeardown: here('infra/test/jest/stop-swift.js'),
+    },
   ],
   testTimeout: 300_000,
   testSequencer: here('infra/test/jest/sequencer.js'),

@@ -57,7 +57,7 @@ async function* measured(parts: Parts, names: string[]): AsyncGenerator<Line | u
 async function* inStore(parts: Parts, name: 's3' | 'azure', reference: () => Promise<Reference>) {
   if (name === 'azure') await installMissingPrograms()
   // Whoever imports them looks for what is installed.
-  const { kindsOfStores } = await import('../../apps/pipeline/src/engine/sources/objects/test/stores.ts')
+  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/stores.ts')
   const { objects } = await import('./measures/objects.ts')
   const type = name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE'
   yield* objects(parts, kindsOfStores.find((kind) => kind.type === type)!, reference)

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
+import { affectedApps } from '../local/affected-apps.ts'
 import { inPlace, leave, threadIn } from './in-place.ts'
 import { pinoCaller } from './pino-caller.ts'
 
@@ -26,7 +27,11 @@ export async function bundle(root: string, folder: string): Promise<string[]> {
 }
 
 async function bundleApp(root: string, app: string, outdir: string): Promise<string[]> {
-  const sources = globSync(`apps/${app}/{bin,src}/**/*.ts`, { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
+  const packages = globSync('packages/*', { cwd: root }).filter((folder) => affectedApps(root, folder).includes(app))
+  const folders = [`apps/${app}/bin`, `apps/${app}/src`, ...packages.map((folder) => `${folder}/src`)]
+  const sources = folders
+    .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
+    .filter((file) => !file.endsWith('.test.ts'))
   const programs = sources.filter((file) => file.startsWith(join('apps', app, 'bin')))
   const threads = sources.flatMap((file) => threadIn(readFileSync(join(root, file), 'utf8'), file) ?? [])
   const { metafile } = await build({

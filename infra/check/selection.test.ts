@@ -5,7 +5,7 @@ import { root } from '../paths.ts'
 import { selectedParts } from './selection.ts'
 
 const workspaces = [
-  { name: '@sluice/http', folder: 'packages/http' },
+  { name: '@sluice/http-server', folder: 'packages/http-server' },
   { name: '@sluice/identity', folder: 'apps/identity' },
 ]
 const identity = { folder: 'apps/identity', workspace: '@sluice/identity' }

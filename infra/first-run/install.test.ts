@@ -11,14 +11,14 @@ const lock = {
     'node_modules/a': { resolved: 'apps/a', link: true },
     'node_modules/pg': { version: '8.0.0' },
     'node_modules/for-macs': { version: '1.0.0', optional: true },
-    'packages/http/node_modules/ipaddr.js': { version: '2.0.0' },
+    'packages/http-server/node_modules/ipaddr.js': { version: '2.0.0' },
   },
 }
 const installed = {
   'apps/a': { version: '0.1.0' },
   'node_modules/a': { link: true },
   'node_modules/pg': { version: '8.0.0' },
-  'packages/http/node_modules/ipaddr.js': { version: '2.0.0' },
+  'packages/http-server/node_modules/ipaddr.js': { version: '2.0.0' },
 }
 
 describe('a node_modules', () => {
@@ -58,7 +58,10 @@ describe('a node_modules', () => {
     ['the record of npm, which an interrupted "npm ci" does not write', 'node_modules/.package-lock.json'],
     ['a package, which an interrupted "npm install" leaves out', 'node_modules/pg'],
     ['the files of a package', 'node_modules/pg/package.json'],
-    ['a package of a workspace, which a copy of the root does not contain', 'packages/http/node_modules/ipaddr.js'],
+    [
+      'a package of a workspace, which a copy of the root does not contain',
+      'packages/http-server/node_modules/ipaddr.js',
+    ],
   ])('is incomplete without %s', (_, path) => {
     rmSync(join(folder, path), { recursive: true })
     expect(isInstalled(lock, undefined, folder)).toBe(false)

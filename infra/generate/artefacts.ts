@@ -56,12 +56,12 @@ export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<A
 
 /** The scanner of delimited text, compiled from its AssemblyScript. The same sources give the same bytes. */
 export const scanner = async (): Promise<Artefact> => {
-  const file = 'packages/delimited/generated/scan.wasm'
+  const file = 'packages/file-formats/generated/scan.wasm'
   const folder = await mkdtemp(join(tmpdir(), 'sluice-scanner-'))
   try {
     const out = join(folder, 'scan.wasm')
     const flags = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert', '--initialMemory', '900']
-    const entry = 'packages/delimited/assembly/scanner.ts'
+    const entry = 'packages/file-formats/assembly/scanner.ts'
     await run(process.execPath, [join(root, 'node_modules/assemblyscript/bin/asc.js'), entry, '-o', out, ...flags], {
       cwd: root,
     })

@@ -1,7 +1,7 @@
 import { pipelineTypes } from '@sluice/contracts'
-import { rows, type Row, type Without } from '../../apps/pipeline/test/sources/rows.ts'
-import { scenes } from '../../apps/pipeline/test/sources/scenes.ts'
-import { ofDatabases, ofPostgres, ofStores } from '../../apps/pipeline/test/sources/without.ts'
+import { rows, type Row, type Without } from '../../packages/connectors/test/rows.ts'
+import { scenes } from '../../packages/connectors/test/scenes.ts'
+import { ofDatabases, ofPostgres, ofStores } from '../../packages/connectors/test/without.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
 
@@ -23,7 +23,7 @@ const others: readonly Held[] = [
 /** Types that are not in the suite, and where they are tested instead. */
 const beside: Readonly<Record<string, string>> = {
   CSV_UPLOAD:
-    'An upload sends no requests. The tests of `engine/sources/files` cover its readers, which also read the objects of stores above.',
+    'An upload sends no requests. The tests of `packages/file-formats` cover its readers, which also read the objects of stores above.',
   PARQUET_UPLOAD: 'The same.',
   PUBLIC_DATASET: 'Copied from the warehouse by the reader of `SQL_DATABASE_D`; tested in `test/api/public-datasets`.',
   SQL_DATABASE_A: 'No server of it runs in the tests. Its own tests cover its queries and the conversion of its types.',
@@ -76,9 +76,9 @@ const short = (name: Row): string => rows[name].split(/[:,]/)[0]!
 const introduction = `# Conformance of sources
 
 After this page you know which behaviour is tested for each source. One suite tests every source with the same rules.
-\`npm run generate\` writes this page from the tests: [rules](../apps/pipeline/test/sources/rows.ts),
-[systems](../apps/pipeline/test/sources/conformance.ts), [stores](../apps/pipeline/test/sources/stores.test.ts),
-[databases](../apps/pipeline/test/sources/databases.test.ts).
+\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/rows.ts),
+[systems](../packages/connectors/test/conformance.ts), [stores](../packages/connectors/src/object-store/test/conformance.test.ts),
+[databases](../packages/connectors/src/database-connector/test/conformance.test.ts).
 
 | Sign | Meaning |
 |---|---|

@@ -1,15 +1,15 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sharedProblems, type KnownProblem } from '@sluice/http'
+import { sharedProblems, type KnownProblem } from '@sluice/http-server'
 import { identityProblems } from '../../apps/identity/src/problem-catalogue.ts'
-import { pipelineProblems } from '../../apps/pipeline/src/problem-catalogue.ts'
-import { runCodes } from '../../apps/pipeline/src/run-code-catalogue.ts'
+import { pipelineProblems } from '../../apps/pipeline/src/problems/problem-catalogue.ts'
+import { runCodes } from '../../apps/pipeline/src/problems/run-code-catalogue.ts'
 import { root } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
 
 const catalogues: { title: string; folder: string; problems: readonly KnownProblem[] }[] = [
-  { title: 'Both services', folder: 'packages/http', problems: sharedProblems },
+  { title: 'Both services', folder: 'packages/http-server', problems: sharedProblems },
   { title: 'Identity', folder: 'apps/identity', problems: identityProblems },
   { title: 'Pipeline', folder: 'apps/pipeline', problems: pipelineProblems },
 ]
@@ -18,10 +18,10 @@ const catalogues: { title: string; folder: string; problems: readonly KnownProbl
 export const problemsPage = (): Artefact => {
   const wrong = catalogues.flatMap(({ folder, problems }) => brokenCatalogue(folder, problems, readSources(folder)))
   if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
-  const { unknown, unused } = brokenRunCodes(runCodes, ['apps/pipeline', 'packages/delimited'].flatMap(readSources))
+  const { unknown, unused } = brokenRunCodes(runCodes, ['apps/pipeline', 'packages/file-formats'].flatMap(readSources))
   if (unknown.length > 0)
     throw new Refusal(
-      `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/run-code-catalogue.ts.`,
+      `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-code-catalogue.ts.`,
     )
   if (unused.length > 0)
     throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-code-catalogue.ts.`)

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { jestArguments, selectsFiles } from './selection.ts'
 
 const workspaces = [
-  { name: '@sluice/http', folder: 'packages/http' },
+  { name: '@sluice/http-server', folder: 'packages/http-server' },
   { name: '@sluice/pipeline', folder: 'apps/pipeline' },
 ]
 
@@ -12,11 +12,11 @@ describe('the arguments of npm test', () => {
     [['pipeline'], ['/apps/pipeline/']],
     [
       ['apps/pipeline/', 'http'],
-      ['/apps/pipeline/', '/packages/http/'],
+      ['/apps/pipeline/', '/packages/http-server/'],
     ],
     [
-      ['@sluice/http', '-t', 'refuses'],
-      ['/packages/http/', '-t', 'refuses'],
+      ['@sluice/http-server', '-t', 'refuses'],
+      ['/packages/http-server/', '-t', 'refuses'],
     ],
     [
       ['csv', '-t', 'http'],

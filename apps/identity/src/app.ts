@@ -1,6 +1,7 @@
 import { type Express, Router } from 'express'
 import { type Kysely, sql } from 'kysely'
-import { authenticator, createApp, guardedFetch, tokenVerifier } from '@sluice/http'
+import { authenticator, createApp, tokenVerifier } from '@sluice/http-server'
+import { guardedFetch } from '@sluice/http-client'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import { operations } from './api/operations.ts'

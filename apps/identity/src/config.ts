@@ -1,5 +1,6 @@
 import { keyRing, type KeyRing } from '@sluice/database'
-import { hostNames, outgoingAllowed } from '@sluice/http'
+import { hostNames } from '@sluice/http-server'
+import { outgoingAllowed } from '@sluice/http-client'
 import {
   databaseUrl,
   integer,

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { cookieIn } from './cookies.ts'
 
 /** Protects the forms of the pages against CSRF. See docs/decisions/0018. */

@@ -1,4 +1,4 @@
-import type { KnownProblem } from '@sluice/http'
+import type { KnownProblem } from '@sluice/http-server'
 
 /** The problems that only this service returns. */
 export const identityProblems: readonly KnownProblem[] = [

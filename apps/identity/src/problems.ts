@@ -1,5 +1,5 @@
 import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
-import { problems, type Problem } from '@sluice/http'
+import { problems, type Problem } from '@sluice/http-server'
 
 /** Maps unique and foreign keys to the field and the message of their violation. */
 const conflicts: Record<string, [pointer: string, detail: string]> = {

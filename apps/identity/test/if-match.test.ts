@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { identityOperations, type Signature } from '@sluice/contracts'
-import { openapi } from '@sluice/http'
+import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/visitor.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { openapi } from '@sluice/http'
+import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import { info } from '../src/info.ts'
 

@@ -1,4 +1,4 @@
-import { openapi } from '@sluice/http'
+import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import { info } from '../src/info.ts'
 

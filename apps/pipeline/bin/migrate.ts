@@ -1,7 +1,7 @@
 import { migrate, MigrationProblem } from '@sluice/database'
 import { main, StartProblem } from '@sluice/process'
 import { readDatabaseConfig } from '../src/config.ts'
-import { migrateQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { migrateQueue } from '../src/queue/pg-boss-queue.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 
 /** Brings the pipeline database and its queue up to this version. */

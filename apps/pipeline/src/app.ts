@@ -1,7 +1,7 @@
 import type { Express } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { missingKeysCheck } from '@sluice/database'
-import { authenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http'
+import { authenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http-server'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
@@ -10,8 +10,8 @@ import { filesHealthCheck } from './files/files-directory.ts'
 import { info } from './info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
-import { translate } from './problems.ts'
-import { durableSealedColumns } from './sealed-secrets.ts'
+import { translate } from './problems/problems.ts'
+import { durableSealedColumns } from './secrets/sealed-secrets.ts'
 
 interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
   db: Kysely<DB>

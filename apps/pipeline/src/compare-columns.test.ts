@@ -2,10 +2,10 @@ import type { SchemaChanges } from '@sluice/contracts'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { compareColumns } from './compare-columns.ts'
-import { typeRules as clickHouse } from './engine/warehouses/clickhouse/types.ts'
-import { typeRules as postgres } from './engine/warehouses/postgres/types.ts'
-import { type FedColumn, isRefusal, planShape } from './engine/warehouses/shape/plan-shape.ts'
-import { planTable } from './engine/warehouses/shape/plan-table.ts'
+import { typeRules as clickHouse } from '@sluice/warehouses/clickhouse/types'
+import { typeRules as postgres } from '@sluice/warehouses/postgres/types'
+import { type FedColumn, isRefusal, planShape } from '@sluice/warehouses/shape/plan-shape'
+import { planTable } from '@sluice/warehouses/shape/plan-table'
 
 const last = {
   definition: 'before',

@@ -1,5 +1,5 @@
 import type { SchemaChanges } from '@sluice/contracts'
-import { type FeedMemory, hadValues, type RememberedColumn } from './engine/warehouses/shape/feed-memory.ts'
+import { type FeedMemory, hadValues, type RememberedColumn } from '@sluice/warehouses/shape/feed-memory'
 import {
   type FedColumn,
   isRefusal,
@@ -7,7 +7,7 @@ import {
   type ShapeRefusal,
   type ShapePlan,
   type TypeRules,
-} from './engine/warehouses/shape/plan-shape.ts'
+} from '@sluice/warehouses/shape/plan-shape'
 
 const maxNamedColumns = 20
 

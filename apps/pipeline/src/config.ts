@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
-import { hostNames, outgoingAllowed } from '@sluice/http/outgoing'
+import { hostNames } from '@sluice/http-server/hosts'
+import { outgoingAllowed } from '@sluice/http-client'
 import { senderAddress, smtpUrl } from '@sluice/mail/settings'
 import {
   databaseUrl,
@@ -16,8 +17,9 @@ import {
   text,
   url,
   type Setting,
+  parseFailpoints,
+  type Trap,
 } from '@sluice/process'
-import { parseFailpoints, type Trap } from './engine/failpoints.ts'
 import { redshiftOf, redshiftShape } from './redshift-settings.ts'
 import { defaultSlots } from './worker-slots.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { searchGuide } from '@sluice/contracts'
-import type { ServiceInfo } from '@sluice/http'
+import type { ServiceInfo } from '@sluice/http-server'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 

@@ -1,5 +1,5 @@
 import { secretUrl, type Setting, SettingsProblem, url } from '@sluice/process'
-import type { RedshiftSettings } from './engine/warehouses/redshift/redshift-settings.ts'
+import type { RedshiftSettings } from '@sluice/warehouses/redshift/redshift-settings'
 
 const given = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
   secret,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { FeedMemory } from './engine/warehouses/shape/feed-memory.ts'
+import type { FeedMemory } from '@sluice/warehouses/shape/feed-memory'
 
 /** Returns a digest of the source's type and settings, such as query, sheet and options. Secrets are left out. */
 export const sourceDefinitionDigest = ({ type, settings }: { type: string; settings: unknown }): string =>

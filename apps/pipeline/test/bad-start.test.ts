@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { testDatabase } from '@sluice/testing'
 import { freePort } from '@sluice/testing/free-port'
 import { runProgram, startProgram } from './program.ts'
-import { connected } from './scratch-warehouse.ts'
+import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
 
 const environment = (url: string, port: number) => ({
   PIPELINE_DATABASE_URL: url,

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { checker } from '@sluice/contracts'
-import { openapi } from '@sluice/http'
+import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import { info } from '../src/info.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../src/config.ts'
-import { warehouseDrivers } from '../src/engine/warehouses/warehouse-registry.ts'
+import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
 
 const database = 'postgres://sluice@127.0.0.1/sluice'
 const environment = {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mariadbMissing, startMariadb } from '../../../apps/pipeline/src/engine/sources/databases/test/mariadb.ts'
+import { mariadbMissing, startMariadb } from '../../../packages/connectors/src/database-connector/test/mariadb.ts'
 import { has, measureCommand } from '../contenders/command.ts'
 import type { Contender } from '../contenders/contender.ts'
 import { product } from '../contenders/product.ts'

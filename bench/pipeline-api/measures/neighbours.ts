@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openPostgresWarehouse } from '../../../apps/pipeline/src/engine/warehouses/postgres/postgres-warehouse.ts'
-import { provisionWarehouse } from '../../../apps/pipeline/src/engine/warehouses/postgres/provision.ts'
-import type { Warehouse } from '../../../apps/pipeline/src/engine/warehouses/warehouse.ts'
+import { openPostgresWarehouse } from '../../../packages/warehouses/src/postgres/postgres-warehouse.ts'
+import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/provision.ts'
+import type { Warehouse } from '../../../packages/warehouses/src/warehouse.ts'
 import type { Parts, Report } from './measure.ts'
 
 /** Queries of a neighbour, one after the other. */

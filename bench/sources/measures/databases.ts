@@ -1,4 +1,4 @@
-import { mariadbMissing } from '../../../apps/pipeline/src/engine/sources/databases/test/mariadb.ts'
+import { mariadbMissing } from '../../../packages/connectors/src/database-connector/test/mariadb.ts'
 import { product } from '../../load/contenders/product.ts'
 import { kinds } from '../../load/data/kinds.ts'
 import { onDatabase } from '../../load/database.ts'

@@ -1,5 +1,5 @@
-import type { Answer, Request } from '../../../apps/pipeline/test/sources/stand-in.ts'
-import { scenes } from '../../../apps/pipeline/test/sources/scenes.ts'
+import type { Answer, Request } from '../../../packages/connectors/test/stand-in.ts'
+import { scenes } from '../../../packages/connectors/test/scenes.ts'
 
 /** One request that was answered, for whoever asks the same again. */
 export interface Exchange {

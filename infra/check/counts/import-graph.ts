@@ -25,7 +25,7 @@ export function importGraph(sources: ReadonlyMap<string, string>, entries = pack
   )
 }
 
-/** The files behind the names under which our packages are imported, such as `@sluice/http/outgoing`. */
+/** The files behind the names under which our packages are imported, such as `@sluice/http-server/health`. */
 function packageEntries(): Map<string, string> {
   return new Map(
     workspaces().flatMap(({ name, folder }) => {

@@ -9,7 +9,7 @@ import {
   type RequestFacts,
   Semaphore,
   problems,
-} from '@sluice/http'
+} from '@sluice/http-server'
 
 /** Runs the writes of an operation in one transaction together with their audit rows. */
 export interface AuditedWrite<DB> {

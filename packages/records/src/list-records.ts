@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type SearchRequest, holds } from '@sluice/contracts'
-import { JsonResponse, type Caller, problems } from '@sluice/http'
+import { JsonResponse, type Caller, problems } from '@sluice/http-server'
 import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escapeLike } from './search/patterns.ts'

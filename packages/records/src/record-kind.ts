@@ -1,5 +1,5 @@
 import type { Expression, RawBuilder, SqlBool } from 'kysely'
-import type { Caller } from '@sluice/http'
+import type { Caller } from '@sluice/http-server'
 import type { Properties } from './search/properties.ts'
 import type { AccessLevel } from './sharing.ts'
 import type { ChangeCounter, ListCondition, TotalsTable } from './totals.ts'

@@ -1,10 +1,9 @@
 import type { Transaction } from 'kysely'
 import { searchOf, type recordSignatures, type sharingSignatures } from '@sluice/contracts'
-import { JsonResponse, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http'
-import type { DatabaseContext } from './audited-writes.ts'
+import { JsonResponse, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http-server'
+import { type DatabaseContext, redactSecrets } from './audited-writes.ts'
 import type { Records } from './records.ts'
 import { accessColumns } from './sharing.ts'
-import { redactSecrets } from './audited-writes.ts'
 
 type WriteContext = DatabaseContext<any>
 type CallerAndRequest = { caller: Caller; request: RequestFacts }

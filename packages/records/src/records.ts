@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http'
+import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http-server'
 import { recordLister } from './list-records.ts'
 import type { RecordKind } from './record-kind.ts'
 

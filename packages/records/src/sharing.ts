@@ -1,6 +1,6 @@
 import { type Access, type AccessBody, type AccessObject, type AccessPart, holds } from '@sluice/contracts'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { Caller } from '@sluice/http'
+import type { Caller } from '@sluice/http-server'
 
 interface SharingColumns {
   public_access: Access['publicAccess']

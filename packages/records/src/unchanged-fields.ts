@@ -1,4 +1,4 @@
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 interface ImmutableField {
   /** JSON pointer of the field. */

@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import { Type } from 'typebox'
 import { contract, signature } from '@sluice/contracts'
 import { connect } from '@sluice/database'
-import { anonymousCaller, type Caller, type Operation } from '@sluice/http'
+import { anonymousCaller, type Caller, type Operation } from '@sluice/http-server'
 import { testDatabase } from '@sluice/testing'
 import { auditedWrites, type DatabaseContext } from '../src/index.ts'
 

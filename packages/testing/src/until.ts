@@ -12,7 +12,7 @@ export async function until<T>(
   for (let pause = 20; ; pause = Math.min(150, pause * 1.25)) {
     const answer = await ask()
     if (answer) return answer as Exclude<T, false | null | undefined>
-    if (Date.now() > end) throw new Error(`Did not come about within ${within} ms: ${ask}`)
+    if (Date.now() > end) throw new Error(`Did not come about within ${within} ms: ${String(ask)}`)
     await sleep(every ?? pause)
   }
 }

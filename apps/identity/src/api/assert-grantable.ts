@@ -1,5 +1,5 @@
 import { holds, type Role } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { problems, type Caller } from '@sluice/http-server'
 
 /**
  * Returns those of these roles that the caller does not hold. A role that the client's switches disable counts as held,

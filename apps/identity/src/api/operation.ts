@@ -1,4 +1,4 @@
-import { operationsWith, type Caller, type RequestFacts } from '@sluice/http'
+import { operationsWith, type Caller, type RequestFacts } from '@sluice/http-server'
 import type { DatabaseContext } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'

@@ -1,4 +1,4 @@
-import type { Operation } from '@sluice/http'
+import type { Operation } from '@sluice/http-server'
 import { accountOperations } from './account/operations.ts'
 import { allowedApplicationOperations } from './allowed-applications/operations.ts'
 import { authLinkOperations } from './auth/link-operations.ts'

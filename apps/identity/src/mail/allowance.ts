@@ -1,5 +1,5 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { DB } from '../database.ts'
 
 type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'

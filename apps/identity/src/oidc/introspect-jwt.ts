@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import type { Context, Next } from 'koa'
 import type { Kysely } from 'kysely'
-import { toCaller, tokenVerifier, type PresentedCredential } from '@sluice/http'
+import { toCaller, tokenVerifier, type PresentedCredential } from '@sluice/http-server'
 import { firstParty } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'

@@ -13,7 +13,7 @@ import { type AuditTally, auditTally } from './audit-tally.ts'
 import { limitPendingLogins, limitFormBody, limitParameterLength } from './request-limits.ts'
 import { interactionRoutes } from './interactions.ts'
 import { makeProvider, refusalOf } from './provider.ts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { formDeadline } from '../pages/forms.ts'
 import { pagePolicy } from '../pages/send-page.ts'
 

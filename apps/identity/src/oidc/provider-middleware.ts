@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { isUnavailable } from '@sluice/database'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 const code = 'temporarily_unavailable'
 const text = 'a part of this service is down or busy: try again soon'

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { networkPrefixOf } from '../sign-in/network-prefix.ts'
 import { html } from '../pages/html.ts'
 import { languageOf, textsIn } from '../pages/language.ts'

@@ -1,6 +1,6 @@
 import { Router } from 'express'
 import type { Kysely } from 'kysely'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'

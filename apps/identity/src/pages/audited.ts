@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Kysely } from 'kysely'
-import { anonymousCaller, type AuditActor, type AuditNote, type Operation } from '@sluice/http'
+import { anonymousCaller, type AuditActor, type AuditNote, type Operation } from '@sluice/http-server'
 import { auditedWrites, type AuditedWrite } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'

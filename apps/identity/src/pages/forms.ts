@@ -1,5 +1,5 @@
 import express, { type Request, type RequestHandler } from 'express'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 /** Parses the forms of the pages, which have a few short fields. */
 export const readForm: RequestHandler = express.urlencoded({

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
-import { Problem, problems } from '@sluice/http'
+import { Problem, problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import { translate } from '../problems.ts'
 import { html } from './html.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Role } from '@sluice/contracts'
-import { apiTokenHash, apiTokenPrefix } from '@sluice/http'
+import { apiTokenHash, apiTokenPrefix } from '@sluice/http-server'
 import type { DB } from '../database.ts'
 
 /** The maximum number of stored tokens per user, expired ones included. */

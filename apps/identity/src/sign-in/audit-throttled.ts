@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import type { AuditActor } from '@sluice/http'
+import type { AuditActor } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../database.ts'
 import { ThrottledProblem } from './throttle.ts'

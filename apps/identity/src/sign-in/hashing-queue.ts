@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { limitConcurrency } from '@sluice/http'
+import { limitConcurrency } from '@sluice/http-server'
 
 /**
  * Limits hashing in the thread pool, which has four threads. Each hash takes 19 MiB and a core for about 15 ms. The

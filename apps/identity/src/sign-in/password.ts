@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { type PasswordOwner, holdsContextWord } from './context-words.ts'
 import { hashing } from './hashing-queue.ts'
 import { readFileSync } from 'node:fs'

@@ -15,7 +15,7 @@ import { prepared } from '@sluice/database'
 import { isOpenSession } from './sessions.ts'
 import { isUid } from '../uid.ts'
 import { apiTokenIsUsable, storedHash } from './api-tokens.ts'
-import { type Caller, isCallerUnchanged, problems } from '@sluice/http'
+import { type Caller, isCallerUnchanged, problems } from '@sluice/http-server'
 
 /** The client for which a principal acts. */
 interface PrincipalClientRow {

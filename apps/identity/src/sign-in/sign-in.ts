@@ -1,7 +1,7 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { LoginBody, Role, SecondFactorMethod } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
-import { Problem, type AuditActor } from '@sluice/http'
+import { Problem, type AuditActor } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../database.ts'
 import type { MailConfig } from '../mail/outbox.ts'

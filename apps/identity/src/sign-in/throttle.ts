@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { prepared } from '@sluice/database'
-import { Problem, problems } from '@sluice/http'
+import { Problem, problems } from '@sluice/http-server'
 import type { DB } from '../database.ts'
 import { networkPrefixOf } from './network-prefix.ts'
 import { skeletonOf } from './username.ts'

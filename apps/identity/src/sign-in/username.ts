@@ -1,4 +1,4 @@
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 /** Matches characters that are invisible or change how other characters appear. */
 const invisible = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { createServer as createTrap, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { guardedFetch, outgoingAllowed } from '@sluice/http'
+import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
 import { federation, outgoingLimits } from '../../src/sign-in/federated/federation.ts'
 import { tryProvider } from '../../src/sign-in/federated/try-provider.ts'
 import type { ProviderConfig } from '../../src/sign-in/federated/provider-config.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { sql } from 'kysely'
-import { outgoingAllowed } from '@sluice/http'
+import { outgoingAllowed } from '@sluice/http-client'
 import { csrfGuard } from '../../src/csrf.ts'
 import { sealedSecret } from '../../src/sign-in/federated/provider-config.ts'
 import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { publishedKeys, tokenVerifier } from '@sluice/http'
+import { publishedKeys, tokenVerifier } from '@sluice/http-server'
 import { goodPassword } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'

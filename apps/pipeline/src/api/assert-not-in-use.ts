@@ -1,9 +1,9 @@
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
-import { nounOf, type RunnableKind } from '../engine/runs/runnable.ts'
-import { hasActiveRun } from '../engine/runs/read-runs.ts'
-import { usedByWorkflows } from '../engine/workflows/workflow-run.ts'
+import { nounOf, type RunnableKind } from '../runs/runnable.ts'
+import { hasActiveRun } from '../runs/read-runs.ts'
+import { usedByWorkflows } from '../workflows/workflow-run.ts'
 
 /** Throws 409 with the names of the users of an object. `what` says how they use it, and `before` what to do first. */
 export function assertNotUsed(users: readonly string[], what: string, before: string): void {

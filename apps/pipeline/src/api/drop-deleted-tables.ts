@@ -1,4 +1,4 @@
-import { dropWaiting } from '../engine/drops/drops.ts'
+import { dropWaiting } from '../drops/drops.ts'
 import type { PipelineContext } from './operation.ts'
 import { shares } from './shares.ts'
 

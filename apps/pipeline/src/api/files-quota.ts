@@ -1,7 +1,7 @@
-import { Problem } from '@sluice/http'
+import { Problem } from '@sluice/http-server'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { neededBytes } from '../engine/runs/needed-files.ts'
+import { neededBytes } from '../runs/needed-files.ts'
 
 /** Milliseconds between two renewals of a reservation. */
 const renewalMs = 30_000

@@ -1,5 +1,5 @@
-import { problems } from '@sluice/http'
-import type { SecretValues } from '../sealed-secrets.ts'
+import { problems } from '@sluice/http-server'
+import type { SecretValues } from '../secrets/sealed-secrets.ts'
 
 /** The secrets of a body, by name: absent keeps what is stored, null (an empty text on the wire) clears it. */
 export type GivenSecrets = Readonly<Record<string, string | null | undefined>>

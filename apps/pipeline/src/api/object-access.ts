@@ -1,5 +1,5 @@
 import type { AccessPart } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { accessColumns } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { RequestContext } from './operation.ts'

@@ -1,12 +1,12 @@
 import type { KeyRing } from '@sluice/database'
-import { type Caller, type RequestFacts, operationsWith } from '@sluice/http'
+import { type Caller, type RequestFacts, operationsWith } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'
-import type { Destinations } from '../engine/destinations/destinations.ts'
-import type { ClientWarehouses } from '../engine/warehouses/client-warehouses.ts'
-import type { JobQueue } from '../engine/queue/job-queue.ts'
-import type { SourceRegistry } from '../engine/sources/sources.ts'
+import type { Destinations } from '../destinations/destinations.ts'
+import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import type { SourceRegistry } from '@sluice/connectors/registry/source-registry'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
 /** The dependencies of every handler of this service. */

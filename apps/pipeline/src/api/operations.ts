@@ -1,4 +1,4 @@
-import type { Operation } from '@sluice/http'
+import type { Operation } from '@sluice/http-server'
 import { catalogueOperations } from './catalogue/operations.ts'
 import { dataPipelineOperations } from './data-pipelines/operations.ts'
 import { dataQualityCheckGroupOperations } from './data-quality-check-groups/operations.ts'

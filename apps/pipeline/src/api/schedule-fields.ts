@@ -1,8 +1,8 @@
 import type { RunTrigger } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import { type ScheduleRow, scheduleOf } from '../engine/schedules/schedule.ts'
-import { CronProblem, parseCron } from '../engine/schedules/cron.ts'
-import { expressionOf } from '../engine/schedules/expression.ts'
+import { problems } from '@sluice/http-server'
+import { type ScheduleRow, scheduleOf } from '../schedules/schedule.ts'
+import { CronProblem, parseCron } from '../schedules/cron.ts'
+import { expressionOf } from '../schedules/expression.ts'
 import type { RequestContext } from './operation.ts'
 
 /** The schedule of a body, as every scheduled object has it. */

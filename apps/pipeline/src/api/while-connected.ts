@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 /** Runs work when a slot is free. The signal ends the wait. */
 type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>

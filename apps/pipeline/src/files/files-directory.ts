@@ -1,12 +1,7 @@
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import type { HealthCheck } from '@sluice/http/health'
-
-/** The directory of uploaded files, by their uid. The API writes them, and the workers read them. */
-export const uploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
-
-export const uploadPath = (filesDirectory: string, uid: string): string => join(uploadsDirectory(filesDirectory), uid)
+import type { HealthCheck } from '@sluice/http-server/health'
 
 /** The health check of the files directory: up while a file can be written there. */
 export const filesHealthCheck = (directory: string): HealthCheck => ({

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { Problem, problems } from '@sluice/http'
-import { uploadPath, uploadsDirectory } from './files-directory.ts'
+import { Problem, problems } from '@sluice/http-server'
+import { uploadPath, uploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
 export interface ReceivedFile {
   size: number

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { columns, loadAll, stage } from '../rows.ts'
+import { columns, loadAll, stage } from '@sluice/warehouses/testing/rows'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 

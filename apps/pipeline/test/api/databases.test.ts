@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { spawnWorker } from '../engine/worker-process.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
-import { connected, superuserUrl, word } from '../scratch-warehouse.ts'
+import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const database = word('source')

@@ -1,4 +1,4 @@
-import { columns, stage } from '../rows.ts'
+import { columns, stage } from '@sluice/warehouses/testing/rows'
 import { pipelineBody, schemaBody, type Asking, type Service } from './app-under-test.ts'
 import { viewBody } from './view-under-test.ts'
 

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { makeWorkbook } from '../../src/engine/sources/files/test/make-workbook.ts'
+import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 

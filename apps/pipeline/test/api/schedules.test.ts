@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Client, runTriggers } from '@sluice/contracts'
-import { planned } from '../engine/schedules.ts'
-import { spawnWorker } from '../engine/worker-process.ts'
+import { planned } from '../worker/schedules.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 

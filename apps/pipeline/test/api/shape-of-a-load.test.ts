@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { makeWorkbook } from '../../src/engine/sources/files/test/make-workbook.ts'
-import { spawnWorker, type WorkerProcess } from '../engine/worker-process.ts'
+import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
+import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
 

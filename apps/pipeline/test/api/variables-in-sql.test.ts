@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { spawnWorker } from '../engine/worker-process.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { startDhis2 } from '../dhis2/dhis2-stand-in.ts'
-import { connected, superuserUrl, word } from '../scratch-warehouse.ts'
+import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
 import { viewBody } from './view-under-test.ts'
 

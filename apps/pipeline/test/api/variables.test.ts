@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
-import { variablesOf } from '../../src/engine/variables/variables.ts'
+import { variablesOf } from '../../src/variables/variables.ts'
 import type { Person } from '../identity.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { spawnWorker, type WorkerProcess } from '../engine/worker-process.ts'
+import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { pipelineBody } from './app-under-test.ts'
 import { fill } from './view-under-test.ts'

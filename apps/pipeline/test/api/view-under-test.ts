@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { LoadTarget } from '../../src/engine/warehouses/warehouse.ts'
-import { columns, loadAll } from '../rows.ts'
+import type { LoadTarget } from '@sluice/warehouses/warehouse'
+import { columns, loadAll } from '@sluice/warehouses/testing/rows'
 import { pipelineBody, schemaBody, type Asking, type Service } from './app-under-test.ts'
 
 /** A view as somebody would send it, with a name of its own. */

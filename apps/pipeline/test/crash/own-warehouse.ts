@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareWarehouseServer } from '../../src/engine/warehouses/postgres/prepare-server.ts'
+import { prepareWarehouseServer } from '@sluice/warehouses/postgres/prepare-server'
 import { type Cluster, startCluster } from '../../../../infra/postgres/cluster.ts'
 import { demolish } from '../../../../infra/postgres/shelter.ts'
 import { freePort } from '@sluice/testing/free-port'
-import type { Stack } from '../engine/stack.ts'
-import { connected } from '../scratch-warehouse.ts'
+import type { Stack } from '../worker/stack.ts'
+import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
 
 /** A warehouse's server for tests that break it. */
 export interface OwnWarehouse extends AsyncDisposable {

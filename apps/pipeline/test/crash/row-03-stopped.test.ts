@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
-import type { Failpoint } from '../../src/engine/failpoints.ts'
-import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
-import { finished, stagingTables } from '../engine/large-load.ts'
-import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker } from '../engine/worker-process.ts'
+import type { Failpoint } from '@sluice/process'
+import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
+import { finished, stagingTables } from '../worker/large-load.ts'
+import { startStack, type Stack } from '../worker/stack.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import {
   ask,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { runsOf } from '../engine/schedules.ts'
-import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker } from '../engine/worker-process.ts'
+import { runsOf } from '../worker/schedules.ts'
+import { startStack, type Stack } from '../worker/stack.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { comeDue, midnightly, outcomes, waiting, withoutJob } from './ticking.ts'
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
-import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker } from '../engine/worker-process.ts'
+import { startStack, type Stack } from '../worker/stack.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { comeDue, midnightly, outcomes, waiting } from './ticking.ts'
 
@@ -13,7 +13,7 @@ const library = readdirSync('/usr/lib')
   .map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path))
 
-/** Summer and winter time, and clients that move, are in engine/scheduler.test.ts and src/engine/schedules. */
+/** Summer and winter time, and clients that move, are in worker/scheduler.test.ts and src/schedules. */
 const missing = library ? undefined : 'no libfaketime here: apt-get install libfaketime'
 describeUnless(missing)('a scheduler whose clock is wrong', () => {
   let stack: Stack

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { finished } from '../engine/large-load.ts'
-import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker } from '../engine/worker-process.ts'
+import { finished } from '../worker/large-load.ts'
+import { startStack, type Stack } from '../worker/stack.ts'
+import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { ask, type Loaded, loadedPipelines, numbered, seen } from './scene.ts'
 

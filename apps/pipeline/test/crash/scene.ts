@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { Client } from 'pg'
-import type { Failpoint } from '../../src/engine/failpoints.ts'
-import { count, finished, publications, stagingTables } from '../engine/large-load.ts'
-import type { Pipeline, Stack } from '../engine/stack.ts'
-import { spawnWorker, type WorkerProcess } from '../engine/worker-process.ts'
+import type { Failpoint } from '@sluice/process'
+import { count, finished, publications, stagingTables } from '../worker/large-load.ts'
+import type { Pipeline, Stack } from '../worker/stack.ts'
+import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 
 type Run = Awaited<ReturnType<Stack['run']>>

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { cancelRun } from '../../src/engine/run-lifecycle/cancel-run.ts'
-import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
-import { finished } from '../engine/large-load.ts'
-import { startStack, type Stack } from '../engine/stack.ts'
+import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
+import { runTransaction } from '../../src/runs/run-transaction.ts'
+import { finished } from '../worker/large-load.ts'
+import { startStack, type Stack } from '../worker/stack.ts'
 import { until } from '@sluice/testing/until'
 import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './scene.ts'
 

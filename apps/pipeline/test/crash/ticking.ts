@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { scheduled, type Scheduled } from '../engine/schedules.ts'
-import type { Stack } from '../engine/stack.ts'
+import { scheduled, type Scheduled } from '../worker/schedules.ts'
+import type { Stack } from '../worker/stack.ts'
 
 /** Things of one client that run each midnight, planned for the one to come. No worker has anything to load for them. */
 export async function midnightly(stack: Stack, many: number): Promise<Scheduled[]> {

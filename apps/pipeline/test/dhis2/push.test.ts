@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { RowCell } from '../../src/engine/warehouses/warehouse.ts'
+import type { RowCell } from '@sluice/warehouses/warehouse'
 import { type Dhis2StandIn, token } from './dhis2-stand-in.ts'
 import { columnsOf, fine, pagesOf, pushed, usual } from './pushed.ts'
 import { standInForEach } from './stand-in-for-each.ts'

@@ -1,8 +1,7 @@
-import { outgoingAllowed } from '@sluice/http/outgoing'
-import { openDestinations, type PushRequest } from '../../src/engine/destinations/destinations.ts'
-import type { PushReport } from '../../src/engine/destinations/push.ts'
-import type { RejectedRow } from '../../src/engine/destinations/push.ts'
-import type { RowCell, QueryRows, WarehouseColumn } from '../../src/engine/warehouses/warehouse.ts'
+import { outgoingAllowed } from '@sluice/http-client'
+import { openDestinations, type PushRequest } from '../../src/destinations/destinations.ts'
+import type { PushReport, RejectedRow } from '../../src/destinations/push.ts'
+import type { RowCell, QueryRows, WarehouseColumn } from '@sluice/warehouses/warehouse'
 import { credentials, type Dhis2StandIn } from './dhis2-stand-in.ts'
 
 /** Columns of a view: by name, and text where no type is said. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Stack } from '../engine/stack.ts'
+import type { Stack } from '../worker/stack.ts'
 
 export interface PushedView {
   id: number

@@ -7,9 +7,13 @@ import { pipelineBody, schemaBody } from '../api/app-under-test.ts'
 import { checkBody, groupBody } from '../api/quality-bodies.ts'
 import { viewBody } from '../api/view-under-test.ts'
 import { credentials, startDhis2 } from '../dhis2/dhis2-stand-in.ts'
-import { manyRows, largeFile } from '../engine/large-load.ts'
+import { manyRows, largeFile } from '../worker/large-load.ts'
 import { until } from '@sluice/testing/until'
-import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from '../warehouses/clickhouse-under-test.ts'
+import {
+  clickhouseMissing,
+  clickhouseServer,
+  type ClickHouseServer,
+} from '@sluice/warehouses/testing/clickhouse-under-test'
 import { type Installation, startInstallation } from './installation.ts'
 
 const cases = 'id,region,period,visits\n1,north,202601,10\n2,south,202601,20\n3,north,202602,30\n'

@@ -6,7 +6,7 @@ import { testDatabase } from '@sluice/testing'
 import { joinIdentity, type Identity } from '../identity.ts'
 import { freePort } from '@sluice/testing/free-port'
 import { ready, runProgram, startProgram, type Program } from '../program.ts'
-import { connected, scratchServer } from '../scratch-warehouse.ts'
+import { connected, scratchServer } from '@sluice/warehouses/testing/scratch-warehouse'
 
 /** Sluice as people run it: every part a process of its own, started by its own command. */
 export interface Installation {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import { freePort } from '@sluice/testing/free-port'
 import { startProgram, type Program } from '../program.ts'
-import { serveSwift } from '../shared-swift.ts'
+import { serveSwift } from '@sluice/testing/shared-swift'
 import { keptAlive, sharedIdentity, type SharedIdentity } from './shared.ts'
 
 /** What has to be ended after the last test; `program` is whichever of its programs runs now. */

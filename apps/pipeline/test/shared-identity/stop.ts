@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { stopSwift } from '../shared-swift.ts'
+import { stopSwift } from '@sluice/testing/shared-swift'
 import { keptAlive, sharedIdentity } from './shared.ts'
 
 /** After the last test file. */

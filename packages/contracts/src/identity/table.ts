@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
-import { Line } from '../named.ts'
-import { AnyNumber } from '../named.ts'
+import { Line, AnyNumber } from '../named.ts'
 
 /** A column of a tabular result: its label, its field name, and the type of its cells. */
 export const Header = contract(

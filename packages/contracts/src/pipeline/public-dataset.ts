@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, named, Tags, Text, Timestamp } from '../named.ts'
-import { Count } from '../named.ts'
+import { body, Line, named, Tags, Text, Timestamp, Count } from '../named.ts'
 import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
-import { Line, Link, Tags, Text, Timestamp, Uid } from '../named.ts'
-import { Count } from '../named.ts'
+import { Line, Link, Tags, Text, Timestamp, Uid, Count } from '../named.ts'
 
 const many = { maxItems: 1600 }
 

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Text, Timestamp, Uid } from '../named.ts'
+import { Line, Text, Timestamp, Uid, Amount, Count } from '../named.ts'
 import { TableSummary, Table } from './table.ts'
-import { Amount, Count } from '../named.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
-import { Count } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName, Count } from '../named.ts'
 
 export const providerSchemas = [
   'WAREHOUSE_A',

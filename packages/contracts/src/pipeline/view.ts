@@ -13,8 +13,8 @@ import {
   Text,
   Uid,
   WarehouseName,
+  Count,
 } from '../named.ts'
-import { Count } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base.ts'
 import { RunStatus, runStatuses } from './run.ts'

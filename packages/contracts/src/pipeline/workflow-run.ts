@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../named.ts'
-import { Count } from '../named.ts'
+import { Line, Timestamp, Uid, Count } from '../named.ts'
 
 /** Types of workflow jobs. */
 export const jobTypes = [

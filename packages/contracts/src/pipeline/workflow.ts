@@ -1,8 +1,19 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, bodyOf, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
-import { AnyNumber, Count } from '../named.ts'
+import {
+  authored,
+  body,
+  bodyOf,
+  Line,
+  namedAndDescribed,
+  recorded,
+  Text,
+  Timestamp,
+  Uid,
+  AnyNumber,
+  Count,
+} from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { pipelineTypes } from './data-pipeline/base.ts'
 import { RunStatus } from './run.ts'

@@ -1,5 +1,5 @@
 import { rolesWithin, type ApiToken, type ApiTokenBody, type NewApiToken } from '@sluice/contracts'
-import { JsonResponse, problems } from '@sluice/http'
+import { JsonResponse, problems } from '@sluice/http-server'
 import { effectiveRoles } from '../../access.ts'
 import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ChangeEmailBody, ChangePasswordBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
 import { revokeLinks } from '../../sign-in/one-time-links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'

@@ -1,5 +1,5 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
-import { problems, type Caller } from '@sluice/http'
+import { problems, type Caller } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 
 export interface OwnUser {

@@ -1,7 +1,7 @@
 import { type Transaction, sql } from 'kysely'
 import type { ProofBody } from '@sluice/contracts'
 import { transaction } from '@sluice/database'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../mail/notices.ts'
 import { auditThrottled } from '../../sign-in/audit-throttled.ts'

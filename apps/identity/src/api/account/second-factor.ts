@@ -1,5 +1,5 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { mailSecondFactorChanged } from '../../mail/notices.ts'
 import { auditThrottled } from '../../sign-in/audit-throttled.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'

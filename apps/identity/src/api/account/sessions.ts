@@ -1,5 +1,5 @@
 import type { OpenSession } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { problems, type Caller } from '@sluice/http-server'
 import { endOtherSessions, endOwnSession, openSessionsOf, type FoundSession } from '../../sign-in/sessions.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'

@@ -6,7 +6,7 @@ import {
 } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { type Kysely, sql } from 'kysely'
-import { type AuditActor, problems } from '@sluice/http'
+import { type AuditActor, problems } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { MailConfig } from '../../mail/outbox.ts'

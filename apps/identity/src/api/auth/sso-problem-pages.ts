@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler } from 'express'
 import { identityOperations } from '@sluice/contracts'
-import { prefersHtml, Problem } from '@sluice/http'
+import { prefersHtml, Problem } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import { unknownSignIn } from '../../sign-in/federated/provider-problem.ts'
 import { brokenPages, problemPages } from '../../pages/problem-pages.ts'

@@ -1,6 +1,13 @@
 import type { Transaction } from 'kysely'
 import type { SsoCallbackQuery, SsoStartQuery, Tokens } from '@sluice/contracts'
-import { JsonResponse, HtmlPage, Problem, RedirectResponse, ProblemPageRedirect, prefersHtml } from '@sluice/http'
+import {
+  JsonResponse,
+  HtmlPage,
+  Problem,
+  RedirectResponse,
+  ProblemPageRedirect,
+  prefersHtml,
+} from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { languageForLocales } from '../../pages/language.ts'
 import { pageHeaders } from '../../pages/send-page.ts'

@@ -1,7 +1,7 @@
 import type { RefreshBody, Tokens } from '@sluice/contracts'
 import { accessToken } from '../../sign-in/access-token.ts'
 import type { IdentityRequestContext, IdentityContext } from '../operation.ts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { exchangeRefreshToken, isRefreshToken, refuseRefresh } from '../../sign-in/refresh-tokens.ts'
 
 interface IssuedSession {

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type SqlBool, type Transaction, sql } from 'kysely'
 import { type Client, holds } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import type { Property } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { type ClientRow, clientOf } from './records.ts'

@@ -11,7 +11,7 @@ import {
 } from '@sluice/records'
 import type { Clients } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 export type ClientRow = RefinedRow<
   Selectable<Clients>,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Client, ClientBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { endSessionsOfClient } from '../../sign-in/sessions.ts'
 import { assertSuperAdminRemainsAfter } from '../users/assert-administrators-remain.ts'
 import type { IdentityRequestContext } from '../operation.ts'

@@ -6,7 +6,7 @@ import {
   type UserGroupSummary,
   type UserSummary,
 } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { findPrincipal } from '../../sign-in/principal.ts'
 import { operation } from '../operation.ts'
 

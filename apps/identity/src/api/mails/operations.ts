@@ -2,7 +2,7 @@ import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { type MailRow, mailRecords, recipientsOf } from './records.ts'
 import { recordAudit } from '@sluice/database'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { openBody } from '../../mail/outbox.ts'
 import { assertMayManageUser } from '../users/rules.ts'
 

@@ -8,7 +8,7 @@ import {
   identityOperations,
   searchOf,
 } from '@sluice/contracts'
-import type { Caller } from '@sluice/http'
+import type { Caller } from '@sluice/http-server'
 import { type SearchPlan, escapeLike, refusedSearch, searchPlan } from '@sluice/records'
 import type { Audit, DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'

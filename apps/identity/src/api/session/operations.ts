@@ -2,7 +2,7 @@ import { type SwitchClientBody, identityOperations } from '@sluice/contracts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { readSession } from './read-session.ts'
 import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 
 /**

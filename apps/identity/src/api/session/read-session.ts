@@ -1,5 +1,5 @@
 import { type Role, type Session, type User, holds } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import { accessOfUser } from '../../access.ts'
 import { type ClientRow, clientOf } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'

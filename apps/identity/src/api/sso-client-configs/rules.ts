@@ -1,5 +1,5 @@
 import { type SsoClientConfigBody, type Violation, firstParty, longestApplicationText } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { skeletonOf } from '../../sign-in/username.ts'
 
 const leastVariety = 10

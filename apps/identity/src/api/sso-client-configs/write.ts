@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type SsoClientConfigBody, roleScopes } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import { applicationMetadata } from '../../oidc/clients.ts'
 import { resolveClient } from '../clients/client-scope.ts'
 import type { IdentityRequestContext } from '../operation.ts'

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { type ListQuery, type User, searchOf } from '@sluice/contracts'
-import { problems, type JsonResponse } from '@sluice/http'
+import { problems, type JsonResponse } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertMembershipAllowed, assertBelowGroupLimit } from '../users/groups.ts'

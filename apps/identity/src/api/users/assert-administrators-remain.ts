@@ -1,5 +1,5 @@
 import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { UserRow } from './row.ts'
 import type { DB } from '../../database.ts'
 import { type Role, holds } from '@sluice/contracts'

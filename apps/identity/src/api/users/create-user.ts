@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { holds, type UserBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { PasswordOwner } from '../../sign-in/context-words.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'

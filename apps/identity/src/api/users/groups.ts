@@ -1,6 +1,6 @@
 import { type Transaction, sql } from 'kysely'
 import { type UserBody, holds } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { UserRow } from './row.ts'
 import { assertMayManageUser } from './rules.ts'

@@ -1,6 +1,6 @@
 import { type InvitedUser, type UserBody, identityOperations } from '@sluice/contracts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
-import { type JsonResponse, problems } from '@sluice/http'
+import { type JsonResponse, problems } from '@sluice/http-server'
 import { assertMailAllowed } from '../../mail/allowance.ts'
 import { mailInvitation, mailPasswordReset } from '../../mail/notices.ts'
 import { addLink } from '../../sign-in/one-time-links.ts'

@@ -1,5 +1,5 @@
 import { type Role, type UserBody, holds } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import { missingRoles } from '../assert-grantable.ts'
 import type { UserRow } from './row.ts'
 import { type Transaction, sql } from 'kysely'

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { User, UserBody } from '@sluice/contracts'
-import { problems, type JsonResponse } from '@sluice/http'
+import { problems, type JsonResponse } from '@sluice/http-server'
 import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'

@@ -1,5 +1,5 @@
 import { identityOperations } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { mailSecondFactorChanged } from '../../mail/notices.ts'
 import { apiTokensOf, removeApiToken } from '../../sign-in/api-tokens.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'

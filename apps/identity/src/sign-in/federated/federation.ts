@@ -1,5 +1,5 @@
 import type { ServerMetadata } from 'openid-client'
-import type { GuardedFetch } from '@sluice/http'
+import type { GuardedFetch } from '@sluice/http-client'
 import { discover } from './relying-party.ts'
 
 /** Access to SSO providers. */

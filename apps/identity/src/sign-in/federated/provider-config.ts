@@ -3,7 +3,7 @@ import type { SsoProvider } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 /** The SSO provider config of a client, with the secret unsealed. */
 export interface ProviderConfig {

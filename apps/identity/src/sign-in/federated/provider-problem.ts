@@ -4,7 +4,8 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { OutgoingProblem, Problem, causesOf } from '@sluice/http'
+import { Problem } from '@sluice/http-server'
+import { OutgoingProblem, causesOf } from '@sluice/http-client'
 
 /** Stable error codes for a provider and its responses. */
 export type ProviderFault =

@@ -12,7 +12,7 @@ import {
   type CustomFetch,
   type ServerMetadata,
 } from 'openid-client'
-import type { GuardedFetch } from '@sluice/http'
+import type { GuardedFetch } from '@sluice/http-client'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
 
 /** The accepted asymmetric signature algorithms of ID tokens. */

@@ -1,5 +1,5 @@
 import { pipelineOperations, type Column, type Table, type TableListQuery } from '@sluice/contracts'
-import { JsonResponse, problems, type OperationInput } from '@sluice/http'
+import { JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { operation, type PipelineContext } from '../operation.ts'

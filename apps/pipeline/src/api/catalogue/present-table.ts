@@ -1,5 +1,5 @@
 import type { Column, QueryResult, Table } from '@sluice/contracts'
-import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
+import type { WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 
 /** The display name and the description of a table. */
 export interface TableLabels {

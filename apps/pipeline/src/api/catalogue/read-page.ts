@@ -1,6 +1,6 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
-import { Problem, type RequestFacts } from '@sluice/http'
-import type { Warehouse, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
+import { Problem, type RequestFacts } from '@sluice/http-server'
+import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
 import { presentTable, type TableLabels } from './present-table.ts'

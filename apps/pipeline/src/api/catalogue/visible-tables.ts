@@ -1,8 +1,8 @@
 import { holds } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
-import type { TablePlace } from '../../engine/warehouses/views.ts'
+import type { TablePlace } from '@sluice/warehouses/views'
 import type { RequestContext } from '../operation.ts'
 import type { TableLabels } from './present-table.ts'
 

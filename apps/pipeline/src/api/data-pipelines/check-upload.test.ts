@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { describe, expect, it } from '@jest/globals'
-import { SourceProblem } from '../../engine/sources/source.ts'
+import { SourceProblem } from '@sluice/row-stream'
 import { checkUpload } from './check-upload.ts'
 
 /** Checks an upload whose preview throws `error`. */

@@ -7,15 +7,8 @@ import {
   type ServerSentEvent,
   isCallerUnchanged,
   problems,
-} from '@sluice/http'
-import {
-  type Followed,
-  type LogLine,
-  beforeRun,
-  followedRun,
-  linesAfter,
-  mostLines,
-} from '../../engine/runs/follow-run.ts'
+} from '@sluice/http-server'
+import { type Followed, type LogLine, beforeRun, followedRun, linesAfter, mostLines } from '../../runs/follow-run.ts'
 import type { PipelineContext } from '../operation.ts'
 import { presentLogEntry, presentRun } from '../runs/present.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'

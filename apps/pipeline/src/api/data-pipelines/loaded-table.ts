@@ -1,6 +1,6 @@
 import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
-import { problems, type OperationInput } from '@sluice/http'
-import { isToBeDropped } from '../../engine/drops/drops.ts'
+import { problems, type OperationInput } from '@sluice/http-server'
+import { isToBeDropped } from '../../drops/drops.ts'
 import { presentTable, type TableLabels } from '../catalogue/present-table.ts'
 import { readPage } from '../catalogue/read-page.ts'
 import type { PipelineContext } from '../operation.ts'

@@ -1,5 +1,5 @@
 import { holds } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { problems, type Caller } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'

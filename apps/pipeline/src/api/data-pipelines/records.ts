@@ -20,7 +20,7 @@ import {
   records,
   visibleTo,
 } from '@sluice/records'
-import type { Caller } from '@sluice/http'
+import type { Caller } from '@sluice/http-server'
 import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties, tagsColumn, usernamesOf } from '../recorded.ts'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
@@ -28,8 +28,8 @@ import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-f
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
 import { kindOf } from './types/registry.ts'
-import type { PublishedTableSize } from '../../engine/run-lifecycle/finish-run.ts'
-import { progressOf } from '../../engine/runs/read-runs.ts'
+import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
+import { progressOf } from '../../runs/read-runs.ts'
 import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/present.ts'
 

@@ -1,16 +1,16 @@
 import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
-import { type OperationInput, Problem } from '@sluice/http'
+import { type OperationInput, Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
-import { isToBeDropped } from '../../engine/drops/drops.ts'
-import { startRun } from '../../engine/run-lifecycle/start-run.ts'
-import { refusalTitle } from '../../problem-catalogue.ts'
+import { isToBeDropped } from '../../drops/drops.ts'
+import { startRun } from '../../run-lifecycle/start-run.ts'
+import { refusalTitle } from '../../problems/problem-catalogue.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { DB } from '../../database.ts'
-import type { WarehouseKind } from '../../engine/warehouses/kinds.ts'
-import { undoUnsupportedIn, undoableWarehouses } from '../../warehouse-products.ts'
+import type { WarehouseKind } from '@sluice/warehouses/registry/kinds'
+import { undoUnsupportedIn, undoableWarehouses } from '@sluice/warehouses/registry/warehouse-products'
 
 type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 

@@ -1,5 +1,5 @@
 import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
-import { problems, type OperationInput } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, savedSource, withVariables } from './pipeline-source.ts'

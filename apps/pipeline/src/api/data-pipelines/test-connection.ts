@@ -1,5 +1,5 @@
 import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
-import { problems, type OperationInput } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { type RequestedSource, requestedSource, savedSource, withVariables } from './pipeline-source.ts'

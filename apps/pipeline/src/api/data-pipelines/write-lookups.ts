@@ -1,9 +1,9 @@
 import type { KeyRing } from '@sluice/database'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import { type Variables, variablesOf } from '../../engine/variables/variables.ts'
+import { type Variables, variablesOf } from '../../variables/variables.ts'
 import { writableSchema } from '../schemas/records.ts'
 import { defaultAccess } from '../object-access.ts'
 

@@ -1,5 +1,5 @@
 import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, holds } from '@sluice/contracts'
-import { type JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http'
+import { type JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'

@@ -1,5 +1,5 @@
 import type { DataQualityCheckBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
 import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'

@@ -1,16 +1,11 @@
 import { type CheckResult, type PageQuery, holds } from '@sluice/contracts'
-import { JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http'
+import { JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
 import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import {
-  type CheckOutcome,
-  type CheckStatus,
-  type CheckFindings,
-  couldNotBeRun,
-} from '../../engine/quality/run-checks.ts'
+import { type CheckOutcome, type CheckStatus, type CheckFindings, couldNotBeRun } from '../../checks/run-checks.ts'
 import { presentAnswer } from '../catalogue/present-table.ts'
-import { listResults } from '../../engine/quality/keep-results.ts'
+import { listResults } from '../../checks/keep-results.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 
 /** Finds the checks that the caller may read. The response leaves out the rows of the others. */

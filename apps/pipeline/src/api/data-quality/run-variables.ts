@@ -1,8 +1,8 @@
 import type { RunInput, Violation } from '@sluice/contracts'
-import { Problem } from '@sluice/http'
+import { Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { variablesIn } from '../../engine/variables/place-variables.ts'
+import { variablesIn } from '../../variables/place-variables.ts'
 
 type GivenVariables = NonNullable<RunInput['variables']>
 

@@ -1,7 +1,7 @@
 import { pipelineOperations, type DeletedClient } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { isUid } from '@sluice/records'
-import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../engine/erasure/erase-client.ts'
+import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../erasure/erase-client.ts'
 import { operation, type PipelineContext } from '../operation.ts'
 
 const { deletedClients: signatures } = pipelineOperations

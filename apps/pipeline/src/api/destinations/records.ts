@@ -4,7 +4,7 @@ import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } fro
 import type { RequestContext } from '../operation.ts'
 import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Destinations } from '../../database.ts'
-import type { ImportOptions, TargetSettings } from '../../engine/destinations/target.ts'
+import type { ImportOptions, TargetSettings } from '../../destinations/target.ts'
 import { runStatusesOf } from '../runs/present.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { type ViewRow, presentViews } from '../views/records.ts'

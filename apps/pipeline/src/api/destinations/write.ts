@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { type Caller, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
@@ -10,12 +10,7 @@ import type { PipelineContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { DestinationRow } from './records.ts'
-import {
-  type TargetSettings,
-  openTargetSecrets,
-  sameAddress,
-  sealTargetSecrets,
-} from '../../engine/destinations/target.ts'
+import { type TargetSettings, openTargetSecrets, sameAddress, sealTargetSecrets } from '../../destinations/target.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {

@@ -1,9 +1,9 @@
 import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { ReceivedFile } from '../../files/receive-file.ts'
-import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
+import { catalogueClient, catalogueSchema } from '../../warehouses/catalogue-client.ts'
 import type { DB } from '../../database.ts'
-import { startRun } from '../../engine/run-lifecycle/start-run.ts'
+import { startRun } from '../../run-lifecycle/start-run.ts'
 import type { RequestContext } from '../operation.ts'
 
 /** Inserts the pipeline that loads a public dataset: a CSV_UPLOAD of the catalogue client, which no user can see. Returns its key. */

@@ -1,5 +1,5 @@
 import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { readPage } from '../catalogue/read-page.ts'
 import { type RequestContext, operation } from '../operation.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'

@@ -8,7 +8,7 @@ import {
   type PublicDatasetUploadQuery,
   pipelineOperations,
 } from '@sluice/contracts'
-import { JsonResponse, type Caller, type OperationInput, Problem, problems, readForm } from '@sluice/http'
+import { JsonResponse, type Caller, type OperationInput, Problem, problems, readForm } from '@sluice/http-server'
 import { visibleTo, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -18,8 +18,8 @@ import { insertPipeline, lockKey, replaceFile, setHeaderRow, startLoad } from '.
 import { type PublicDatasetRow, answerDataset, publicDatasets, uidOfKey } from './records.ts'
 import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
-import { removeUnneededFiles } from '../../engine/runs/needed-files.ts'
-import { hasActiveRun } from '../../engine/runs/read-runs.ts'
+import { removeUnneededFiles } from '../../runs/needed-files.ts'
+import { hasActiveRun } from '../../runs/read-runs.ts'
 import { readFirstRow } from '../data-pipelines/check-upload.ts'
 
 type CreateRequest = OperationInput<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 interface CachedResponse<T> {
   answer: Promise<T>

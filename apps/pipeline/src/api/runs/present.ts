@@ -1,9 +1,9 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { LogEntry, Run, RunFile, RunStatus } from '@sluice/contracts'
 import type { DB, Runs } from '../../database.ts'
-import type { LogLine } from '../../engine/runs/follow-run.ts'
-import type { PlannedTable } from '../../engine/warehouses/load-target.ts'
-import { lastRuns, progressOf } from '../../engine/runs/read-runs.ts'
+import type { LogLine } from '../../runs/follow-run.ts'
+import type { PlannedTable } from '@sluice/warehouses/load-target'
+import { lastRuns, progressOf } from '../../runs/read-runs.ts'
 
 export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   taskId: row.uid,

@@ -1,9 +1,9 @@
 import type { PageQuery, RejectedRow, rejectedRowsSignature } from '@sluice/contracts'
-import { JsonResponse, problems, type OperationInput } from '@sluice/http'
+import { JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { isUid, pageHeaders, type Records } from '@sluice/records'
 import type { Selectable } from 'kysely'
 import type { RejectedRows } from '../../database.ts'
-import { listRejectedRows } from '../../engine/runs/read-runs.ts'
+import { listRejectedRows } from '../../runs/read-runs.ts'
 import { type RequestContext, operation, type PipelineContext } from '../operation.ts'
 
 export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<RejectedRows>): RejectedRow => ({

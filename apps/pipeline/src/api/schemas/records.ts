@@ -1,7 +1,7 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
 import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
-import { type Caller, Problem } from '@sluice/http'
+import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
 import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import type { RequestContext } from '../operation.ts'

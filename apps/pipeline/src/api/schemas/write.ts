@@ -1,17 +1,17 @@
 import type { Schema, SchemaBody } from '@sluice/contracts'
-import { type OperationInput, Problem, problems } from '@sluice/http'
+import { type OperationInput, Problem, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { noteDrop } from '../../engine/drops/drops.ts'
-import { identifierProblem, identifiers } from '../../identifiers.ts'
-import { describeWarehouse } from '../../warehouse-products.ts'
+import { noteDrop } from '../../drops/drops.ts'
+import { identifierProblem, identifiers } from '@sluice/row-stream'
+import { describeWarehouse } from '@sluice/warehouses/registry/warehouse-products'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemas } from './records.ts'
-import { translate } from '../../problems.ts'
+import { translate } from '../../problems/problems.ts'
 
 /** Names of the available warehouses in messages. */
 const warehouseLabels: Partial<Record<SchemaBody['providerSchema'], string>> = {

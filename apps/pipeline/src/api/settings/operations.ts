@@ -1,5 +1,5 @@
 import { type Setting, type SettingBody, type SettingKey, pipelineOperations, settingKeys } from '@sluice/contracts'
-import { JsonResponse, type OperationInput, etagOf, problems } from '@sluice/http'
+import { JsonResponse, type OperationInput, etagOf, problems } from '@sluice/http-server'
 import { assertUnchanged } from '@sluice/records'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { mailableAddress } from '@sluice/mail/settings'

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { ViewBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { identifierProblem, identifiers } from '../../identifiers.ts'
+import { identifierProblem, identifiers } from '@sluice/row-stream'
 import type { RequestContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { writableSchema } from '../schemas/records.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { ViewRow } from './records.ts'
-import { sqlPieces } from '../../engine/variables/sql-pieces.ts'
+import { sqlPieces } from '../../variables/sql-pieces.ts'
 
 /** The columns of a view. The named ones define it in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }

@@ -1,6 +1,6 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
-import { type OperationInput, problems } from '@sluice/http'
+import { type OperationInput, problems } from '@sluice/http-server'
 import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'

@@ -1,10 +1,10 @@
 import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
-import { problems, type OperationInput } from '@sluice/http'
+import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
-import { trimStatementEnd } from '../../sql-text.ts'
+import { trimStatementEnd } from '@sluice/warehouses/sql-text'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './columns.ts'
 

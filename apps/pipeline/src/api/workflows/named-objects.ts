@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { JobType, Violation, WorkflowBody } from '@sluice/contracts'
-import { Problem, problems, type Caller } from '@sluice/http'
+import { Problem, problems, type Caller } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import type { RunnableKind } from '../../engine/runs/runnable.ts'
+import type { RunnableKind } from '../../runs/runnable.ts'
 import { findVisibleObjects, jobKindOf, jobKinds } from './job-kinds.ts'
 import type { StoredJob } from './stored-steps.ts'
 

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import { mostJobs, type WorkflowBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { assertIdle } from '../assert-not-in-use.ts'
 import type { RequestContext } from '../operation.ts'

@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import type { Stack } from '../../engine/stack.ts'
+import type { Stack } from '../../worker/stack.ts'
 import { wrongNow } from './judge.ts'
 import type { Target } from './targets.ts'
 

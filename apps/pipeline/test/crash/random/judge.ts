@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
-import type { RunState } from '../../../src/engine/runs/states.ts'
-import type { Stack } from '../../engine/stack.ts'
+import type { RunState } from '../../../src/runs/states.ts'
+import type { Stack } from '../../worker/stack.ts'
 import { logOf } from '../scene.ts'
 import type { Target } from './targets.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { cancelRun } from '../../../src/engine/run-lifecycle/cancel-run.ts'
-import { runTransaction } from '../../../src/engine/runs/run-transaction.ts'
-import type { Pipeline, Stack } from '../../engine/stack.ts'
+import { cancelRun } from '../../../src/run-lifecycle/cancel-run.ts'
+import { runTransaction } from '../../../src/runs/run-transaction.ts'
+import type { Pipeline, Stack } from '../../worker/stack.ts'
 import type { Dice } from './dice.ts'
 
 /** A run that was asked for, and what it has to make of its table: every row carries its number. */

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
 import type { Client } from 'pg'
 import type { Runs } from '../../../src/database.ts'
-import { publications } from '../../engine/large-load.ts'
-import type { Stack } from '../../engine/stack.ts'
+import { publications } from '../../worker/large-load.ts'
+import type { Stack } from '../../worker/stack.ts'
 import type { Fate, RandomWorkflow } from './random-workflow.ts'
 
 /** What is wrong with the runs of a workflow once nothing is under way any more, one sentence each. */

@@ -1,5 +1,5 @@
-import type { Stack } from '../../engine/stack.ts'
-import { makeWorkflow, type WorkflowOf } from '../../engine/workflow-scene.ts'
+import type { Stack } from '../../worker/stack.ts'
+import { makeWorkflow, type WorkflowOf } from '../../worker/workflow-scene.ts'
 import type { Dice } from '../random/dice.ts'
 
 /** How a pipeline's run ends when nobody cancels it. */

@@ -1,8 +1,7 @@
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { closed, type TypeOf, contract } from '../../contract.ts'
 import { dataTypes } from '../../data-type.ts'
-import { Line } from '../../named.ts'
-import { Count } from '../../named.ts'
+import { Line, Count } from '../../named.ts'
 
 export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
 

@@ -1,4 +1,4 @@
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 
 /** Limits of the field `sourceName`. */
 const longest = 255

@@ -1,6 +1,6 @@
 import { pipelineVariants } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import type { SourceSecrets } from '../../../sealed-secrets.ts'
+import { problems } from '@sluice/http-server'
+import type { SourceSecrets } from '@sluice/connectors/connector'
 import { normalizeAddress } from './addresses.ts'
 import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from './pipeline-type.ts'
 

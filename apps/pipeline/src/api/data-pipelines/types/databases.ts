@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { databaseAccess, defaultPorts } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { connected, type SettingsOf } from './connected.ts'
 import type { PipelineKind, SourceOf } from './pipeline-type.ts'
 

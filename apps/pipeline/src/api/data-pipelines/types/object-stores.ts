@@ -1,9 +1,9 @@
 import { bucketAccess, containerAccess } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { parseAddress } from './addresses.ts'
 import { assertCredentialPair, assertOneCredential, connected } from './connected.ts'
 import { checkCsvOptions } from './uploads.ts'
-import { findKeyPatternProblem } from '../../../key-problem.ts'
+import { findKeyPatternProblem } from '@sluice/connectors/object-store/key-pattern-problem'
 import type { SourceOf } from './pipeline-type.ts'
 
 type ObjectStoreBody = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>

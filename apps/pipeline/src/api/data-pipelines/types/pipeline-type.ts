@@ -2,7 +2,7 @@ import type { DataPipeline, DataPipelineBody, PipelineType } from '@sluice/contr
 import type { Transaction } from 'kysely'
 import type { DB } from '../../../database.ts'
 import type { GivenSecrets } from '../../merge-secrets.ts'
-import type { SourceSecrets } from '../../../sealed-secrets.ts'
+import type { SourceSecrets } from '@sluice/connectors/connector'
 
 export type { GivenSecrets }
 

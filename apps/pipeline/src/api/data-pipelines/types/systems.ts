@@ -1,5 +1,5 @@
 import { anyAccess, loginAccess, tokenAccess, userTokenAccess } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { parseAddress, assertDateOrder, nameAt } from './addresses.ts'
 import { assertOneCredential, assertUsername, connected } from './connected.ts'
 import type { SourceOf } from './pipeline-type.ts'

@@ -1,6 +1,6 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { problems } from '@sluice/http'
-import { identifierProblem } from '../../../identifiers.ts'
+import { problems } from '@sluice/http-server'
+import { identifierProblem } from '@sluice/row-stream'
 import type { KnownType, PipelineKind, SourceOf } from './pipeline-type.ts'
 
 /** The common part of all types that load an uploaded file, which have no secrets. */

@@ -1,5 +1,5 @@
 import { clinicalAccess, functionAccess, spreadsheetAccess } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems } from '@sluice/http-server'
 import { parseAddress, hostOf, nameAt, normalizeAddress } from './addresses.ts'
 import { assertCredentialPair, assertOneCredential, assertUsername, connected } from './connected.ts'
 

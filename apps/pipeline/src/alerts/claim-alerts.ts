@@ -1,0 +1,132 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { AlertContent, Channel } from './alert.ts'
+import { Semaphore } from '@sluice/process'
+
+/** An alert that this process has leased to send it. */
+export interface ClaimedAlert {
+  id: number
+  uid: string
+  client: string
+  channel: Channel
+  recipient: string
+  content: AlertContent
+  created_at: Date
+  tries: number
+  /** Whether this is the last attempt, because the alert is a day old. */
+  last: boolean
+}
+
+/** Seconds until the lease of an alert expires. Longer than any attempt. */
+const leaseSeconds = 75
+
+const isDue = (channel: Channel) =>
+  sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
+
+/** Lists the clients that have due alerts on a channel. */
+export async function listDueClients(db: Kysely<DB>, channel: Channel): Promise<string[]> {
+  const { rows } = await sql<{ client: string }>`select distinct client from alerts where ${isDue(channel)}`.execute(db)
+  return rows.map(({ client }) => client)
+}
+
+/**
+ * Leases the client's oldest due alert, so that no other process takes it. An alert waits for a worker that has its channel. If the
+ * process ends before it records the outcome, the lease expires and the alert is sent again with the same id: at-least-once delivery.
+ */
+export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<ClaimedAlert | undefined> {
+  const { rows } = await sql<ClaimedAlert>`
+    update alerts set tries = tries + 1, try_after = now() + make_interval(secs => ${leaseSeconds})
+    where id = (
+      select id from alerts where ${isDue(channel)} and client = ${client}
+      order by try_after, id limit 1 for update skip locked)
+    returning id, uid, client, channel, recipient, content, created_at, tries,
+      created_at < now() - interval '1 day' as last`.execute(db)
+  return rows[0]
+}
+
+export async function markSent(db: Kysely<DB>, { id }: ClaimedAlert): Promise<void> {
+  await sql`update alerts set sent_at = now(), last_problem = null where id = ${id}`.execute(db)
+}
+
+/** Schedules the next attempt: after 10 seconds, tripled each time, up to an hour. Gives up after a permanent or last failure. */
+export async function markFailed(
+  db: Kysely<DB>,
+  { id, tries, last }: ClaimedAlert,
+  { message, permanent }: { message: string; permanent: boolean },
+): Promise<void> {
+  const seconds = Math.min(3_600, 10 * 3 ** (tries - 1)) * (0.8 + Math.random() * 0.4)
+  await sql`
+    update alerts set last_problem = ${message}, try_after = now() + make_interval(secs => ${seconds}),
+      given_up_at = case when ${permanent || last} then now() end
+    where id = ${id}`.execute(db)
+}
+
+/** Releases the lease of an alert when this process stops. The attempt does not count. */
+export async function releaseAlert(db: Kysely<DB>, { id }: ClaimedAlert): Promise<void> {
+  await sql`update alerts set try_after = now(), tries = tries - 1 where id = ${id}`.execute(db)
+}
+
+/**
+ * Gives up alerts that no worker could send for a day, because no worker has their channel. Deletes alerts to the operator, and
+ * keeps mails with the reason. Within a day, a worker with the channel may still start.
+ */
+export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+  const old = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
+    and try_after <= now()`
+  if (channel === 'WEBHOOK') await sql`delete from alerts where ${old}`.execute(db)
+  else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${old}`.execute(db)
+}
+
+/** Stores the reason why mails wait. */
+export async function noteWaiting(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+  await sql`update alerts set last_problem = ${reason}
+    where channel = ${channel} and sent_at is null and given_up_at is null and last_problem is null and tries = 0`.execute(
+    db,
+  )
+}
+
+interface Slots {
+  /** Maximum number of alerts that this process sends concurrently on the channel. */
+  total: number
+  /** Maximum number for one client, so that a client with slow recipients does not occupy all slots. */
+  perClient: number
+}
+
+/** A claimed alert. Dispose of it when the attempt to send has ended. */
+export type FairClaim = Disposable & { alert: ClaimedAlert }
+
+/** Claims alerts of one channel, round robin by client, least recently served first. */
+export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
+  // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
+  const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
+  const held = new Map<string, number>()
+  /** Clients, least recently served first. */
+  const served = new Set<string>()
+
+  async function claim(): Promise<FairClaim | undefined> {
+    const due = new Set(await listDueClients(db, channel))
+    const inTurn = [
+      ...[...due].filter((client) => !served.has(client)),
+      ...[...served].filter((client) => due.has(client)),
+    ]
+    for (const client of inTurn) {
+      const before = held.get(client) ?? 0
+      const alert = before < perClient ? await claimAlert(db, channel, client) : undefined
+      if (!alert) continue
+      served.delete(client)
+      served.add(client)
+      held.set(client, before + 1)
+      return { alert, [Symbol.dispose]: () => release(client) }
+    }
+    return undefined
+  }
+
+  function release(client: string) {
+    const left = held.get(client)! - 1
+    if (left === 0) held.delete(client)
+    else held.set(client, left)
+  }
+
+  /** Returns the next alert, or undefined if no due alert may start. */
+  return () => claiming.run('', claim)
+}

@@ -1,0 +1,143 @@
+import { MailRefused, renderEmail, type SendMail } from '@sluice/mail'
+import { Counter, startPollingLoop, type Logger, type Registry } from '@sluice/process'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import type { Channel } from './alert.ts'
+import {
+  type ClaimedAlert,
+  releaseAlert,
+  giveUpUnsendable,
+  markFailed,
+  markSent,
+  noteWaiting,
+  type FairClaim,
+  fairClaims,
+} from './claim-alerts.ts'
+import { alertEmail } from './alert-email.ts'
+import { DeliveryRejected, type Webhook } from './webhook.ts'
+
+interface AlertSenderOptions {
+  db: Kysely<DB>
+  logger: Logger
+  /** Public address of the pipeline service. */
+  publicUrl: string
+  /** Undefined if the operator has no mail server. */
+  sendMail: SendMail | undefined
+  /** Undefined if the operator has no webhook. */
+  webhook: Webhook | undefined
+  registry?: Registry
+  /** Milliseconds between two searches for due alerts. */
+  every?: number
+}
+
+/** Concurrency limits of each channel. */
+const slots = { total: 5, perClient: 3 }
+/** Time limit of one attempt in milliseconds. Shorter than the lease. */
+const attemptTimeoutMs = 60_000
+/** Time limit in milliseconds for attempts that are running when the process stops. */
+const farewell = 5_000
+
+/**
+ * Sends alerts until it is stopped. Several processes may do so. Each slot of a channel sends one alert after another, so that a slow
+ * webhook or mail server does not delay the other slots.
+ */
+export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
+  const { db, sendMail, webhook, logger, every = 3_000 } = options
+  const countOutcome = outcomeCounter(options.registry)
+  const keep = (round: (signal: AbortSignal) => Promise<boolean>) =>
+    startPollingLoop(round, {
+      rest: every,
+      farewell,
+      failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
+    })
+  const keepSlots = (channel: Channel) => {
+    const claim = fairClaims(db, channel, slots)
+    return Array.from({ length: slots.total }, () => keep((signal) => sendNext(options, claim, signal, countOutcome)))
+  }
+  const kept = [
+    ...(sendMail ? keepSlots('MAIL') : [keep(() => giveUpMails(db))]),
+    ...(webhook ? keepSlots('WEBHOOK') : [keep(() => giveUpWebhookCalls(db))]),
+  ]
+  return {
+    async stop() {
+      await Promise.all(kept.map((one) => one.stop()))
+      await webhook?.close()
+    },
+  }
+}
+
+const noMail = 'No mail is sent: the operator has not set SMTP_URL.'
+const noWebhook = 'No worker has ALERT_WEBHOOK_URL.'
+
+type CountOutcome = (channel: string, outcome: string) => void
+
+/** Marks mails as waiting, or gives them up, in a process without a mail server. */
+async function giveUpMails(db: Kysely<DB>): Promise<boolean> {
+  await giveUpUnsendable(db, 'MAIL', noMail)
+  await noteWaiting(db, 'MAIL', noMail)
+  return false
+}
+
+async function giveUpWebhookCalls(db: Kysely<DB>): Promise<boolean> {
+  await giveUpUnsendable(db, 'WEBHOOK', noWebhook)
+  return false
+}
+
+/** Sends one due alert. Returns whether more may be due. */
+async function sendNext(
+  options: AlertSenderOptions,
+  claim: () => Promise<FairClaim | undefined>,
+  signal: AbortSignal,
+  countOutcome: CountOutcome,
+): Promise<boolean> {
+  using claimed = await claim()
+  if (!claimed) return false
+  await sendAndRecord(options, claimed.alert, signal, countOutcome)
+  return true
+}
+
+async function sendAndRecord(
+  options: AlertSenderOptions,
+  alert: ClaimedAlert,
+  stop: AbortSignal,
+  countOutcome: CountOutcome,
+): Promise<void> {
+  const { db, logger } = options
+  const { channel, uid, tries } = alert
+  const timeout = AbortSignal.timeout(attemptTimeoutMs)
+  try {
+    await send(options, alert, AbortSignal.any([stop, timeout]))
+  } catch (error) {
+    if (stop.aborted) return releaseAlert(db, alert)
+    const permanent = (error instanceof MailRefused || error instanceof DeliveryRejected) && error.permanent
+    const message = timeout.aborted ? 'It took longer than a minute.' : (error as Error).message.slice(0, 500)
+    logger.warn({ alert: uid, channel, tries, permanent, reason: message }, 'an alert could not be delivered')
+    countOutcome(channel, permanent || alert.last ? 'given-up' : 'delayed')
+    return markFailed(db, alert, { message, permanent })
+  }
+  countOutcome(channel, 'sent')
+  await markSent(db, alert)
+  logger.info({ alert: uid, channel, tries }, 'an alert was sent')
+}
+
+async function send(
+  { sendMail, webhook, publicUrl }: AlertSenderOptions,
+  alert: ClaimedAlert,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid, channel, recipient, content, created_at: created } = alert
+  if (channel === 'WEBHOOK') return webhook!.call(uid, content, signal)
+  const email = alertEmail(content, publicUrl)
+  await sendMail!({ uid, recipient, subject: email.subject, created, ...renderEmail(email) }, signal)
+}
+
+function outcomeCounter(registry: Registry | undefined): CountOutcome {
+  if (!registry) return () => {}
+  const counter = new Counter({
+    name: 'pipeline_alert_tries_total',
+    help: 'Attempts to send an alert, by channel and outcome.',
+    labelNames: ['channel', 'outcome'],
+    registers: [registry],
+  })
+  return (channel, outcome) => counter.inc({ channel, outcome })
+}

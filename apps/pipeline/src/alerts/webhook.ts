@@ -1,0 +1,68 @@
+import { createHmac } from 'node:crypto'
+import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
+import { type AlertContent, linkTo } from './alert.ts'
+
+interface WebhookOptions {
+  url: string
+  /** The decoded key. */
+  secret: Buffer
+  allowed: OutgoingAllowList
+  publicUrl: string
+  /** Milliseconds. */
+  timeLimit?: number
+}
+
+/** The operator's webhook. */
+export interface Webhook {
+  /** Throws `DeliveryRejected`, or the network error. */
+  call(uid: string, alert: AlertContent, signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+/** Calls follow Standard Webhooks: the same id at every attempt, and a signature over id, time and body. */
+export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
+  const outgoing = guardedFetch({ allowed, timeLimit, maxBytes: 100_000 })
+
+  return {
+    async call(uid, alert, signal) {
+      const { finished, ...about } = alert
+      const body = JSON.stringify({
+        type: 'run.failed',
+        timestamp: finished,
+        data: { ...about, finished, link: linkTo(alert, publicUrl) },
+      })
+      const timestamp = String(Math.floor(Date.now() / 1000))
+      const response = await outgoing.fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': 'Sluice',
+          'webhook-id': uid,
+          'webhook-timestamp': timestamp,
+          'webhook-signature': signatureOf(secret, `${uid}.${timestamp}.${body}`),
+        },
+        body,
+        signal,
+      })
+      await response.body?.cancel()
+      if (response.ok) return
+      // 410 means that the receiver wants no further calls.
+      throw new DeliveryRejected(`The webhook answers ${response.status}.`, response.status === 410)
+    },
+    close: () => outgoing.close(),
+  }
+}
+
+export const signatureOf = (secret: Buffer, signed: string): string =>
+  `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`
+
+/** The receiver rejected an alert. `permanent`: retries are useless. The message is one line without secrets. */
+export class DeliveryRejected extends Error {
+  override readonly name = 'DeliveryRejected'
+  readonly permanent: boolean
+
+  constructor(message: string, permanent: boolean) {
+    super(message)
+    this.permanent = permanent
+  }
+}

@@ -1,0 +1,193 @@
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import { readAlertSetting, noMailServer } from '../settings.ts'
+import type { EndedRun } from '../runs/states.ts'
+import type { RunnableKind } from '../runs/runnable.ts'
+import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
+
+/** Maximum number of recipients of one alert, even if the setting was written without its own limit. */
+export const mostRecipients = 50
+
+const hour = 3_600_000
+
+/**
+ * Writes the alerts about an ended run in the transaction of its end: mails to the addresses of its client, and for failures a
+ * call of the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores are not reported, because their
+ * caller reads the result.
+ */
+export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
+  if (run.action !== 'RUN' || run.state === 'CANCELLED') return
+  const { addresses, warnings } = await readAlertSetting(trx, run.client)
+  const bad = badEvent(run, warnings)
+  if (bad && run.workflow_run_id !== null) return
+  await deleteWaitingAlerts(trx, run.runnable_id)
+  const drafts = [await draftCall(trx, run), await draftMail(trx, run, bad, addresses)].filter(
+    (draft) => draft !== undefined,
+  )
+  if (drafts.length === 0) return
+  const subject = await trx
+    .selectFrom('runnables')
+    .select(['uid', 'kind', 'name'])
+    .where('id', '=', run.runnable_id)
+    .executeTakeFirst()
+  if (!subject) return
+  const content = {
+    client: run.client,
+    kind: subject.kind as RunnableKind,
+    id: subject.uid,
+    name: subject.name,
+    run: run.uid,
+    trigger: run.trigger,
+    errorCode: run.error_code,
+    message: run.message ?? '',
+    finished: (run.finished_at ?? new Date()).toISOString(),
+  }
+  const rows = drafts.flatMap(({ channel, recipients, waitsUntil, ...about }) =>
+    recipients.map((recipient) => ({
+      run_id: run.id,
+      runnable_id: run.runnable_id,
+      client: run.client,
+      channel,
+      recipient,
+      event: about.event,
+      content: JSON.stringify({ ...content, ...about } satisfies AlertContent),
+      ...(waitsUntil && { created_at: waitsUntil, try_after: waitsUntil }),
+    })),
+  )
+  await trx
+    .insertInto('alerts')
+    .values(rows)
+    .onConflict((conflict) => conflict.columns(['run_id', 'channel', 'recipient']).doNothing())
+    .execute()
+}
+
+interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
+  channel: Channel
+  recipients: readonly string[]
+  event: AlertEvent
+  /** The earliest time to send it; undefined sends it immediately. */
+  waitsUntil: Date | undefined
+}
+
+/** Limits webhook calls to one per object and hour. A further failure is reported at the end of the hour, unless a later run succeeds. */
+async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
+  if (run.state !== 'FAILED') return undefined
+  const { alike, withinHour } = await pastAlerts(trx, run, 'WEBHOOK')
+  const waitsUntil = hourAfter(withinHour.FAILED)
+  return { channel: 'WEBHOOK', recipients: [toOperator], event: 'FAILED', failures: alike, waitsUntil }
+}
+
+async function draftMail(
+  trx: Transaction<DB>,
+  run: EndedRun,
+  bad: BadEvent | undefined,
+  addresses: readonly string[],
+): Promise<Draft | undefined> {
+  const recipients = [...new Set(addresses.slice(0, mostRecipients))]
+  if (recipients.length === 0) return undefined
+  const past = await pastAlerts(trx, run, 'MAIL')
+  const event = eventToMail(run, bad, past)
+  if (!event) return undefined
+  const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
+  const waitsUntil = hourAfter(past.withinHour[event])
+  // Delayed mails and recovery mails follow a mail that the limit has counted.
+  if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
+  const { reached, ...limit } = await mailLimit(trx, run.client)
+  return reached ? undefined : { ...draft, ...limit, waitsUntil }
+}
+
+type BadEvent = 'FAILED' | 'WARNING'
+
+const badEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
+  state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
+
+/** Deletes alerts that wait for the end of their hour. A newer run makes them obsolete. */
+async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
+  // An alert with an attempt may have been sent, even if this transaction began before the attempt.
+  await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
+}
+
+/** Earlier alerts about the object on one channel, sent or pending. */
+interface PastAlerts {
+  /** Event of the most recent alert. */
+  last: AlertEvent | null
+  /** Creation time of the most recent alert of the last hour by event, ISO 8601. Excludes RECOVERED. */
+  withinHour: Readonly<Partial<Record<AlertEvent, string>>>
+  /** Number of runs with the same outcome since the most recent alert, including this run. */
+  alike: number
+}
+
+/**
+ * Returns the event to mail, so that the most recent mail about the object is true. There is one FAILED and one WARNING mail per hour.
+ * A second one waits until the hour has ended, and is deleted if a later run makes it obsolete. RECOVERED follows every bad mail.
+ */
+function eventToMail(
+  { state }: EndedRun,
+  bad: BadEvent | undefined,
+  { last, withinHour }: PastAlerts,
+): AlertEvent | undefined {
+  if (bad) return last === bad && withinHour[bad] ? undefined : bad
+  // Without mails about warnings, a run with one is a success, except after a mail about a warning.
+  const isWell = state === 'OK' || last !== 'WARNING'
+  const isKnownBad = last !== null && last !== 'RECOVERED'
+  return isWell && isKnownBad ? 'RECOVERED' : undefined
+}
+
+const hourAfter = (moment: string | undefined): Date | undefined =>
+  moment === undefined ? undefined : new Date(Date.parse(moment) + hour)
+
+async function pastAlerts(
+  trx: Transaction<DB>,
+  { id, runnable_id, state }: EndedRun,
+  channel: Channel,
+): Promise<PastAlerts> {
+  const { rows } = await sql<PastAlerts>`
+    with past as (
+      select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = ${channel})
+    select (select event from past order by created_at desc, id desc limit 1) as last,
+      (select coalesce(jsonb_object_agg(event, at), '{}') from (
+        select event, max(created_at) as at from past
+        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event) m) as "withinHour",
+      (select count(*) from runs
+       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
+         and id > coalesce((select max(run_id) from past), ${id} - 1))::int as alike`.execute(trx)
+  return rows[0]!
+}
+
+/** Maximum number of failure and warning mails per client and hour. Each mail goes to all addresses of the client. */
+export const mostMailsPerHour = 20
+
+/**
+ * Applies the limit to one more failure or warning mail. `reached`: do not write the mail. `leftOutUntil`: it is the last mail before
+ * the limit, and must say until when further mails are suppressed, ISO 8601. Concurrent run ends take no lock, so a few more mails
+ * than the limit are possible. The mail that announces the limit is always written.
+ */
+export async function mailLimit(
+  trx: Transaction<DB>,
+  client: string,
+): Promise<{ reached: boolean; leftOutUntil?: string }> {
+  const { rows } = await sql<{ mails: number; announced: boolean; ends: Date }>`
+    select count(distinct (runnable_id, created_at))::int as mails,
+      coalesce(bool_or(content ->> 'leftOutUntil' is not null), false) as announced, now() + interval '1 hour' as ends
+    from alerts
+    where client = ${client} and channel = 'MAIL' and event <> 'RECOVERED'
+      and created_at > now() - interval '1 hour' and created_at <= now()`.execute(trx)
+  const { mails, announced, ends } = rows[0]!
+  if (announced) return { reached: true }
+  return mails < mostMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
+}
+
+/**
+ * Returns a log line for a failed run if its client has mail addresses but the service has no mail server; undefined otherwise.
+ * Jobs of a workflow get none, because the workflow reports them.
+ */
+export async function explainMissingMail(
+  db: Kysely<DB>,
+  { id, client }: { id: number; client: string },
+): Promise<string | undefined> {
+  const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
+  if (!run || run.workflow_run_id !== null || run.action !== 'RUN') return undefined
+  const { length } = (await readAlertSetting(db, client)).addresses
+  if (length === 0) return undefined
+  return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`
+}

@@ -1,0 +1,79 @@
+import type { Selectable, Transaction } from 'kysely'
+import type { DB, Runs } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { onRunFinished } from '../run-lifecycle/finish-run.ts'
+import { storable } from '../runs/run-log.ts'
+import { columnsOf } from './keep-results.ts'
+import type { CheckOutcome, CheckStatus } from './run-checks.ts'
+
+/** The group of the run, its user and its start. */
+interface GroupRunSubject {
+  id: number
+  client: string
+  createdBy: string
+  startedAt: Date
+}
+
+/** Error code of a run with failed checks. */
+export const qualityFailed = 'DATA_QUALITY_FAILED'
+
+/**
+ * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is stored.
+ */
+export async function recordGroupRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id, client, createdBy, startedAt }: GroupRunSubject,
+  { status, message }: Verdict,
+  outcomes: readonly CheckOutcome[],
+): Promise<Selectable<Runs>> {
+  const now = new Date()
+  const run = await trx
+    .insertInto('runs')
+    .values({
+      runnable_id: id,
+      client,
+      trigger: 'MANUAL',
+      created_by: createdBy,
+      input: '{}',
+      attempt: 1,
+      state: status === 'OK' ? 'OK' : 'FAILED',
+      message: storable(message, 5_000),
+      error_code: status === 'OK' ? null : qualityFailed,
+      created_at: startedAt,
+      started_at: startedAt,
+      heartbeat_at: now,
+      finished_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...columnsOf(outcome) }))
+  if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
+  await onRunFinished(trx, queue, run)
+  return run
+}
+
+/** The result of a group: OK only if all checks are OK. The message is for everyone who sees the run. */
+interface Verdict {
+  status: CheckStatus
+  message: string
+}
+
+/** Maximum number of checks in a message. */
+const named = 5
+
+export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was checked.' }
+  const bad = outcomes.filter(({ status }) => status !== 'OK')
+  if (bad.length === 0)
+    return {
+      status: 'OK',
+      message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
+    }
+  const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
+  const said = bad.slice(0, named).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
+  const more = bad.length > named ? ` And ${bad.length - named} more; the results of the run name them.` : ''
+  const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${said.join(' ')}${more}`
+  return { status, message: storable(message, 4_500) }
+}

@@ -1,0 +1,102 @@
+import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
+import { causeOf } from '@sluice/process'
+import type { QueryRows } from '@sluice/warehouses/warehouse'
+import { DestinationProblem } from './destination-problem.ts'
+import { type Dhis2, dhis2 } from './dhis2/dhis2-client.ts'
+import { type Choice, lookUp, mayImport, systemOf } from './dhis2/metadata.ts'
+import { pushValues } from './dhis2/push-values.ts'
+import type { PushResult, PushReport } from './push.ts'
+import { baseUrl, type ImportOptions, type Target } from './target.ts'
+
+export interface TargetTestResult {
+  status: 'OK' | 'WARNING' | 'ERROR'
+  code: string
+  message: string
+  /** The network error, for operators. Contains no secrets. */
+  cause?: string
+  /** Version of the server, and the user that it authenticated. */
+  version?: string
+  username?: string
+}
+
+/** Pushes views to targets. The only kind of target is DHIS2. */
+export interface Destinations {
+  /** Tests whether a target answers and accepts the credentials. Problems are returned, not thrown. */
+  test(target: Target, signal: AbortSignal): Promise<TargetTestResult>
+  /** Lists the options of a kind; undefined for an unknown kind. Throws `DestinationProblem`. */
+  lookup(
+    kind: string,
+    target: Target,
+    query: { query: string; most: number },
+    signal: AbortSignal,
+  ): Promise<Choice[] | undefined>
+  /** Sends the rows of a view. Throws `DestinationProblem`, the errors of the pages, or the signal's reason. */
+  push(push: PushRequest, report: PushReport, signal: AbortSignal): Promise<PushResult>
+  close(): Promise<void>
+}
+
+export interface PushRequest {
+  target: Target
+  options: ImportOptions
+  columns: QueryRows['columns']
+  pages: AsyncIterable<QueryRows>
+}
+
+interface DestinationOptions {
+  /** Internal addresses that the operator allows for targets. */
+  allowed: OutgoingAllowList
+  /** Time limits of one request in milliseconds: for queries, and for imports. */
+  askingTime?: number
+  importTime?: number
+}
+
+/** Maximum bytes of a response. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
+const mostAsked = 8_000_000
+const mostImported = 64_000_000
+
+/** Makes no connections before the first request. */
+export function openDestinations({
+  allowed,
+  askingTime = 25_000,
+  importTime = 300_000,
+}: DestinationOptions): Destinations {
+  const asking = guardedFetch({ allowed, timeLimit: askingTime, maxBytes: mostAsked })
+  const importing = guardedFetch({ allowed, timeLimit: importTime, maxBytes: mostImported })
+
+  return {
+    async test(target, signal) {
+      try {
+        return await tested(dhis2(asking, target), target, signal)
+      } catch (error) {
+        if (!(error instanceof DestinationProblem)) throw error
+        const { code, message } = error
+        const secrets = [target.password, target.authToken].filter((secret) => secret !== undefined)
+        return { status: 'ERROR', code, message, ...causeOf(error, secrets) }
+      }
+    },
+    lookup: async (kind, target, query, signal) => lookUp(dhis2(asking, target), kind, query, signal),
+    push({ target, ...view }, report, signal) {
+      const quick = dhis2(asking, target)
+      const slow = dhis2(importing, target)
+      const both: Dhis2 = {
+        words: quick.words,
+        // Only the list of all data sets needs a long time limit.
+        get: (path, ...rest) => (path === 'dataSets' ? slow : quick).get(path, ...rest),
+        post: slow.post,
+      }
+      return pushValues({ dhis2: both, ...view, report, signal })
+    },
+    async close() {
+      await Promise.all([asking.close(), importing.close()])
+    },
+  }
+}
+
+async function tested(dhis2: Dhis2, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
+  const system = await systemOf(dhis2, signal)
+  const { version, username } = system
+  const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host}, and takes user "${username}".`
+  if (mayImport(system)) return { status: 'OK', code: 'OK', message: answers, version, username }
+  const message = `${answers} But that user lacks the authority to import data values (F_DATAVALUE_ADD).`
+  return { status: 'WARNING', code: 'PERMISSION_DENIED', message, version, username }
+}

@@ -1,0 +1,63 @@
+import type { RowCell, QueryRows } from '@sluice/warehouses/warehouse'
+import type { Field, FieldPlaces } from './columns.ts'
+
+/** One value as it is sent. All fields except the two flags are text, as DHIS2 expects. */
+export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
+  followUp?: boolean
+  deleted?: boolean
+}
+
+/** A row of the view: a value to send, one that has no value, or one that cannot be sent. */
+export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
+
+/** Returns a function that converts rows with these columns to data values. */
+export function dataValues(
+  { places }: FieldPlaces,
+  columns: QueryRows['columns'],
+): (row: readonly RowCell[]) => Converted {
+  const fields = [...places].map(([field, index]) => ({
+    field,
+    index,
+    write: written(field, columns[index]!.dataType),
+  }))
+
+  return (row) => {
+    const value: DataValue = {}
+    for (const { field, index, write } of fields) {
+      const cell = row[index] ?? null
+      if (cell === null) continue
+      if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
+      else value[field] = write(textOf(cell))
+    }
+    // A value to delete may be empty.
+    if (value.value === undefined && !value.deleted) return 'EMPTY'
+    const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
+    return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
+  }
+}
+
+/** Returns a function that formats the texts of a column for DHIS2: a day as a period, timestamps as ISO 8601. */
+function written(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
+  if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
+  if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
+    return (text) => text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z')
+  return (text) => text
+}
+
+function textOf(cell: Exclude<RowCell, null>): string {
+  if (typeof cell === 'number') return plainNumber(cell)
+  return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
+}
+
+/** Formats a number without an exponent, because DHIS2 cannot read exponents. */
+function plainNumber(value: number): string {
+  const text = String(value)
+  const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
+  if (exponent === undefined) return text
+  const digits = first + rest
+  const point = 1 + Number(exponent)
+  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`
+  return (
+    sign + (point >= digits.length ? digits.padEnd(point, '0') : `${digits.slice(0, point)}.${digits.slice(point)}`)
+  )
+}

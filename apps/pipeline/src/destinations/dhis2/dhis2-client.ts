@@ -1,0 +1,187 @@
+import { type GuardedFetch, OutgoingProblem } from '@sluice/http-client'
+import { headersOf, nothingToSignInWith } from '@sluice/connectors/dhis2/requests'
+import { secretRedactor } from '@sluice/process'
+import { DestinationProblem } from '../destination-problem.ts'
+import { type Target, baseUrl } from '../target.ts'
+import { messageOf } from './import-summary.ts'
+
+type Parameters = Readonly<Record<string, string | undefined>>
+
+/** A client for one DHIS2 with one account. Every method throws `DestinationProblem`, or the signal's reason. */
+export interface Dhis2 {
+  /** Returns the parsed JSON of a path below /api. */
+  get(path: string, parameters: Parameters, signal: AbortSignal): Promise<unknown>
+  /** Sends JSON. A 409 is a result too, because import summaries with conflicts have this status. */
+  post(path: string, parameters: Parameters, body: string, signal: AbortSignal): Promise<unknown>
+  /** Returns a text of the server without the secrets that it may repeat. */
+  words(text: string): string
+}
+
+/** Returns the host. The address can be invalid if it contains a variable. */
+function hostOf(url: string): string {
+  if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
+  throw new DestinationProblem(
+    'ADDRESS_INVALID',
+    'The address of the target is invalid. Check it, and the variables used in it.',
+  )
+}
+
+export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
+  const host = hostOf(target.url)
+  const credentialHeaders = authorizationHeaders(target)
+  const { username = '', password = '', authToken = '' } = target
+  const words = secretRedactor([password, authToken, `${username}:${password}`])
+
+  async function request(
+    method: 'GET' | 'POST',
+    path: string,
+    parameters: Parameters,
+    body?: string,
+    signal?: AbortSignal,
+  ) {
+    try {
+      const response = await http.fetch(addressOf(target.url, path, parameters), {
+        method,
+        headers: {
+          ...credentialHeaders,
+          accept: 'application/json',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body }),
+        ...(signal && { signal }),
+      })
+      return parseResponse({
+        status: response.status,
+        headers: response.headers,
+        text: await response.text(),
+        host,
+        words,
+      })
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw networkProblem(error)
+    }
+  }
+
+  return {
+    words,
+    get: (path, parameters, signal) => request('GET', path, parameters, undefined, signal),
+    post: (path, parameters, body, signal) => request('POST', path, parameters, body, signal),
+  }
+}
+
+function networkProblem(error: unknown): unknown {
+  if (!(error instanceof OutgoingProblem)) return error
+  const { code, message } = error
+  const more =
+    code === 'REDIRECTED'
+      ? ' Enter the address that it redirects to, or check that this is DHIS2 and not its login page.'
+      : ''
+  return new DestinationProblem(code, message + more, {
+    retryable: error.passes,
+    tooMuch: code === 'CONNECTION_TIMEOUT',
+    cause: error,
+  })
+}
+
+function addressOf(url: string, path: string, parameters: Parameters): URL {
+  const address = new URL(`${baseUrl(url)}/api/${path}`)
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) address.searchParams.set(name, value)
+  return address
+}
+
+/** Throws `DestinationProblem` if the target has no credentials. */
+function authorizationHeaders(target: Target): Record<string, string> {
+  const headers = headersOf(target)
+  if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', nothingToSignInWith)
+  return headers
+}
+
+interface Dhis2Response {
+  status: number
+  headers: Headers
+  text: string
+  host: string
+  /** Returns a text of the server without secrets. */
+  words(text: string): string
+}
+
+/** Returns the JSON of a successful response, or of a 409, which import summaries with conflicts have. Throws for all others. */
+function parseResponse(answer: Dhis2Response): unknown {
+  const { status, headers, text, host } = answer
+  const json = parsed(text)
+  if ((status >= 200 && status < 300) || status === 409) {
+    if (json !== undefined) return json
+    const page = /html/.test(headers.get('content-type') ?? '') || /^\s*</.test(text)
+    throw new DestinationProblem(
+      'OTHER_PROTOCOL',
+      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} where DHIS2's API should be: check the address, up to but without /api.`,
+    )
+  }
+  throw problemOf(answer, json)
+}
+
+function problemOf({ status, headers, host, words }: Dhis2Response, json: unknown): DestinationProblem {
+  const said = messageOf(json)
+  const says = said ? ` It says: ${words(said)}` : ''
+  const retryAfter = secondsOf(headers.get('retry-after'))
+  switch (status) {
+    case 401:
+      return new DestinationProblem(
+        'AUTHENTICATION_FAILED',
+        `DHIS2 at ${host} rejected the username and password, or the token (401): check them, and that a token has not expired.${says}`,
+      )
+    case 403:
+      return new DestinationProblem(
+        'PERMISSION_DENIED',
+        `The user of DHIS2 at ${host} lacks permission (403): an import needs the authority F_DATAVALUE_ADD and write access to the data sets and organisation units.${says}`,
+      )
+    case 404:
+      return new DestinationProblem(
+        'NOT_FOUND',
+        `${host} has no DHIS2 API at this address (404). Check the path, up to but without /api.${says}`,
+      )
+    case 413:
+      return new DestinationProblem(
+        'TOO_LARGE',
+        `The request is too large for ${host} (413): increase the limit of its proxy.${says}`,
+        { tooMuch: true },
+      )
+    case 429:
+      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${says}`, {
+        retryable: true,
+        retryAfter,
+      })
+    case 408:
+    case 504:
+      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}).${says}`, {
+        retryable: true,
+        tooMuch: true,
+        retryAfter,
+      })
+    default:
+      return status >= 500
+        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} fails (${status}).${says}`, {
+            retryable: true,
+            retryAfter,
+          })
+        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}).${says}`)
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the seconds of a Retry-After header, which contains a number or a date. */
+function secondsOf(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const seconds = Number(header)
+  if (Number.isFinite(seconds)) return Math.max(0, seconds)
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000)
+}

@@ -1,0 +1,115 @@
+import { releaseOf } from '@sluice/connectors/dhis2/requests'
+import { DestinationProblem } from '../destination-problem.ts'
+import type { Dhis2 } from './dhis2-client.ts'
+import { choicesAsked, choicesIn, pluralOf } from '@sluice/connectors/dhis2/choices'
+import type { ImportOptions } from '../target.ts'
+
+/** The server at an address, and the user that it authenticated. */
+export interface Dhis2System {
+  /** Full version: `2.41.3`. */
+  version: string
+  /** Release: 41; 0 if it is unknown. */
+  release: number
+  username: string
+  /** Undefined if the server does not return them. */
+  authorities: ReadonlySet<string> | undefined
+}
+
+/** Reads the version and the user. Throws `DestinationProblem`, with OTHER_PROTOCOL if the server is not DHIS2. */
+export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Dhis2System> {
+  const me = fields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
+  const info = fields(await dhis2.get('system/info', {}, signal))
+  const { version } = info
+  if (typeof me['id'] !== 'string' || typeof version !== 'string')
+    throw new DestinationProblem(
+      'OTHER_PROTOCOL',
+      'The server at this address is not DHIS2: it returns no user and no version. Check the address.',
+    )
+  const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
+  return {
+    version: dhis2.words(version).slice(0, 50),
+    release: releaseOf(version),
+    username: dhis2.words(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
+    authorities,
+  }
+}
+
+export const mayImport = ({ authorities }: Dhis2System): boolean =>
+  !authorities || authorities.has('ALL') || authorities.has('F_DATAVALUE_ADD')
+
+const fields = (answer: unknown): Readonly<Record<string, unknown>> =>
+  typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {}
+
+export interface Choice {
+  id: string
+  code: string
+  name: string
+}
+
+/** Returns the first `most` options by name whose name contains `query`. Undefined for an unknown kind. */
+export async function lookUp(
+  dhis2: Dhis2,
+  kind: string,
+  { query, most }: { query: string; most: number },
+  signal: AbortSignal,
+): Promise<Choice[] | undefined> {
+  const plural = pluralOf(kind)
+  if (!plural) return undefined
+  return (choicesIn(await dhis2.get(plural, choicesAsked(query, most), signal), plural) ?? []).slice(0, most)
+}
+
+/** From this release on, the values of a request must belong to one data set. */
+export const oneDataSetFrom = 43
+
+/** Returns the id of the data set that contains a data element, as named in the view; undefined if no data set contains it. */
+export type DataSetOf = (dataElement: string) => string | undefined
+
+interface DataElement {
+  id?: string
+  code?: string
+  name?: string
+  attributeValues?: { value?: string; attribute?: { id?: string } }[]
+}
+interface DataSet {
+  id?: string
+  dataSetElements?: { dataElement?: DataElement }[]
+}
+
+/** Reads the data elements of each data set. An element of several sets gets the largest one, so that few requests are needed. */
+export async function dataSetsOf(dhis2: Dhis2, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
+  const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
+  const named = nameBy(scheme)
+  const element = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
+  const answer = (await dhis2.get(
+    'dataSets',
+    { fields: `id,dataSetElements[dataElement[${element}]]`, paging: 'false' },
+    signal,
+  )) as { dataSets?: unknown }
+  const dataSets = (Array.isArray(answer.dataSets) ? answer.dataSets : []) as DataSet[]
+  const smallestFirst = dataSets.toSorted(
+    (one, other) =>
+      (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||
+      String(other.id).localeCompare(String(one.id)),
+  )
+  const found = new Map<string, string>()
+  for (const { id, dataSetElements = [] } of smallestFirst)
+    for (const { dataElement } of dataSetElements) {
+      const name = dataElement && named(dataElement)
+      if (id && name) found.set(name, id)
+    }
+  return (dataElement) => found.get(dataElement)
+}
+
+function nameBy(scheme: string): (dataElement: DataElement) => string | undefined {
+  const [, attribute] = /^attribute:(\w+)$/i.exec(scheme) ?? []
+  if (attribute)
+    return ({ attributeValues = [] }) => attributeValues.find((one) => one.attribute?.id === attribute)?.value
+  switch (scheme.toUpperCase()) {
+    case 'CODE':
+      return ({ code }) => code
+    case 'NAME':
+      return ({ name }) => name
+    default:
+      return ({ id }) => id
+  }
+}

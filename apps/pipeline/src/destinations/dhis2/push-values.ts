@@ -1,0 +1,150 @@
+import type { QueryRows } from '@sluice/warehouses/warehouse'
+import { defaultRetryPolicy, retry, type RetryPolicy } from '../retry.ts'
+import { type ChunkLimits, chunksOf, type ValueItem } from '../chunks.ts'
+import { DestinationProblem } from '../destination-problem.ts'
+import type { PushResult, PushReport } from '../push.ts'
+import type { ImportOptions } from '../target.ts'
+import type { Dhis2 } from './dhis2-client.ts'
+import { fieldPlaces } from './columns.ts'
+import { judged, type ImportSummary } from './import-summary.ts'
+import { type DataSetOf, dataSetsOf, oneDataSetFrom, mayImport, systemOf } from './metadata.ts'
+import { dataValues } from './data-values.ts'
+import { type DataSet, sendChunk } from './send-chunk.ts'
+
+/** DHIS2 is designed for requests of 10,000 values, and most proxies accept 4 MB. */
+const limitsAtFirst: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
+
+interface Pushing {
+  dhis2: Dhis2
+  options: ImportOptions
+  /** The columns of the view, and its rows in pages. */
+  columns: QueryRows['columns']
+  pages: AsyncIterable<QueryRows>
+  report: PushReport
+  signal: AbortSignal
+  limits?: ChunkLimits
+  policy?: RetryPolicy
+}
+
+interface Value extends ValueItem {
+  dataSet: DataSet | undefined
+}
+
+/**
+ * Sends the rows of a view as data values. Safe to repeat. Keeps one page and one chunk in memory. Throws `DestinationProblem`, the
+ * errors of the pages, or the signal's reason.
+ */
+export async function pushValues(pushing: Pushing): Promise<PushResult> {
+  const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing
+  const places = fieldPlaces(columns)
+  const limits = { ...(pushing.limits ?? limitsAtFirst) }
+  const { log } = report
+  const retrying = {
+    policy,
+    signal,
+    waits: ({ message, code }: DestinationProblem, seconds: number) =>
+      log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`),
+  }
+  const system = await retry(() => systemOf(dhis2, signal), retrying)
+  if (!mayImport(system))
+    throw new DestinationProblem(
+      'PERMISSION_DENIED',
+      `The user "${system.username}" of DHIS2 lacks the authority to import data values (F_DATAVALUE_ADD).`,
+    )
+  log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
+  // If the view has a column for data sets, its values are used.
+  const grouped = system.release >= oneDataSetFrom && !places.places.has('dataSet')
+  const dataSetOf = grouped ? await retry(() => dataSetsOf(dhis2, options, signal), retrying) : undefined
+  if (places.left.length > 0)
+    log(
+      'INFO',
+      'LOW',
+      `These columns are not sent, because DHIS2 has no such fields: ${places.left.slice(0, 20).join(', ')}.`,
+    )
+
+  const pushed: PushResult = {
+    rows: 0,
+    sent: 0,
+    bytes: 0,
+    empty: 0,
+    rejected: 0,
+    firstRejected: undefined,
+    imported: 0,
+    updated: 0,
+    ignored: 0,
+    deleted: 0,
+    warning: undefined,
+  }
+  const reject = (row: Parameters<PushReport['reject']>[0]) => {
+    pushed.firstRejected ??= `row ${row.line}: ${row.reason}`
+    report.reject(row)
+  }
+  const reportTotals = () => {
+    report.rejected(pushed.rejected)
+    report.progress({ rowsRead: pushed.rows, bytesRead: pushed.bytes })
+  }
+
+  const sent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
+    const { rows, rejected } = judged(summary, items, dhis2.words)
+    for (const row of rows) reject(row)
+    pushed.sent += items.length
+    pushed.bytes += bytes
+    pushed.rejected += rejected
+    for (const count of ['imported', 'updated', 'ignored', 'deleted'] as const) pushed[count] += summary[count]
+    if (summary.status !== 'SUCCESS' && rows.length === 0)
+      pushed.warning ??= dhis2.words(summary.description ?? 'DHIS2 gives a warning without a description.')
+    reportTotals()
+  }
+  const sending = { dhis2, options, policy, limits, signal, log, sent }
+  const valueOf = reader(dataValues(places, columns), dataSetOf)
+  for await (const chunk of chunksOf(valuesOf(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
+    signal.throwIfAborted()
+    for (const items of Map.groupBy(chunk, ({ dataSet }) => dataSet?.id).values())
+      await sendChunk(sending, items, items[0]!.dataSet)
+  }
+  return pushed
+}
+
+interface ValueReader {
+  valueOf: ReturnType<typeof reader>
+  pushed: PushResult
+  reject: PushReport['reject']
+  reportTotals(): void
+}
+
+async function* valuesOf(
+  pages: AsyncIterable<QueryRows>,
+  { valueOf, pushed, reject, reportTotals }: ValueReader,
+): AsyncGenerator<Value> {
+  for await (const { rows } of pages) {
+    for (const row of rows) {
+      pushed.rows += 1
+      const value = valueOf(row, pushed.rows)
+      if (value === 'EMPTY') pushed.empty += 1
+      else if (!('reason' in value)) yield value
+      else {
+        pushed.rejected += 1
+        reject(value)
+      }
+    }
+    reportTotals()
+  }
+}
+
+type Refusal = Parameters<PushReport['reject']>[0]
+
+const reader =
+  (convert: ReturnType<typeof dataValues>, dataSetOf: DataSetOf | undefined) =>
+  (row: QueryRows['rows'][number], line: number): Value | 'EMPTY' | Refusal => {
+    const converted = convert(row)
+    if (converted === 'EMPTY') return converted
+    const { dataSet: named, ...value } = converted.value
+    const json = JSON.stringify(value)
+    if ('reason' in converted) return { line, column: converted.column, reason: converted.reason, raw: json }
+    if (!dataSetOf) return { line, json, dataSet: named === undefined ? undefined : { id: named } }
+    const id = dataSetOf(value.dataElement!)
+    const reason = `Data element ${value.dataElement} is in no data set that the user of DHIS2 may see.`
+    return id === undefined
+      ? { line, column: 'dataElement', reason, raw: json }
+      : { line, json, dataSet: { id, idScheme: 'UID' } }
+  }

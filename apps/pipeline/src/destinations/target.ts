@@ -1,0 +1,61 @@
+import type { KeyRing } from '@sluice/database'
+import { unsealSecrets, sealSecrets, type SecretValues } from '../secrets/sealed-secrets.ts'
+
+/** Address and credentials of a target: a username and a password, or a token. */
+export interface Target {
+  url: string
+  username?: string | undefined
+  password?: string | undefined
+  authToken?: string | undefined
+}
+
+/** The stored settings of a target, without secrets: one of the two kinds. */
+export type TargetSettings =
+  | { apiTarget: { url: string; username?: string | undefined } }
+  | { apiTokenTarget: { url: string } }
+
+/** Import parameters of DHIS2. */
+export interface ImportOptions {
+  dataElementIdScheme?: string
+  orgUnitIdScheme?: string
+  categoryOptionComboIdScheme?: string
+  idScheme?: string
+  dryRun?: boolean
+}
+
+interface Row {
+  uid: string
+  target_secrets: string | null
+}
+
+const purpose = (uid: string) => `destinations.target_secrets:${uid}`
+
+/** Throws `SealProblem` when the key is not in the ring. */
+export const openTargetSecrets = ({ uid, target_secrets }: Row, ring: KeyRing): SecretValues =>
+  unsealSecrets(target_secrets, purpose(uid), ring)
+
+/** Null for none. */
+export const sealTargetSecrets = (uid: string, secrets: SecretValues, ring: KeyRing): string | null =>
+  sealSecrets(secrets, purpose(uid), ring)
+
+/** Returns the target with those of the `secrets` that its kind uses. */
+export function targetOf(settings: TargetSettings, secrets: SecretValues): Target {
+  if ('apiTokenTarget' in settings) return { url: settings.apiTokenTarget.url, authToken: secrets['authToken'] }
+  const { url, username } = settings.apiTarget
+  return { url, username, password: secrets['password'] }
+}
+
+/** Returns the base address of a DHIS2 installation: without trailing slashes and without /api. Any path before /api stays. */
+export const baseUrl = (url: string): string =>
+  url
+    .trim()
+    .replace(/[?#].*$/, '')
+    .replace(/\/+$/, '')
+    .replace(/\/api$/, '')
+    .replace(/\/+$/, '')
+
+/** Whether two addresses are those of the same DHIS2. Host names are compared case-insensitively. */
+export function sameAddress(one: string, other: string): boolean {
+  const [before, after] = [one, other].map((url) => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url))
+  return before === after
+}

@@ -1,0 +1,61 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { Warehouse } from '@sluice/warehouses/warehouse'
+
+/**
+ * Whether a further table of a pipeline belongs to another pipeline with a longer name. `a__b__c` belongs to the pipeline `a__b`,
+ * although `a` could fill it too.
+ */
+export async function isFilledByAnother(
+  db: Kysely<DB>,
+  { client, schema, table }: TableName,
+  own: string,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('data_pipelines as o')
+    .innerJoin('schemas as s', 's.id', 'o.schema_id')
+    .select('o.id')
+    .where('s.client', '=', client)
+    .where('s.schema_name', '=', schema)
+    .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${own})`)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+export interface TableName {
+  client: string
+  schema: string
+  table: string
+}
+
+/** Whether a pipeline other than `pipeline`, or a view, uses the name of a table. */
+export async function isTableTaken(
+  db: Kysely<DB>,
+  { client, schema, table }: TableName,
+  pipeline = 0,
+): Promise<boolean> {
+  const pipelines = db
+    .selectFrom('data_pipelines as o')
+    .innerJoin('schemas as s', 's.id', 'o.schema_id')
+    .select('o.id')
+    .where('s.client', '=', client)
+    .where('s.schema_name', '=', schema)
+    .where('o.table_name', '=', table)
+    .where('o.id', '!=', pipeline)
+  const views = db
+    .selectFrom('views as o')
+    .innerJoin('schemas as s', 's.id', 'o.schema_id')
+    .select('o.id')
+    .where('s.client', '=', client)
+    .where('s.schema_name', '=', schema)
+    .where('o.view_name', '=', table)
+  return (await pipelines.unionAll(views).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Returns the further tables of a pipeline, as stored with its cursor. Their names start with the pipeline's table and `__`. */
+export async function filledTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
+  const kept = (await warehouse.findCursor(schema, table)) as { tables?: unknown } | null | undefined
+  const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []
+  return names.filter((name): name is string => typeof name === 'string' && name.startsWith(`${table}__`))
+}

@@ -1,0 +1,116 @@
+import type { KnownProblem } from '@sluice/http-server'
+
+/** Returns the title of the problem for a code of `WarehouseProblem`. */
+export const refusalTitle = (code: string): string =>
+  code === 'NOTHING_TO_RESTORE' ? 'There is nothing to restore.' : 'The warehouse refused.'
+
+/** The codes of `WarehouseProblem`. Runs and logs show them in capitals, and problems in lower case. */
+export const warehouseRefusals: Readonly<Record<string, string>> = {
+  WAREHOUSE_REFUSED: 'The warehouse returned an error without a code of its own. The message contains the error.',
+  WAREHOUSE_ACCESS_DENIED: "The warehouse rejected the service's password. Ask the operator to reset it.",
+  WAREHOUSE_FORBIDDEN: "The organisation's warehouse role lacks a permission. Ask the operator to grant it.",
+  WAREHOUSE_MISSING: "The organisation's warehouse database does not exist. Ask the operator to restore it.",
+  WAREHOUSE_NOT_SET_UP: 'This warehouse is not configured. Ask the operator, or select another schema.',
+  NOTHING_TO_RESTORE: 'No previous version of the table is kept any more. Load the old data again.',
+  NOT_SUPPORTED_HERE: 'Dry runs and restoring work only in PostgreSQL and ClickHouse. Use a schema there.',
+  WAREHOUSE_NOT_OURS: 'Sluice did not create the database or role of this name. Ask the operator to rename it.',
+  WAREHOUSE_OUTDATED: 'The warehouse does not match this version of the service. Ask the operator to upgrade.',
+  SCHEMA_MISSING: 'The schema does not exist in the warehouse. Create it, or select another.',
+  SCHEMA_NOT_EMPTY: 'The schema still contains tables or views. Drop them first.',
+  TABLE_MISSING: 'The table does not exist: it was not loaded yet, or it was dropped. Run the pipeline that loads it.',
+  TABLE_NOT_OURS: 'A table with this name exists that Sluice did not create. Choose another name.',
+  VIEW_NAME_TAKEN: "The view's name is already used in the warehouse. Choose another name.",
+  VIEW_READS_ITSELF: 'The view would read itself, directly or through another view. Change its query.',
+  VIEW_MISSING: 'The view does not exist in the warehouse. Run the view to create it.',
+  VIEWS_DEPEND: 'Views read this table. Change or drop them first.',
+  INVALID_NAME: 'The name is not allowed in this warehouse. Choose another name.',
+  NO_COLUMNS: 'The source has no columns. Check that it has a header.',
+  TOO_MANY_COLUMNS: 'The source has more columns than a table can have. Load fewer columns.',
+  BAD_VALUE: 'A value does not fit the type of its column. The message names both.',
+  NULL_KEY: 'A row has no value in its primary key. Correct the source, or choose another key.',
+  DUPLICATE_KEY: 'Two rows have the same primary key. Correct the source, or choose another key.',
+  ROW_TOO_LARGE: 'A row exceeds the size limit of a response. Select fewer columns.',
+  DISK_FULL: 'The disk of the warehouse is full. Ask the operator to free or add space.',
+  QUERY_TIMEOUT: 'The query exceeded its time limit. Narrow it.',
+  QUERY_FAILED: "The query failed. The message contains the warehouse's error and its position in the query.",
+  SQL_NOT_ALLOWED: 'The query is more than one `SELECT`, or uses something forbidden. Remove that part.',
+  TOO_MANY_LOCKS: 'A statement held more than 2,000 locks, one for each table or index that it uses. Split it.',
+  WAREHOUSE_FULL: 'The database exceeds `CLIENT_WAREHOUSE_LIMIT`. Drop tables, or ask the operator to raise it.',
+  RESULT_TOO_LARGE: "The query's result exceeds the size limit. Narrow the query.",
+}
+
+/** The problems that only this service returns. */
+export const pipelineProblems: readonly KnownProblem[] = [
+  {
+    code: 'page-too-large',
+    status: 422,
+    title: 'The page is too large.',
+    when: 'The rows of the page exceed 4 MB. Use the `pageSize` given in `detail`.',
+  },
+  {
+    code: 'not-saved',
+    status: 422,
+    title: 'None of the data pipelines was saved.',
+    when: 'At least one data pipeline in the list is invalid, so none was saved. `errors` lists every error; correct them and save again.',
+  },
+  {
+    code: 'dataset-not-loaded',
+    status: 422,
+    title: 'The file of the public dataset cannot be loaded.',
+    when: 'The uploaded file of a public dataset could not be loaded; `detail` says why. A new dataset is discarded; an existing one keeps its rows.',
+  },
+  {
+    code: 'files-limit-reached',
+    status: 422,
+    title: 'The files of your organisation have reached their limit.',
+    when: 'The upload would exceed `CLIENT_FILES_LIMIT`, which covers uploaded files, uploads in progress and files that are kept for runs. Delete unused pipelines, or ask the operator to raise the limit.',
+  },
+  {
+    code: 'upload-disk-full',
+    status: 503,
+    title: 'There is no room for the file.',
+    when: 'The disk for uploads has no space for the file. Ask the operator to free space.',
+  },
+  {
+    code: 'upload-disk-not-writable',
+    status: 503,
+    title: 'The file cannot be written.',
+    when: 'The disk for uploads is read-only or denies access. Ask the operator to check `FILES_DIRECTORY`.',
+  },
+  {
+    code: 'source-unreadable',
+    status: 422,
+    title: 'The source cannot be read.',
+    when: 'The file is invalid, or the source refused the request. `detail` says what to do.',
+  },
+  {
+    code: 'preview-needs-whole-file',
+    status: 422,
+    title: 'The beginning of this file is not enough.',
+    when: 'Previews of workbooks, archives, JSON and Parquet need the whole file, up to 4 MB. Upload the file to a pipeline first.',
+  },
+  {
+    code: 'variable-unknown',
+    status: 422,
+    title: 'A variable cannot be used like this.',
+    when: 'SQL or a setting uses `${name}`, but the organisation has no variable of that name. Create it, or correct the name.',
+  },
+  {
+    code: 'variable-misplaced',
+    status: 422,
+    title: 'A variable cannot be used like this.',
+    when: 'A variable in SQL is inside quotes or part of a name. Remove the quotes, or use `${name:identifier}` for a name.',
+  },
+  {
+    code: 'secret-for-other-address',
+    status: 422,
+    title: 'A variable cannot be used like this.',
+    when: 'A variable changed the address for which the password or token was stored. If the new address is right, save the object again with the secret.',
+  },
+  ...Object.entries(warehouseRefusals).map(([code, when]) => ({
+    code: code.toLowerCase().replaceAll('_', '-'),
+    status: 422,
+    title: refusalTitle(code),
+    when,
+  })),
+]

@@ -1,0 +1,93 @@
+import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
+import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
+import { Problem, problems } from '@sluice/http-server'
+import { SourceProblem } from '@sluice/row-stream'
+import { VariableProblem } from '../variables/variable-problem.ts'
+import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { refusalTitle } from './problem-catalogue.ts'
+
+/** The field and the message for each broken constraint. */
+const conflicts: Record<string, [pointer: string, detail: string]> = {
+  schemas_client_name_key: ['/name', 'Another schema has this name.'],
+  schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
+  variables_client_name_key: ['/name', 'Another variable has this name.'],
+  data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
+  data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
+  data_pipelines_quality_group_fkey: ['/', 'Data pipelines have to pass this group.'],
+  destinations_client_name_key: ['/name', 'Another destination has this name.'],
+  destinations_view_fkey: ['/', 'Destinations push this view.'],
+  data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
+  data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],
+  data_quality_check_groups_client_name_key: ['/name', 'Another data quality check group has this name.'],
+  data_quality_group_checks_check_fkey: ['/', 'Data quality check groups have this check.'],
+  views_client_name_key: ['/name', 'Another view has this name.'],
+  views_schema_view_key: ['/dataWarehouseViewName', 'Another view has this name in the schema.'],
+  views_schema_fkey: ['/', 'Views are in this schema.'],
+  data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
+}
+
+/** Translates the errors of this service's modules to problems; undefined for a bug. */
+export function translate(error: unknown): Problem | undefined {
+  const broken = brokenConstraint(error)
+  const conflict = broken && conflicts[broken.constraint]
+  if (conflict) return problems.conflict(...conflict)
+  if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return unreadableIdentity(error)
+  // An unexpected answer, such as a refused service secret, is an error of this service, not of the caller.
+  if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
+    return problems.unavailable('identity service', error)
+  if (error instanceof SourceProblem) {
+    const { message: detail } = error
+    return new Problem(422, 'source-unreadable', 'The source cannot be read.', { detail, cause: error })
+  }
+  if (error instanceof VariableProblem) {
+    const code = error.code.toLowerCase().replaceAll('_', '-')
+    return new Problem(422, code, 'A variable cannot be used like this.', { detail: error.message, cause: error })
+  }
+  if (error instanceof WarehouseProblem) {
+    return error.retryable
+      ? problems.unavailable('warehouse', error)
+      : new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), refusalTitle(error.code), {
+          detail: error.message,
+          cause: error,
+        })
+  }
+  if (error instanceof SealProblem) return missingKey(error)
+  if (isUnavailable(error)) return problems.unavailable('database', error)
+  return undefined
+}
+
+/** Returns the code of a `SourceProblem`, and undefined for any other error. */
+export const sourceProblemCode = (error: unknown): string | undefined =>
+  error instanceof SourceProblem ? error.code : undefined
+
+/** Throws a `SourceProblem` again with its texts changed by `hide`, and without its cause. Ignores any other error. */
+export function throwIfSourceProblem(error: unknown, hide: (text: string) => string): void {
+  if (!(error instanceof SourceProblem)) return
+  const { code, sentence, advice } = error
+  throw new SourceProblem(code, hide(sentence), {
+    ...(advice && {
+      advice: {
+        pipeline: hide(advice.pipeline),
+        ...(advice.dataset !== undefined && { dataset: hide(advice.dataset) }),
+      },
+    }),
+  })
+}
+
+/** The log has the field that breaks the contract. The response leaves it out, because it may hold a name. */
+const unreadableIdentity = (cause: Error): Problem => {
+  const unavailable = problems.unavailable('identity service', cause)
+  return new Problem(503, unavailable.code, unavailable.title, {
+    detail: 'The identity service sent an answer that this service cannot read. Both services need the same version.',
+    headers: unavailable.headers,
+    cause,
+  })
+}
+
+/** The log has the id of the key. */
+const missingKey = (cause: SealProblem): Problem => {
+  const { status, code, title, headers } = problems.unavailable('key', cause)
+  const detail =
+    'A stored password or token cannot be opened: the service lacks the key. The operator must add that key to SECRET_KEYS.'
+  return new Problem(status, code, title, { detail, headers, cause })
+}

@@ -1,0 +1,183 @@
+import { createRequire } from 'node:module'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Logger, StartProblem } from '@sluice/process'
+import type { Kysely, Transaction } from 'kysely'
+import { type Db, fromKysely, type Job, type KyselyTransactionLike, PgBoss } from 'pg-boss'
+import type { DB } from '../database.ts'
+import type { Delivery, JobQueue, QueuedRun, WorkerQueue } from './job-queue.ts'
+
+const schema = 'pgboss'
+const queue = 'runs'
+
+/** In older versions, a worker that was suspended and continued could end another worker's attempt. */
+const minVersion = [12, 35] as const
+
+interface RunJob {
+  run: string
+}
+
+const options = (heartbeatSeconds: number) => ({
+  heartbeatSeconds,
+  // The maximum of pg-boss.
+  expireInSeconds: 24 * 3600,
+  // The row of a run counts its attempts. These retries are for crashed workers and an unavailable database.
+  retryLimit: 100,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: 60,
+  deleteAfterSeconds: 3600,
+  notify: true,
+})
+
+/** Creates or updates the queue's tables. Waits for index builds that an upgrade starts. Safe to repeat. */
+export async function migrateQueue(connectionString: string, { heartbeatSeconds = 30 } = {}): Promise<void> {
+  assertVersion()
+  const boss = new PgBoss({ connectionString, schema, max: 2, supervise: false, schedule: false })
+  let failure: Error | undefined
+  boss.on('error', (error) => (failure ??= error))
+  await boss.start()
+  try {
+    if (await boss.getQueue(queue)) await boss.updateQueue(queue, options(heartbeatSeconds))
+    else await boss.createQueue(queue, { policy: 'exclusive', ...options(heartbeatSeconds) })
+    while ((await boss.getBamStatus()).some(({ status }) => status === 'pending' || status === 'in_progress')) {
+      if (failure) throw failure
+      await sleep(500)
+    }
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}
+
+/** Opens the queue for a process that only queues runs: without its own connections and maintenance. */
+export async function openQueue(db: Kysely<DB>, logger: Logger): Promise<JobQueue> {
+  const boss = new PgBoss({ db: transactionDb(db), schema, migrate: false, supervise: false, schedule: false })
+  await start(boss, logger)
+  return port(boss)
+}
+
+export interface WorkerQueueOptions {
+  connectionString: string
+  /** Concurrent runs in this worker. */
+  concurrency: number
+  /** Concurrent runs of one client in all workers. Workers that poll at the same time can exceed it briefly. */
+  clientConcurrency: number
+  /** A worker without a heartbeat for this long is considered dead. At least 10. The value of the last worker start applies. */
+  heartbeatSeconds?: number
+  logger: Logger
+}
+
+/** Opens the queue for a worker: delivers runs within milliseconds of their commit, and detects crashed workers. */
+export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: WorkerQueueOptions): Promise<WorkerQueue> {
+  const { connectionString, concurrency, clientConcurrency, logger } = rest
+  const interval = Math.max(2, Math.floor(heartbeatSeconds / 3))
+  const boss = new PgBoss({
+    connectionString,
+    schema,
+    application_name: 'sluice queue',
+    max: 3,
+    migrate: false,
+    schedule: false,
+    useListenNotify: true,
+    superviseIntervalSeconds: interval,
+    monitorIntervalSeconds: interval,
+  })
+  await start(boss, logger)
+  await boss.updateQueue(queue, options(heartbeatSeconds))
+
+  return {
+    ...port(boss),
+    async work(handle) {
+      const taking = {
+        localConcurrency: concurrency,
+        groupConcurrency: clientConcurrency,
+        pollingIntervalSeconds: 1,
+        // No notification announces runs that wait for the client's limit or for their start time.
+        notifyPollingIntervalSeconds: 2,
+      }
+      await boss.work<RunJob>(queue, taking, async ([job]) => handle(delivery(boss, job!)))
+    },
+    stopTaking: () => boss.offWork(queue, { wait: false }),
+  }
+}
+
+function port(boss: PgBoss): JobQueue {
+  return {
+    async send(trx, { uid, client }) {
+      await boss.send(queue, { run: uid }, { ...jobIdentity(uid, client), db: transactionDb(trx) })
+    },
+    async sendMissing(db, runs) {
+      const jobs = runs.map(({ uid, client }) => ({ data: { run: uid }, ...jobIdentity(uid, client) }))
+      const sent = await boss.insert(queue, jobs, { db: transactionDb(db), returnId: true })
+      return sent?.length ?? 0
+    },
+    async check() {
+      if (!(await boss.getQueue(queue))) throw new Error('The queue is gone.')
+    },
+    [Symbol.asyncDispose]: () => boss.stop({ graceful: true, timeout: 2_000 }),
+  }
+}
+
+/** The queue's policy allows one waiting or active job per key. */
+function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
+  return { singletonKey: run, group: { id: client } }
+}
+
+function delivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<RunJob>): Delivery {
+  return {
+    run: data.run,
+    client: groupId!,
+    signal,
+    async requeue(trx, afterSeconds) {
+      const db = transactionDb(trx)
+      // With its retry count, the job is completed only if this worker still holds it.
+      const { affected } = (await boss.complete(queue, { id, retryCount }, null, { db })) as { affected: number }
+      if (affected === 0) return false
+      await boss.send(queue, data, { ...jobIdentity(data.run, groupId!), startAfter: afterSeconds, db })
+      return true
+    },
+  }
+}
+
+async function start(boss: PgBoss, logger: Logger): Promise<void> {
+  assertVersion()
+  boss.on(
+    'error',
+    throttleErrors(({ message }) => logger.warn({ reason: message }, 'the queue reports an error')),
+  )
+  boss.on('warning', ({ message, data }) => logger.warn({ data }, message))
+  try {
+    await boss.start()
+    if (!(await boss.getQueue(queue))) throw new Error('the queue is missing')
+  } catch (error) {
+    await boss.stop({ graceful: false })
+    if (/not installed|migrat|version|the queue is missing/i.test((error as Error).message))
+      throw new StartProblem(
+        `The pipeline database is not ready for the queue (${(error as Error).message}): run the migrations first.`,
+        { cause: error },
+      )
+    throw error
+  }
+}
+
+/** Passes on one error in ten seconds, because every poll fails while the database is unavailable. */
+function throttleErrors(report: (error: Error) => void): (error: Error) => void {
+  let last = 0
+  return (error) => {
+    if (Date.now() - last < 10_000) return
+    last = Date.now()
+    report(error)
+  }
+}
+
+function assertVersion(): void {
+  const { version } = createRequire(import.meta.url)('pg-boss/package.json') as { version: string }
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major > minVersion[0] || (major === minVersion[0] && minor >= minVersion[1])) return
+  throw new StartProblem(
+    `pg-boss ${version} is installed, but before ${minVersion.join('.')} it lets two workers share a run: install the version that package.json names.`,
+  )
+}
+
+function transactionDb(db: Kysely<DB> | Transaction<DB>): Db {
+  return fromKysely(db as unknown as KyselyTransactionLike)
+}

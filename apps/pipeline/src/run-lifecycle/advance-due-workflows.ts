@@ -1,0 +1,39 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { onRunFinished } from './finish-run.ts'
+import { runTransaction } from '../runs/run-transaction.ts'
+import { advanceWorkflow } from '../workflows/advance.ts'
+
+/** Maximum number of workflows per call. */
+const maxWorkflows = 200
+
+/**
+ * Advances the workflows whose delays have ended, and those that missed the end of a job's run, for example after a restored
+ * backup. Returns their number. Throws the first error after all were tried. Safe in several processes at once.
+ */
+export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Promise<number> {
+  const { rows } = await sql<{ run_id: number }>`
+    select j.run_id
+    from workflow_run_jobs j join runs r on r.id = j.run_id
+    where j.state = 'WAITING' and j.due_at <= now() and r.state = 'RUNNING'
+    union
+    select j.run_id
+    from workflow_run_jobs j join runs r on r.id = j.run_id left join runs c on c.id = j.child_run_id
+    where j.state = 'RUNNING' and r.state = 'RUNNING' and (c.id is null or c.state not in ('QUEUED', 'RUNNING'))
+    limit ${maxWorkflows}`.execute(db)
+  const problems: unknown[] = []
+  for (const { run_id } of rows) {
+    try {
+      await runTransaction(db, async (trx) => {
+        const ended = await advanceWorkflow(trx, queue, run_id)
+        if (ended) await onRunFinished(trx, queue, ended)
+      })
+    } catch (error) {
+      // The other workflows continue.
+      problems.push(error)
+    }
+  }
+  if (problems.length > 0) throw problems[0]
+  return rows.length
+}

@@ -1,0 +1,84 @@
+import { type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, Runs } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { onRunFinished } from './finish-run.ts'
+import { before, underWay } from '../runs/states.ts'
+import { type WorkflowRun, writeWorkflowLog } from '../workflows/workflow-run.ts'
+
+type RunSelector = { runnableId: number } | { id: number }
+
+/**
+ * Cancels the queued or running run of an object, if it has one. The cancellation takes effect immediately: the run publishes
+ * nothing any more. Its worker notices at the next heartbeat, at most one second later, and cleans up. The jobs of a workflow are cancelled
+ * with it.
+ */
+export async function cancelRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  runnableId: number,
+): Promise<Selectable<Runs> | undefined> {
+  await lockJobs(trx, runnableId)
+  return cancel(trx, queue, { runnableId })
+}
+
+const cancellationMessage = sql<string>`'The run was cancelled.' || case (select kind from runnables r where r.id = runs.runnable_id)
+  when 'DATA_PIPELINE' then ' The old data stays.'
+  when 'VIEW' then ' The old data stays.'
+  when 'DESTINATION' then ' What was sent before stays sent.'
+  else '' end`
+
+async function cancel(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  which: RunSelector,
+): Promise<Selectable<Runs> | undefined> {
+  const [column, key] = 'id' in which ? (['id', which.id] as const) : (['runnable_id', which.runnableId] as const)
+  const run = await trx
+    .updateTable('runs')
+    .set({ state: 'CANCELLED', finished_at: sql`now()`, message: cancellationMessage, error_code: null })
+    .where(column, '=', key)
+    .where('state', 'in', before('CANCELLED'))
+    .returningAll()
+    .executeTakeFirst()
+  if (!run) return undefined
+  for (const id of await cancelJobs(trx, run)) await cancel(trx, queue, { id })
+  await onRunFinished(trx, queue, run)
+  return run
+}
+
+/**
+ * Locks the runs of a running workflow's jobs before the workflow's own run. The order is the same as at the end of a run, which
+ * avoids deadlocks.
+ */
+async function lockJobs(trx: Transaction<DB>, workflow: number): Promise<void> {
+  await sql`
+    select from runs c
+    where c.state in ('QUEUED', 'RUNNING') and c.workflow_run_id in (
+      select id from runs where runnable_id = ${workflow} and state = 'RUNNING')
+    order by c.id for update of c`.execute(trx)
+}
+
+/**
+ * Ends the jobs of a cancelled workflow run: running ones are cancelled, waiting ones are skipped. Returns the ids of the runs
+ * that the workflow started and that must be cancelled too; runs that were started otherwise continue.
+ */
+async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<number[]> {
+  const { rows } = await sql<{ child_run_id: number | null }>`
+    update workflow_run_jobs set due_at = null,
+      state = case state when 'WAITING' then 'SKIPPED' else 'CANCELLED' end,
+      finished_at = case state when 'RUNNING' then now() end
+    where run_id = ${run.id} and state in ('WAITING', 'RUNNING')
+    returning child_run_id`.execute(trx)
+  if (rows.length === 0) return []
+  const message = 'The workflow was cancelled: its running jobs were cancelled, and the other jobs are skipped.'
+  await writeWorkflowLog(trx, run, 'INFO', 'MEDIUM', message)
+  await trx.updateTable('runs').set({ message }).where('id', '=', run.id).execute()
+  const started = await trx
+    .selectFrom('runs')
+    .select('id')
+    .where('workflow_run_id', '=', run.id)
+    .where('state', 'in', [...underWay])
+    .orderBy('id')
+    .execute()
+  return started.map(({ id }) => id)
+}

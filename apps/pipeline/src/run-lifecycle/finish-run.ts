@@ -1,0 +1,86 @@
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import type { Claim } from '../runs/claim.ts'
+import { runTransaction } from '../runs/run-transaction.ts'
+import { before, type EndedRun } from '../runs/states.ts'
+import type { PlannedTable } from '@sluice/warehouses/load-target'
+import { alertAbout } from '../alerts/write-alerts.ts'
+import { buildPendingViews, tablesOfRun } from '../views/pending-views.ts'
+import { advanceWaitingWorkflows } from '../workflows/advance.ts'
+
+/** A table after a run; `size` in bytes. */
+export interface PublishedTableSize {
+  schema: string
+  name: string
+  rows: number
+  size: number
+}
+
+export type RunOutcome =
+  | {
+      state: 'OK' | 'WARNING'
+      message: string
+      rowsWritten: number
+      bytesWritten: number
+      rowsRejected: number
+      /** Only for data pipelines. */
+      tables?: PublishedTableSize[]
+    }
+  | { state: 'FAILED'; code: string; message: string }
+
+/** Ends a run. Returns false, and changes nothing, if the attempt has lost the lease. */
+export async function finishRun(
+  { db, queue }: { db: Kysely<DB>; queue: JobQueue },
+  { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
+  outcome: RunOutcome,
+): Promise<boolean> {
+  return runTransaction(db, async (trx) => {
+    const run = await endRun(trx, id, attempt, outcome)
+    if (run) await onRunFinished(trx, queue, run)
+    return run !== undefined
+  })
+}
+
+function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunOutcome): Promise<EndedRun | undefined> {
+  return trx
+    .updateTable('runs')
+    .set({
+      state: outcome.state,
+      finished_at: sql`now()`,
+      heartbeat_at: sql`now()`,
+      message: outcome.message,
+      error_code: outcome.state === 'FAILED' ? outcome.code : null,
+      ...(outcome.state !== 'FAILED' && {
+        rows_written: outcome.rowsWritten,
+        bytes_written: outcome.bytesWritten,
+        rows_rejected: outcome.rowsRejected,
+        ...(outcome.tables && { tables: JSON.stringify(outcome.tables) }),
+      }),
+    })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('state', 'in', before(outcome.state))
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Stores the plan of a dry run with the run, unless the attempt has lost the lease. */
+export async function keepPlan(
+  db: Kysely<DB>,
+  { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
+  tables: readonly PlannedTable[],
+): Promise<void> {
+  // jsonb cannot store NUL.
+  const plan = JSON.stringify(tables).toWellFormed().replaceAll('\\u0000', '')
+  await sql`update runs set planned_tables = ${plan}::jsonb
+    where id = ${id} and attempt = ${attempt} and state = 'RUNNING'`.execute(db)
+}
+
+/** Writes alerts, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
+export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
+  await alertAbout(trx, run)
+  if (run.state === 'OK' || run.state === 'WARNING')
+    await buildPendingViews(trx, queue, run.client, await tablesOfRun(trx, run.id))
+  for (const workflow of await advanceWaitingWorkflows(trx, queue, run)) await onRunFinished(trx, queue, workflow)
+}

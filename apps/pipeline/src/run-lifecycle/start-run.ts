@@ -1,0 +1,83 @@
+import { type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { type CreatedRun, type RunOptions, type Runnable, insertRun, queueRun } from '../runs/queue-run.ts'
+import { onRunFinished } from './finish-run.ts'
+import { advanceWorkflow } from '../workflows/advance.ts'
+import { writeWorkflowLog } from '../workflows/workflow-run.ts'
+
+export type { RunOptions, Runnable } from '../runs/queue-run.ts'
+
+/** Starts a run of any kind of object in the caller's transaction, or returns its queued or running run. */
+export function startRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  runnable: Runnable,
+  options: RunOptions,
+): Promise<CreatedRun> {
+  return runnable.kind === 'WORKFLOW'
+    ? startWorkflow(trx, queue, runnable, options)
+    : queueRun(trx, queue, runnable, options)
+}
+
+/**
+ * Starts a run of a workflow in the caller's transaction, or returns its running run. No worker executes it: it is RUNNING at
+ * once, stores a copy of the workflow's steps, and continues when the runs of its jobs end.
+ */
+async function startWorkflow(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id, client }: Pick<Runnable, 'id' | 'client'>,
+  options: RunOptions,
+): Promise<CreatedRun> {
+  const { strategy, jobs } = await readWorkflowJobs(trx, id)
+  const request = { ...options, runnableId: id, client, input: { errorStrategy: strategy } }
+  const { run, existing } = await insertRun(trx, request, { isRunning: true })
+  if (existing) return { run, existing }
+
+  await insertRunJobs(trx, run.id, jobs)
+  const { length } = jobs.filter(({ disabled }) => !disabled)
+  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
+  const ended = await advanceWorkflow(trx, queue, run.id)
+  if (ended) await onRunFinished(trx, queue, ended)
+  return { run: ended ?? run, existing }
+}
+
+interface WorkflowJob {
+  step: number
+  job: number
+  execution_mode: string
+  delay_after: number
+  disabled: boolean
+  runnable_id: number
+}
+
+/**
+ * Reads the steps of a workflow as a consistent snapshot. One statement without a lock, because a lock could deadlock with a
+ * request that replaces the steps.
+ */
+async function readWorkflowJobs(
+  trx: Transaction<DB>,
+  workflow: number,
+): Promise<{ strategy: string; jobs: WorkflowJob[] }> {
+  const { rows } = await sql<{ strategy: string; jobs: WorkflowJob[] | null }>`
+    select w.error_strategy as strategy, (
+      select json_agg(json_build_object('step', s.step, 'job', j.job, 'execution_mode', s.execution_mode,
+        'delay_after', s.delay_after, 'disabled', s.disabled, 'runnable_id', j.runnable_id))
+      from workflow_steps s join workflow_jobs j on (j.workflow_id, j.step) = (s.workflow_id, s.step)
+      where s.workflow_id = w.id) as jobs
+    from workflows w where w.id = ${workflow}`.execute(trx)
+  return { strategy: rows[0]!.strategy, jobs: rows[0]!.jobs ?? [] }
+}
+
+/** Jobs of disabled steps are skipped. */
+async function insertRunJobs(trx: Transaction<DB>, run: number, jobs: readonly WorkflowJob[]): Promise<void> {
+  await sql`
+    insert into workflow_run_jobs
+      (run_id, step, job, execution_mode, delay_after, runnable_id, name, kind, state)
+    select ${run}, j.step, j.job, j.execution_mode, j.delay_after, r.id, r.name, r.kind,
+      case when j.disabled then 'SKIPPED' else 'WAITING' end
+    from json_to_recordset(${JSON.stringify(jobs)}) as j (
+      step integer, job integer, execution_mode text, delay_after double precision, disabled boolean, runnable_id bigint)
+    join runnables r on r.id = j.runnable_id`.execute(trx)
+}

@@ -1,0 +1,101 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { LeaseLost } from '@sluice/warehouses/lease-lost'
+import type { Claim } from './claim.ts'
+
+/** Totals since the attempt started to read the source, the last time that it did. Null: unknown. */
+export interface Totals {
+  bytesRead: number
+  bytesTotal: number | null
+  rowsRead: number
+  rowsRejected: number
+  /** 0 to 100. It never goes down. */
+  percentage: number | null
+  /** Average of the last seconds. */
+  rowsPerSecond: number
+  bytesPerSecond: number
+  /** Estimated seconds until everything is read. */
+  secondsLeft: number | null
+}
+
+/** The heartbeat of one attempt. Disposing it stops the heartbeat. */
+export interface Heartbeat extends Disposable {
+  /** Writes the progress and renews the lease. False if the lease is lost; then it calls `lost` first. */
+  beat(): Promise<boolean>
+}
+
+interface HeartbeatOptions {
+  /** Undefined before anything is read: the counts of an earlier attempt stay. */
+  totals(): Totals | undefined
+  lost(reason: LeaseLost): void
+  /** Milliseconds between two heartbeats. */
+  every?: number
+}
+
+/**
+ * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is unavailable, the
+ * heartbeat is skipped and the load continues.
+ */
+export function startHeartbeat(
+  db: Kysely<DB>,
+  claim: Claim,
+  { totals, lost, every = 1_000 }: HeartbeatOptions,
+): Heartbeat {
+  let timer: NodeJS.Timeout | undefined
+  let ended = false
+
+  async function beat(): Promise<boolean> {
+    if (await writeHeartbeat(db, claim, totals())) return true
+    const reason = await lossReason(db, claim)
+    ended = true
+    lost(reason)
+    return false
+  }
+
+  function schedule(): void {
+    const scheduleNext = () => {
+      if (!ended) schedule()
+    }
+    timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), every)
+  }
+  schedule()
+
+  return {
+    beat,
+    [Symbol.dispose]() {
+      ended = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals | undefined): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('runs')
+    .set({
+      heartbeat_at: sql`now()`,
+      ...(totals && {
+        bytes_read: totals.bytesRead,
+        bytes_total: totals.bytesTotal,
+        rows_read: totals.rowsRead,
+        rows_rejected: totals.rowsRejected,
+        percentage: totals.percentage,
+        rows_per_second: totals.rowsPerSecond,
+        bytes_per_second: totals.bytesPerSecond,
+        estimated_end:
+          totals.secondsLeft === null ? null : sql<Date>`now() + make_interval(secs => ${totals.secondsLeft})`,
+      }),
+    })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('state', '=', 'RUNNING')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+async function lossReason(db: Kysely<DB>, { id, attempt }: Claim): Promise<LeaseLost> {
+  const run = await db.selectFrom('runs').select(['state', 'attempt']).where('id', '=', id).executeTakeFirst()
+  if (!run) return new LeaseLost('The object of the run was deleted.')
+  if (run.state === 'CANCELLED') return new LeaseLost('The run was cancelled.')
+  return new LeaseLost(`Attempt ${attempt} lost its lease; another attempt continues the run.`)
+}

@@ -1,0 +1,174 @@
+import { type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, Json, JsonObject, Runs } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import type { RunAction, RunMode, RunnableKind } from './runnable.ts'
+import { before, underWay } from './states.ts'
+
+export interface Runnable {
+  id: number
+  client: string
+  kind: RunnableKind
+}
+
+/** The trigger of a run, and its options. */
+export type RunOptions = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
+  /** Data pipelines only: the table takes its columns and types from this load alone. */
+  rebuild?: boolean
+}
+
+/** Queues a run that a worker executes, or returns the object's queued or running run, in the caller's transaction. */
+export async function queueRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id, client, kind }: Runnable,
+  { rebuild, ...options }: RunOptions,
+): Promise<CreatedRun> {
+  const reads = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
+  const input = reads ? { ...(await readUploadedFile(trx, id)), ...(rebuild && { rebuild }) } : {}
+  return createRun(trx, queue, { ...options, runnableId: id, client, input })
+}
+
+/**
+ * Returns the newest uploaded file of a pipeline, if it loads one. The run reads this file even if another is uploaded later.
+ * Schedules use the fingerprint to detect changes. The lock makes an upload wait until the run is committed; the upload then
+ * keeps the file of the run.
+ */
+async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
+  const query = trx
+    .selectFrom('uploaded_files')
+    .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
+    .where('pipeline_id', '=', pipeline)
+    .forKeyShare()
+  // A statement that waited for an upload sees neither the deleted row nor the new one. The second statement sees the new one.
+  const file = (await query.executeTakeFirst()) ?? (await query.executeTakeFirst())
+  if (!file) return {}
+  const { uploaded_at: uploaded, ...named } = file
+  const fingerprint = (await readUploadState(trx, pipeline))?.fingerprint
+  return { file: { ...named, uploaded: uploaded.toISOString() }, ...(fingerprint !== undefined && { fingerprint }) }
+}
+
+/** The state of an uploaded file and of everything that its load depends on. */
+interface UploadState {
+  /** Absent if no file was uploaded. */
+  fingerprint?: string
+  /** Whether the last successful load had the same fingerprint. */
+  isLoaded: boolean
+}
+
+/**
+ * Returns a digest of everything that determines the load of an uploaded file: the file, the settings, the transformation and, if these use variables, all
+ * variables of the client, because a name can be written in several ways (`${ name }`, JSON escapes). Undefined for any other pipeline.
+ */
+export async function readUploadState(trx: Transaction<DB>, pipeline: number): Promise<UploadState | undefined> {
+  const { rows } = await sql<{ fingerprint: string | null; loaded: string | null }>`
+    select
+      case when f.id is not null then md5(jsonb_build_array(
+        f.sha256, p.type, p.settings, p.transformation, p.schema_changes, p.schema_id, p.table_name, p.quality_group_id,
+        (select jsonb_agg(jsonb_build_array(v.id, v.version) order by v.id) from variables v
+         where v.client = p.client and strpos(p.settings::text || p.transformation::text, '\${') > 0)
+      )::text) end as fingerprint,
+      (select r.input ->> 'fingerprint' from runs r
+       where r.runnable_id = p.id and r.action = 'RUN' and r.state in ('OK', 'WARNING') order by r.finished_at desc limit 1) as loaded
+    from data_pipelines p left join uploaded_files f on f.pipeline_id = p.id
+    where p.id = ${pipeline} and p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD')`.execute(trx)
+  const [row] = rows
+  if (!row) return undefined
+  const { fingerprint, loaded } = row
+  return { isLoaded: fingerprint !== null && fingerprint === loaded, ...(fingerprint !== null && { fingerprint }) }
+}
+
+interface RunRequest {
+  runnableId: number
+  client: string
+  trigger: 'MANUAL' | 'SCHEDULE' | 'WORKFLOW'
+  /** FULL by default. */
+  mode?: RunMode
+  /** RUN by default. */
+  action?: RunAction
+  /** Time of the schedule's tick. */
+  scheduledFor?: Date
+  /** The workflow's run that requested this run. */
+  workflowRunId?: number
+  /** Uid of the user; null for schedules. */
+  createdBy: string | null
+  /** The data to load, for example `{ file: { uid, name, size, sha256, uploaded } }`. */
+  input: Json
+}
+
+export interface CreatedRun {
+  run: Selectable<Runs>
+  /** Whether the run existed already, queued or running. */
+  existing: boolean
+}
+
+/**
+ * Queues a run, or returns the object's queued or running run, so that two clicks make one run. Any other run replaces a queued
+ * or running dry run. Row and job are in the caller's transaction.
+ */
+export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<CreatedRun> {
+  const created = await insertRun(trx, request)
+  if (!created.existing) await queue.send(trx, created.run)
+  return created
+}
+
+/** Inserts the row without a job. `isRunning`: the run is RUNNING at once, because no worker executes it. */
+export async function insertRun(
+  trx: Transaction<DB>,
+  { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
+  { isRunning = false } = {},
+): Promise<CreatedRun> {
+  for (let tries = 0; tries < 3; tries += 1) {
+    const created = await trx
+      .insertInto('runs')
+      .values({
+        runnable_id: runnableId,
+        client,
+        trigger,
+        ...(mode && { mode }),
+        ...(action && { action }),
+        ...(scheduledFor && { scheduled_for: scheduledFor }),
+        ...(workflowRunId && { workflow_run_id: workflowRunId }),
+        created_by: createdBy,
+        input: JSON.stringify(input),
+        // A transaction that waited for another run's end started before that end, so now() would be too early.
+        ...(isRunning
+          ? { state: 'RUNNING', attempt: 1, started_at: sql<Date>`now()` }
+          : { created_at: sql<Date>`clock_timestamp()` }),
+      })
+      .onConflict((conflict) =>
+        conflict
+          .column('runnable_id')
+          .where('state', 'in', [...underWay])
+          .doNothing(),
+      )
+      .returningAll()
+      .executeTakeFirst()
+    if (created) return { run: created, existing: false }
+    const existing = await trx
+      .selectFrom('runs')
+      .selectAll()
+      .where('runnable_id', '=', runnableId)
+      .where('state', 'in', [...underWay])
+      .executeTakeFirst()
+    const isReplaced = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
+    if (existing && !isReplaced) return { run: existing, existing: true }
+    if (existing) await endDryRun(trx, existing)
+    // The existing run has ended, perhaps between the two statements, so try again.
+  }
+  throw new Error(`Runs of ${runnableId} start and end faster than another can be queued.`)
+}
+
+/** Cancels a dry run without `onRunFinished`, because nothing depends on it. Its worker notices at the next heartbeat. */
+async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promise<void> {
+  await trx
+    .updateTable('runs')
+    .set({
+      state: 'CANCELLED',
+      finished_at: sql`now()`,
+      message: 'The dry run was cancelled, because another run of the pipeline began.',
+      error_code: null,
+    })
+    .where('id', '=', id)
+    .where('state', 'in', before('CANCELLED'))
+    .execute()
+}

@@ -1,0 +1,138 @@
+import type { LogQuery, Progress } from '@sluice/contracts'
+import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
+import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
+import { successful, underWay } from './states.ts'
+
+type Run = Selectable<Runs>
+
+/** `page` counts from 1. */
+interface PageRequest {
+  page: number
+  pageSize: number
+}
+
+interface Listed<Row> {
+  rows: Row[]
+  total: number
+}
+
+/** Lists the runs of an object, newest first. */
+export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<Listed<Run>> {
+  const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
+  return listed(found.selectAll().orderBy('id', 'desc'), page)
+}
+
+/** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
+export async function lastRuns(
+  db: Kysely<DB>,
+  runnableIds: readonly number[],
+): Promise<Map<number, { last: Run; lastSuccess?: Run }>> {
+  if (runnableIds.length === 0) return new Map()
+  const { rows } = await sql<Run & { newest: boolean }>`
+    select r.*, r.id = newest.id as newest
+    from unnest(${runnableIds}::bigint[]) as p (id)
+    cross join lateral (
+      select id from runs where runnable_id = p.id and action <> 'DRY_RUN' order by id desc limit 1
+    ) newest
+    left join lateral (
+      select id from runs
+      where runnable_id = p.id and action <> 'DRY_RUN' and state = any(${[...successful]}::text[])
+      order by id desc limit 1
+    ) success on true
+    join runs r on r.id in (newest.id, success.id)
+  `.execute(db)
+
+  const found = new Map<number, { last: Run; lastSuccess?: Run }>()
+  for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
+    const succeeded = (successful as readonly string[]).includes(run.state)
+    const known = found.get(run.runnable_id) ?? { last: run }
+    found.set(run.runnable_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
+  }
+  return found
+}
+
+/** Whether a run of this object is queued or running. */
+export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<boolean> {
+  const runs = db
+    .selectFrom('runs')
+    .select('uid')
+    .where('runnable_id', '=', runnableId)
+    .where('state', 'in', [...underWay])
+  return (await runs.executeTakeFirst()) !== undefined
+}
+
+/** Lists the log lines of an object's runs, or of one of them, newest first by default. */
+export async function listLogs(
+  db: Kysely<DB>,
+  runnableId: number,
+  { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
+  page: PageRequest,
+): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
+  let found = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
+  if (taskId) {
+    const run = await runNamed(db, runnableId, taskId)
+    if (!run) return { rows: [], total: 0 }
+    found = found.where('l.run_id', '=', run.id)
+  }
+  if (logLevel) found = found.where('l.level', '=', logLevel)
+  if (logImportance) found = found.where('l.importance', '=', logImportance)
+  const direction = order === 'ASC' ? 'asc' : 'desc'
+  const uid = sql<string>`(select r.uid from runs r where r.id = l.run_id)`.as('run_uid')
+  return listed(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
+}
+
+/** Lists the rejected rows of a run in the order of the source. Undefined if the object has no such run. */
+export async function listRejectedRows(
+  db: Kysely<DB>,
+  runnableId: number,
+  run: string,
+  page: PageRequest,
+): Promise<Listed<Selectable<RejectedRows>> | undefined> {
+  const found = await runNamed(db, runnableId, run)
+  if (!found) return undefined
+  const rows = db.selectFrom('rejected_rows').where('run_id', '=', found.id)
+  return listed(rows.selectAll().orderBy('id'), page)
+}
+
+function runNamed(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
+  const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
+  return runs.where('uid', '=', uid).executeTakeFirst()
+}
+
+/** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
+export function progressOf(run: Run, now: Date = new Date()): Progress {
+  const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
+  const running = run.state === 'RUNNING'
+  const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0
+  const average = (amount: number) => (seconds > 0 ? amount / seconds : 0)
+  const percentage = (successful as readonly string[]).includes(run.state) ? 100 : run.percentage
+  return {
+    bytesRead,
+    rowsRead,
+    rowsRejected,
+    ...(bytesTotal !== null && { bytesTotal }),
+    ...(percentage !== null && { percentage }),
+    rowsPerSecond: Math.round(running ? (run.rows_per_second ?? 0) : average(rowsRead)),
+    bytesPerSecond: Math.round(running ? (run.bytes_per_second ?? 0) : average(bytesRead)),
+    ...(running && run.estimated_end && run.estimated_end > now && { estimatedEnd: run.estimated_end.toISOString() }),
+  }
+}
+
+/** Returns a page of a query's rows, and the total number of rows. */
+async function listed<Row>(
+  query: SelectQueryBuilder<any, any, Row>,
+  { page, pageSize }: PageRequest,
+): Promise<Listed<Row>> {
+  const [rows, counted] = await Promise.all([
+    query
+      .limit(pageSize)
+      .offset((page - 1) * pageSize)
+      .execute(),
+    query
+      .clearSelect()
+      .clearOrderBy()
+      .select((eb: any) => eb.fn.countAll().as('total'))
+      .executeTakeFirstOrThrow(),
+  ])
+  return { rows, total: (counted as { total: number }).total }
+}

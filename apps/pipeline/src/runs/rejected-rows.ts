@@ -1,0 +1,66 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { type RejectedRow, mostKeptRejects } from '@sluice/row-stream'
+import { batchWriter } from './batch-writer.ts'
+import type { Claim } from './claim.ts'
+import { storable } from './run-log.ts'
+
+/** The rejected rows of an attempt. Disposing it writes the remaining ones. */
+export interface RejectedRows extends AsyncDisposable {
+  /** Number of all rejected rows, stored or not. */
+  readonly count: number
+  add(row: RejectedRow): void
+  /** Counts rows that are not stored. */
+  addMore(rows: number): void
+  /** Deletes the rows of this attempt, because it reads the source again. */
+  startOver(): Promise<void>
+  /** Writes the rows that are not written yet. */
+  flush(): Promise<void>
+}
+
+/** Stores the first `most` rows of this attempt. Deletes the rows of earlier attempts. */
+export async function openRejectedRows(
+  db: Kysely<DB>,
+  claim: Claim,
+  { most = mostKeptRejects } = {},
+): Promise<RejectedRows> {
+  await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
+  const kept = batchWriter<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: most })
+  let count = 0
+
+  return {
+    get count() {
+      return count
+    },
+    add({ line, column, reason, raw }) {
+      count += 1
+      if (count > most) return
+      kept.push({
+        line,
+        column: column === undefined ? null : storable(column, 1_000),
+        reason: storable(reason, 1_000),
+        raw: storable(raw, 8_000),
+      })
+    },
+    addMore(rows) {
+      count += rows
+    },
+    async startOver() {
+      count = 0
+      await kept.flush()
+      await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '=', claim.attempt).execute()
+    },
+    flush: kept.flush,
+    [Symbol.asyncDispose]: () => kept.flush(),
+  }
+}
+
+/** Writes nothing if the attempt has lost the lease. */
+async function insert(db: Kysely<DB>, { id, attempt }: Claim, rows: object[]): Promise<void> {
+  await sql`
+    insert into rejected_rows (run_id, attempt, line, "column", reason, raw)
+    select r.id, r.attempt, x.line, x."column", x.reason, x.raw
+    from json_to_recordset(${JSON.stringify(rows)}) as x (line bigint, "column" text, reason text, raw text), runs r
+    where r.id = ${id} and r.attempt = ${attempt} and r.state = 'RUNNING'
+  `.execute(db)
+}

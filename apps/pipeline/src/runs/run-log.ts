@@ -1,0 +1,62 @@
+import type { Redaction } from '@sluice/process'
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import { batchWriter } from './batch-writer.ts'
+import type { Claim } from './claim.ts'
+
+export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
+export type Importance = 'LOW' | 'MEDIUM' | 'HIGH'
+
+/** The log of a run for users. Disposing it writes the last lines if the database is available. */
+export interface RunLog extends AsyncDisposable {
+  write(level: Level, importance: Importance, message: string): void
+  flush(): Promise<void>
+}
+
+const maxMessageLength = 10_000
+
+/** Opens the log of a run. It keeps `most` lines of all attempts, and the last line states the limit. */
+export async function openRunLog(
+  db: Kysely<DB>,
+  claim: Claim,
+  redaction: Redaction,
+  { most = 10_000 } = {},
+): Promise<RunLog> {
+  const { count } = await db
+    .selectFrom('run_logs')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('run_id', '=', claim.id)
+    .executeTakeFirstOrThrow()
+  let remaining = most - count
+
+  const lines = batchWriter<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: 2_000 })
+
+  return {
+    write(level, importance, message) {
+      if (remaining <= 0) return
+      remaining -= 1
+      const text = remaining === 0 ? `The log ends here: ${most} lines of a run are kept.` : redaction.apply(message)
+      lines.push({ created_at: new Date(), level, importance, message: storable(text, maxMessageLength) })
+    },
+    flush: lines.flush,
+    [Symbol.asyncDispose]: () => lines.flush().catch(() => {}),
+  }
+}
+
+/** Writes no lines, and throws no error, if the run was deleted. */
+async function insert(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
+  await sql`
+    insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
+    select r.id, r.runnable_id, l.created_at, l.level, l.importance, l.message
+    from json_to_recordset(${JSON.stringify(lines)})
+           as l (created_at timestamptz, level text, importance text, message text),
+         runs r
+    where r.id = ${id}
+  `.execute(db)
+}
+
+/** Returns the text as PostgreSQL can store it: without NUL and unpaired surrogates, and at most `longest` characters long. */
+export function storable(text: string, longest: number): string {
+  const whole = text.replaceAll('\0', '␀').toWellFormed()
+  return whole.length <= longest ? whole : `${whole.slice(0, longest - 1).toWellFormed()}…`
+}

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { DB } from '../database.ts'
+
+/*
+ * The lock order of each transaction. `c` is the run of an object, `P` the run of a workflow that waits for it.
+ *
+ *   claim            the client's advisory lock, c (or its job, if the run must wait)
+ *   requeue          c, its job
+ *   heartbeat        c
+ *   end              c, alerts, every P by its key; for each P its jobs, then the next runs (new or existing)
+ *   delay has ended  P, its jobs, the next runs
+ *   cancel           the object, the c of a workflow by their keys, P, every other P that waits for one of them, then as in «end»
+ *   save, run        the object, its runnable, c
+ *   upload           the object, its file (queueing a run locks the runnable, then the file with FOR KEY SHARE)
+ *   delete           the object, its runnable, its runs, the jobs that name them
+ *   schedules        twenty runnables (skip locked), their c, the jobs
+ *
+ * The order from c to P to the next c follows the workflow, not the keys. Therefore two workflows that run the same objects in
+ * opposite orders can deadlock, and so can two schedulers that hold a pipeline and a workflow with it. A lock over all runs of a
+ * client would prevent this, but everything of a client would wait for each end. Instead, PostgreSQL aborts one of the
+ * transactions after a second, and `runTransaction` repeats it; `auditedWrites` does the same for requests.
+ */
+
+const maxAttempts = 5
+
+/** Shorter than `lock_timeout` (ten seconds), so that a stopped process does not block other transactions on its runs. */
+const idleTimeout = '8s'
+
+/** Whether PostgreSQL aborted a transaction for a deadlock or a serialization failure, so that it can be repeated. */
+export const isSerializationFailure = (error: unknown): boolean =>
+  ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
+
+/**
+ * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `work` can be
+ * called several times and must do nothing that a rollback does not undo.
+ */
+export async function runTransaction<T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await db.transaction().execute(async (trx) => {
+        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true)`.execute(trx)
+        return await work(trx)
+      })
+    } catch (error) {
+      if (!isSerializationFailure(error) || tries === maxAttempts) throw error
+      // Two transactions that were aborted together would meet again if both began at once.
+      await sleep(Math.random() * 100 * tries)
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import { underWay } from './states.ts'
+
+/** Days that the staging tables of failed loads and the files of runs are kept, if the client's settings require it. */
+export const keptDays = 7
+
+/**
+ * Returns the uids of a client's runs whose staging tables stay: queued and running ones, and with the setting RETAIN, those that
+ * failed within the last days.
+ */
+export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
+  const kept = await runsUnderWay(db, client)
+  const { rows } = await sql<{ uid: string }>`
+    select uid from runs
+    where client = ${client} and state = 'FAILED' and finished_at > now() - make_interval(days => ${keptDays}::int)
+      and exists (select from settings where client = ${client}
+        and key = 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES' and value = 'RETAIN')`.execute(db)
+  for (const { uid } of rows) kept.add(uid)
+  return kept
+}
+
+/** Returns the uids of a client's queued and running runs. */
+async function runsUnderWay(db: Kysely<DB>, client: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('runs')
+    .select('uid')
+    .where('client', '=', client)
+    .where('state', 'in', [...underWay])
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
+}

@@ -1,0 +1,54 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { Claim } from './claim.ts'
+import { underWay } from './states.ts'
+
+/** The record that an attempt stores after all its rows are staged, so that a later attempt can publish them. */
+export interface StagedLoads {
+  /** The attempt that wrote the rows. */
+  attempt: number
+  /** Digest of everything that determines which rows the source returns. */
+  digest: string
+  /** JSON. */
+  state: unknown
+}
+
+export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>): Promise<StagedLoads | undefined> {
+  return db
+    .selectFrom('staged_loads')
+    .select(['attempt', 'digest', 'state'])
+    .where('run_id', '=', id)
+    .executeTakeFirst()
+}
+
+/**
+ * Returns false, and stores nothing, if the attempt has lost the lease. Because of the lock on the run, a later attempt either
+ * finds this row, or this row is never written.
+ */
+export async function keepStagedLoads(
+  db: Kysely<DB>,
+  { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
+  { digest, state }: Omit<StagedLoads, 'attempt'>,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    with run as (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share)
+    insert into staged_loads (run_id, attempt, digest, state)
+    select id, ${attempt}, ${digest}, ${JSON.stringify(state)}::json from run
+    on conflict (run_id) do update set attempt = excluded.attempt, digest = excluded.digest, state = excluded.state
+  `.execute(db)
+  return numAffectedRows === 1n
+}
+
+/** Call it before an attempt reads the source again. */
+export async function forgetStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
+  await db.deleteFrom('staged_loads').where('run_id', '=', id).where('attempt', '<', attempt).execute()
+}
+
+export async function forgetStagedLoadsOfEndedRuns(db: Kysely<DB>): Promise<void> {
+  await db
+    .deleteFrom('staged_loads as s')
+    .using('runs as r')
+    .whereRef('r.id', '=', 's.run_id')
+    .where('r.state', 'not in', [...underWay])
+    .execute()
+}

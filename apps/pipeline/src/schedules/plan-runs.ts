@@ -1,0 +1,135 @@
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, Runnables } from '../database.ts'
+import { failpoint } from '@sluice/process'
+import { runTransaction } from '../runs/run-transaction.ts'
+import { CronProblem } from './cron.ts'
+import { type NextRun, nextRun } from './next-run.ts'
+import { scheduleOf } from './schedule.ts'
+import type { SchedulerContext } from './scheduler-context.ts'
+import { isZone } from './wall-clock.ts'
+
+const page = 500
+
+/** Computes the next runs of new and changed schedules. Schedules of clients whose zone is unknown wait. */
+export async function planRuns(context: SchedulerContext): Promise<void> {
+  for (let last = 0; !context.signal.aborted; ) {
+    const found = await context.db
+      .selectFrom('runnables')
+      .select(['id', 'client'])
+      .where('planned', '=', false)
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(page)
+      .execute()
+    if (found.length === 0) return
+    const zones = await readZones(context, [...new Set(found.map(({ client }) => client))])
+    const ready = found.filter(({ client }) => zones.has(client)).map(({ id }) => id)
+    if (ready.length > 0) await runTransaction(context.db, (trx) => plan(trx, context, ready, zones))
+    if (found.length < page) return
+    last = found.at(-1)!.id
+  }
+}
+
+async function plan(
+  trx: Transaction<DB>,
+  { clock, logger }: SchedulerContext,
+  ids: number[],
+  zones: ReadonlyMap<string, string>,
+): Promise<void> {
+  const rows = await trx
+    .selectFrom('runnables')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('planned', '=', false)
+    .forNoKeyUpdate()
+    .skipLocked()
+    .execute()
+  const now = (await clock(trx)).getTime()
+  const plans = rows.map((row): Plan => {
+    const zone = zones.get(row.client)!
+    const next = computeNextRunOrDisable(
+      () => nextRun(scheduleOf(row), zone, now),
+      (problem) => logger.warn({ kind: row.kind, subject: row.uid, reason: problem.message }, 'a schedule is invalid'),
+    )
+    return { id: row.id, zone, ...next, ...overdueRuns(row, next, now) }
+  })
+  await failpoint('schedule-planned')
+  await writePlans(trx, plans)
+}
+
+/** Returns the planned times that are due and not started yet. A changed schedule keeps them unless it has no such runs any more. */
+function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
+  const kept = (old: Date | null, planned: number | undefined) =>
+    old !== null && old.getTime() <= now && planned !== undefined ? old.getTime() : undefined
+  const run = kept(row.next_run_at, next.run)
+  const full = kept(row.next_full_run_at, next.full)
+  return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
+}
+
+/** Returns no next run for an invalid expression. Older versions stored expressions without a check. */
+export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (problem: CronProblem) => void): NextRun {
+  try {
+    return compute()
+  } catch (error) {
+    if (!(error instanceof CronProblem)) throw error
+    onInvalid(error)
+    return {}
+  }
+}
+
+/** Uses the last known zones if the identity service is unavailable. */
+async function readZones({ db, clients, logger }: SchedulerContext, uids: string[]): Promise<Map<string, string>> {
+  try {
+    const found = await clients(uids)
+    // The zone of a deleted client is irrelevant: its due schedules start no run.
+    return new Map(uids.map((uid) => [uid, known(found.get(uid)?.timeZone ?? 'UTC')]))
+  } catch (error) {
+    logger.debug({ err: error }, 'the zones of clients cannot be read')
+    return knownZones(db, uids)
+  }
+
+  /** The identity service may have a newer zone database than this runtime. */
+  function known(zone: string): string {
+    if (isZone(zone)) return zone
+    logger.warn({ zone }, 'unknown time zone; UTC is used')
+    return 'UTC'
+  }
+}
+
+async function knownZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom('runnables')
+    .select(['client', 'zone'])
+    .distinctOn('client')
+    .where('client', 'in', uids)
+    .where('zone', 'is not', null)
+    .orderBy('client')
+    .execute()
+  return new Map(rows.map(({ client, zone }) => [client, zone!]))
+}
+
+/** The next runs of one object. Without any, only users and workflows start it. */
+export interface Plan extends NextRun {
+  id: number
+  zone: string
+  /** Earliest start in milliseconds, even if a run is due. */
+  notBefore?: number
+}
+
+/** Writes the next runs. The transaction must hold locks on the rows. */
+export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): Promise<void> {
+  if (plans.length === 0) return
+  const rows = plans.map(({ id, zone, run, full, notBefore }) => {
+    return { id, zone, run: moment(run), full: moment(full), not_before: moment(notBefore) }
+  })
+  await sql`
+    update runnables r
+    set planned = true, zone = p.zone, next_run_at = p.run, next_full_run_at = p.full, not_before = p.not_before
+    from json_to_recordset(${JSON.stringify(rows)})
+           as p (id bigint, zone text, run timestamptz, "full" timestamptz, not_before timestamptz)
+    where r.id = p.id
+  `.execute(trx)
+}
+
+const moment = (milliseconds: number | undefined) =>
+  milliseconds === undefined ? undefined : new Date(milliseconds).toISOString()

@@ -1,0 +1,55 @@
+import type { ClientSummary } from '@sluice/contracts'
+import { Counter, Histogram, type Logger, type Registry } from '@sluice/process'
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+
+export interface SchedulerOptions {
+  db: Kysely<DB>
+  queue: JobQueue
+  /** Returns the existing clients by uid. Throws if the identity service is unavailable. */
+  clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
+  logger: Logger
+  metrics: SchedulerMetrics
+  /** The database's clock by default, so that all schedulers use the same time. */
+  clock?: Clock
+  /** Further jobs of each round, such as workflow delays that have ended. They must be safe in several workers at once. */
+  also?: readonly { name: string; run(): Promise<unknown> }[]
+}
+
+/** The context of the jobs of a round. `signal` aborts when the scheduler stops. */
+export type SchedulerContext = SchedulerOptions & { clock: Clock; signal: AbortSignal }
+
+export type Clock = (db: Kysely<DB>) => Promise<Date>
+
+/** Returns the time of the database, so that a worker with a wrong clock starts no run early, late or twice. */
+export const databaseClock: Clock = async (db) => {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(db)
+  return rows[0]!.now
+}
+
+type SchedulerMetrics = ReturnType<typeof schedulerMetrics>
+
+export function schedulerMetrics(registry: Registry) {
+  const registers = [registry]
+  return {
+    ticks: new Counter({
+      name: 'pipeline_schedule_ticks_total',
+      help: 'Ticks of schedules by outcome: a run was started, another run covers the tick, or the tick was skipped.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    late: new Histogram({
+      name: 'pipeline_schedule_late_seconds',
+      help: 'How long after its tick a run was queued.',
+      buckets: [0.5, 1, 2, 5, 10, 30, 60, 300, 3600],
+      registers,
+    }),
+    failures: new Counter({
+      name: 'pipeline_scheduler_failures_total',
+      help: 'Rounds of the scheduler that failed.',
+      labelNames: ['duty'],
+      registers,
+    }),
+  }
+}

@@ -1,0 +1,164 @@
+import type { ClientSummary } from '@sluice/contracts'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, Runnables } from '../database.ts'
+import { failpoint } from '@sluice/process'
+import { runTransaction, isSerializationFailure } from '../runs/run-transaction.ts'
+import type { JobQueue, QueuedRun } from '../queue/job-queue.ts'
+import { writePlans } from './plan-runs.ts'
+import type { SchedulerContext } from './scheduler-context.ts'
+import { logFields, postpone, type StartOutcome, startScheduledRun } from './start-scheduled-run.ts'
+
+type ScheduledRow = Selectable<Runnables>
+/** The existing clients by uid; undefined if the identity service is unavailable. */
+type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
+
+/** Rows per transaction. Other schedulers skip them, and a killed scheduler leaves so many rows to start again. */
+const batch = 20
+/** Clients that are looked up before one series of batches. */
+const maxClients = 1_000
+
+/**
+ * Starts a run of every due schedule, in several transactions. A run, its job and the next time of its schedule commit together,
+ * so a killed scheduler leaves nothing half started, and another one starts the rest.
+ */
+export async function startDueSchedules(context: SchedulerContext): Promise<void> {
+  const { db, clock, signal } = context
+  for (;;) {
+    const waiting = await listClientsWithDueSchedules(db, await clock(db))
+    if (waiting.length === 0) return
+    // If the identity service is unavailable, assume that the clients are active.
+    const clients = await context.clients(waiting).catch(() => undefined)
+    let started: number
+    let all = 0
+    do {
+      if (signal.aborted) return
+      started = await startBatch(context, waiting, clients)
+      if (started > 0) await failpoint('schedule-committed')
+      all += started
+    } while (started === batch)
+    // Other schedulers hold the remaining rows.
+    if (waiting.length < maxClients || all === 0) return
+  }
+}
+
+const isDue = (now: Date) => sql<boolean>`
+  planned and not disabled and next_run_at <= ${now} and (not_before is null or not_before <= ${now})`
+
+async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<string[]> {
+  const rows = await db
+    .selectFrom('runnables')
+    .select('client')
+    .distinct()
+    .where(isDue(now))
+    .limit(maxClients)
+    .execute()
+  return rows.map(({ client }) => client)
+}
+
+/** Call it after the commit. */
+function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
+  if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
+  if (outcome.late !== undefined) late.observe(outcome.late)
+  if (outcome.coalesced) ticks.inc({ outcome: 'COALESCED' }, outcome.coalesced)
+  if (outcome.skipped) ticks.inc({ outcome: 'SKIPPED' }, outcome.skipped)
+}
+
+/** Starts a batch in one transaction. If one start fails, the batch is repeated with a savepoint before each start. */
+async function startBatch(context: SchedulerContext, uids: string[], clients: ClientsByUid): Promise<number> {
+  const start = async (withSavepoints: boolean) => {
+    const { rows, outcomes } = await runTransaction(context.db, (trx) =>
+      startRows(trx, context, uids, clients, withSavepoints),
+    )
+    for (const outcome of outcomes) recordMetrics(context.metrics, outcome)
+    return rows
+  }
+  try {
+    return await start(false)
+  } catch (error) {
+    context.logger.debug({ err: error }, 'schedules are started one by one')
+    return start(true)
+  }
+}
+
+async function startRows(
+  trx: Transaction<DB>,
+  context: SchedulerContext,
+  uids: string[],
+  clients: ClientsByUid,
+  withSavepoints: boolean,
+): Promise<{ rows: number; outcomes: StartOutcome[] }> {
+  const now = await context.clock(trx)
+  const rows = await trx
+    .selectFrom('runnables')
+    .selectAll()
+    .where(isDue(now))
+    .where(sql<boolean>`client = any(${uids}::uuid[])`)
+    .orderBy('next_run_at')
+    .orderBy('id')
+    .limit(batch)
+    .forNoKeyUpdate()
+    .skipLocked()
+    .execute()
+  if (rows.length === 0) return { rows: 0, outcomes: [] }
+  await failpoint('schedule-locked')
+  const queue = collectingQueue(context.queue)
+  const outcomes: StartOutcome[] = []
+  for (const row of rows) {
+    const client = clients?.get(row.client)
+    const isActive = clients === undefined || (client !== undefined && !client.disabled && client.pipelinesEnabled)
+    const start = () => startScheduledRun(trx, { ...context, queue }, row, now.getTime(), isActive)
+    outcomes.push(withSavepoints ? await withSavepoint(trx, context, queue, row, now.getTime(), start) : await start())
+  }
+  await queue.sendAll(trx)
+  await failpoint('schedule-started')
+  await writePlans(
+    trx,
+    outcomes.map(({ plan }) => plan),
+  )
+  return { rows: rows.length, outcomes }
+}
+
+/** Rolls back to a savepoint if a start fails, so that the other rows still start. The failed row stays due and is retried. */
+async function withSavepoint(
+  trx: Transaction<DB>,
+  { logger }: SchedulerContext,
+  queue: CollectingQueue,
+  row: ScheduledRow,
+  now: number,
+  start: () => Promise<StartOutcome>,
+): Promise<StartOutcome> {
+  const length = queue.length()
+  await sql`savepoint one`.execute(trx)
+  try {
+    return await start()
+  } catch (error) {
+    // The whole transaction must be repeated.
+    if (isSerializationFailure(error)) throw error
+    await sql`rollback to savepoint one`.execute(trx)
+    queue.truncate(length)
+    logger.warn({ ...logFields(row), err: error }, 'a schedule could not start its run; the start is retried')
+    return postpone(row, now)
+  }
+}
+
+/** Collects the runs of one transaction and queues them with one statement. */
+interface CollectingQueue extends JobQueue {
+  length(): number
+  /** Removes the runs after the first `length`, because their transaction was rolled back to a savepoint. */
+  truncate(length: number): void
+  /** Queues the collected runs. */
+  sendAll(trx: Transaction<DB>): Promise<void>
+}
+
+function collectingQueue(queue: JobQueue): CollectingQueue {
+  const runs: QueuedRun[] = []
+  return {
+    ...queue,
+    send: async (_trx, { uid, client }) => void runs.push({ uid, client }),
+    length: () => runs.length,
+    truncate: (length) => void runs.splice(length),
+    async sendAll(trx) {
+      if (runs.length > 0) await queue.sendMissing(trx, runs)
+    },
+  }
+}

@@ -1,0 +1,132 @@
+import { type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, Runnables, Runs } from '../database.ts'
+import type { RunnableKind } from '../runs/runnable.ts'
+import { startRun } from '../run-lifecycle/start-run.ts'
+import { readUploadState } from '../runs/queue-run.ts'
+import { CronProblem } from './cron.ts'
+import { type DueTicks, nextRun, ticksDue } from './next-run.ts'
+import { scheduleOf } from './schedule.ts'
+import type { SchedulerOptions } from './scheduler-context.ts'
+import type { Plan } from './plan-runs.ts'
+
+type ScheduledRow = Selectable<Runnables>
+
+/** Milliseconds until a failed start is retried. */
+const retryDelay = 15_000
+
+/** The result for one row: its next runs, and the numbers of its ticks. `late`, in seconds, is set if a run was started. */
+export interface StartOutcome {
+  plan: Plan
+  late?: number
+  coalesced?: number
+  skipped?: number
+}
+
+/** Starts the run of a due row, which the transaction has locked. `isActive`: the client may run pipelines. */
+export async function startScheduledRun(
+  trx: Transaction<DB>,
+  { queue, logger }: Pick<SchedulerOptions, 'queue' | 'logger'>,
+  row: ScheduledRow,
+  now: number,
+  isActive: boolean,
+): Promise<StartOutcome> {
+  const schedule = scheduleOf(row)
+  const zone = row.zone ?? 'UTC'
+  const due = dueOf(row, now, ({ message }) =>
+    logger.warn({ ...logFields(row), reason: message }, 'a schedule is invalid'),
+  )
+  if (due === undefined) return { plan: { id: row.id, zone } }
+  const plan: Plan = { id: row.id, zone, ...nextRun(schedule, zone, now) }
+  if (!isActive) {
+    logger.debug(logFields(row), 'no run is started for a disabled or deleted client')
+    return { plan, skipped: due.missed + 1 }
+  }
+  const upload = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
+  if (upload && (upload.isLoaded || upload.fingerprint === undefined)) {
+    await logToLastRun(trx, row.id, describeUnchangedUpload(due, zone))
+    return { plan, skipped: due.missed + 1 }
+  }
+  // Uploaded files are always loaded completely.
+  const full =
+    upload || !row.continuously_updated || (row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now)
+  const { run, existing } = await startRun(
+    trx,
+    queue,
+    { id: row.id, client: row.client, kind: row.kind as RunnableKind },
+    { trigger: 'SCHEDULE', mode: full ? 'FULL' : 'INCREMENTAL', scheduledFor: new Date(due.tick), createdBy: null },
+  )
+  // A full load starts after the incremental run has ended.
+  if (existing && full && run.mode === 'INCREMENTAL') return postpone(row, now)
+  if (existing) await logToRun(trx, run, describeSkippedTicks(due, zone))
+  else if (due.missed > 0) await logToRun(trx, run, describeCoveredTicks(due, row, zone))
+  if (existing) return { plan, coalesced: due.missed + 1 }
+  return { plan, coalesced: due.missed, late: Math.max(0, now - due.tick) / 1000 }
+}
+
+function dueOf(row: ScheduledRow, now: number, onInvalid: (problem: CronProblem) => void): DueTicks | undefined {
+  try {
+    return ticksDue(scheduleOf(row), row.zone ?? 'UTC', row.next_run_at!.getTime(), now)
+  } catch (error) {
+    if (!(error instanceof CronProblem)) throw error
+    onInvalid(error)
+    return undefined
+  }
+}
+
+export const logFields = ({ kind, uid, client }: ScheduledRow) => ({ kind, subject: uid, client })
+
+/** Leaves a row due, and retries it after some seconds. */
+export const postpone = (row: ScheduledRow, now: number): StartOutcome => ({
+  plan: {
+    id: row.id,
+    zone: row.zone ?? 'UTC',
+    run: row.next_run_at!.getTime(),
+    ...(row.next_full_run_at && { full: row.next_full_run_at.getTime() }),
+    notBefore: now + retryDelay,
+  },
+})
+
+/** Maximum number of lines in the log of a run. */
+const maxLines = 10_000
+
+async function logToRun(trx: Transaction<DB>, run: Selectable<Runs>, message: string): Promise<void> {
+  await sql`
+    insert into run_logs (run_id, runnable_id, level, importance, message)
+    select ${run.id}, ${run.runnable_id}, 'WARN', 'MEDIUM', ${message}
+    where (select count(*) from run_logs where run_id = ${run.id}) < ${maxLines}
+  `.execute(trx)
+}
+
+/** Logs a skipped tick in the log of the last run, if the object has one. */
+async function logToLastRun(trx: Transaction<DB>, runnable: number, message: string): Promise<void> {
+  await sql`
+    insert into run_logs (run_id, runnable_id, level, importance, message)
+    select r.id, r.runnable_id, 'INFO', 'LOW', ${message}
+    from (select id, runnable_id from runs where runnable_id = ${runnable} order by id desc limit 1) r
+    where (select count(*) from run_logs where run_id = r.id) < ${maxLines}
+  `.execute(trx)
+}
+
+const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
+  `The run that was due at ${wallTime(tick, zone)} is skipped: file, options and variables are those of the last load.`
+
+/** Returns a line for the log of the run that is still running. */
+function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {
+  const others = missed > 0 ? ` and ${count(missed, more)} before it are` : ' is'
+  return `The run that was due at ${wallTime(tick, zone)}${others} skipped: this run had not ended yet.`
+}
+
+/** Returns a line for the log of a run that covers earlier ticks too. */
+function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
+  const why = row.not_before === null ? 'no worker was running' : 'they could not be started in time'
+  return `This run was due at ${wallTime(tick, zone)}. It also covers ${count(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${wallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
+}
+
+const count = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`
+
+/** Formats an instant in a zone: `2026-03-29 03:30 (Europe/Oslo)`. */
+function wallTime(moment: number, zone: string): string {
+  const style = { dateStyle: 'short', timeStyle: 'short', timeZone: zone } as const
+  // The Swedish format is year-month-day.
+  return `${new Date(moment).toLocaleString('sv', style)} (${zone})`
+}

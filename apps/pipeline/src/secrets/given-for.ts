@@ -1,0 +1,44 @@
+import { namesVariables, replaceVariables, variablesInSettings } from '../variables/replace.ts'
+import { VariableProblem } from '../variables/variable-problem.ts'
+
+/**
+ * The address that secrets were entered for, if it contains variables: as written, and with the values at that time. `was` is null
+ * if a variable did not exist. It is stored with the secrets, so that a changed variable cannot send them to another address.
+ */
+export interface SecretAddress {
+  address: unknown
+  was: unknown
+}
+
+/** Returns undefined for an address without variables, which is compared as written. */
+export async function givenForNow(
+  address: unknown,
+  variables: () => Promise<ReadonlyMap<string, string>>,
+): Promise<SecretAddress | undefined> {
+  if (!namesVariables(address)) return undefined
+  return { address, was: addressNow(address, await variables()) }
+}
+
+/** Whether the secrets may be sent to the address. False if a missing variable was created later. */
+export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undefined): boolean =>
+  JSON.stringify(was) === JSON.stringify(now?.was)
+
+/** Throws `VariableProblem` if a variable changed the address, or does not exist. */
+export function assertSameAddress({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
+  const now = replaceVariables(address, variables)
+  if (isSameAddress({ address, was }, { address, was: now })) return
+  const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
+  throw new VariableProblem(
+    'SECRET_FOR_OTHER_ADDRESS',
+    `The stored password or token was entered for another address than the current one with ${names}, so no request was sent. If the new address is right, save the pipeline with its password or token; if not, correct the variable.`,
+  )
+}
+
+function addressNow(address: unknown, variables: ReadonlyMap<string, string>): unknown {
+  try {
+    return replaceVariables(address, variables)
+  } catch (error) {
+    if (error instanceof VariableProblem) return null
+    throw error
+  }
+}

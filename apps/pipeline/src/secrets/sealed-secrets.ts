@@ -1,0 +1,80 @@
+import type { SourceSecrets } from '@sluice/connectors/connector'
+import type { KeyRing, SealedColumn } from '@sluice/database'
+import type { SecretAddress } from './given-for.ts'
+
+/** Unsealed passwords and tokens by name. Unseal them only where they are used. */
+export type SecretValues = Readonly<Record<string, string>>
+
+/** Throws `SealProblem` when the key is not in the ring. */
+export const unsealSecrets = (sealed: string | null, purpose: string, ring: KeyRing): SecretValues =>
+  sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as SecretValues)
+
+/** Returns null if there are no secrets. */
+export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRing): string | null =>
+  Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
+
+/** Secrets, and the address that the stored ones may be sent to. */
+export interface SentSecrets {
+  secrets: SourceSecrets
+  givenFor?: SecretAddress | undefined
+}
+
+interface SealedPipeline {
+  uid: string
+  source_secrets: string | null
+}
+
+/** The key of `GivenFor` among the secrets. No field of a body has this name. Earlier versions ignore it as an unknown secret. */
+const givenForKey = '~givenFor'
+
+const purpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
+
+/** Throws `SealProblem` when the key is not in the ring. */
+export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
+  const { [givenForKey]: kept, ...secrets } = unsealSecrets(source_secrets, purpose(uid), ring)
+  return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
+}
+
+/** Like `openSource`, for callers that do not send the secrets. */
+export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
+  unsealSource(row, ring).secrets
+
+/** Returns null if there are no secrets. */
+export function sealSourceSecrets(
+  uid: string,
+  secrets: SourceSecrets,
+  ring: KeyRing,
+  givenFor?: SecretAddress,
+): string | null {
+  const kept = givenFor && Object.keys(secrets).length > 0 && { [givenForKey]: JSON.stringify(givenFor) }
+  return sealSecrets({ ...secrets, ...kept }, purpose(uid), ring)
+}
+
+/** Every column that holds sealed text. `bin/reseal.ts` reseals them; a test compares them with what the code seals. */
+export const sealedColumns: readonly SealedColumn[] = [
+  { table: 'warehouses', key: 'client', column: 'load_password' },
+  { table: 'warehouses', key: 'client', column: 'read_password' },
+  { table: 'runs', key: 'uid', column: 'sealed_input' },
+  { table: 'data_pipelines', key: 'uid', column: 'source_secrets' },
+  { table: 'variables', key: 'uid', column: 'sealed_value' },
+  { table: 'destinations', key: 'uid', column: 'target_secrets' },
+]
+
+/** The columns that the health check reads. It skips `runs`: the table is large, and its secrets live only as long as a run. */
+export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
+
+interface StoredVariable {
+  uid: string
+  secured: boolean
+  value: string | null
+  sealed_value: string | null
+}
+
+const variablePurpose = (uid: string) => `variables.sealed_value:${uid}`
+
+/** Returns the plain value, unsealed if it is secured. Throws `SealProblem` when the key is not in the ring. */
+export const unsealVariableValue = ({ uid, secured, value, sealed_value }: StoredVariable, ring: KeyRing): string =>
+  secured ? ring.open(sealed_value!, variablePurpose(uid)) : value!
+
+export const sealVariableValue = (uid: string, value: string, ring: KeyRing): string =>
+  ring.seal(value, variablePurpose(uid))

@@ -1,0 +1,55 @@
+import { assertSameAddress, type SecretAddress } from '../secrets/given-for.ts'
+import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
+import { replaceVariables } from './replace.ts'
+import type { SqlLanguage } from './sql-language.ts'
+import type { Variables } from './variables.ts'
+
+/** The SQL languages of database pipelines by type. */
+const languages: Readonly<Record<string, SqlLanguage>> = {
+  SQL_DATABASE_A: 'sql-server',
+  SQL_DATABASE_B: 'mysql',
+  SQL_DATABASE_C: 'oracle',
+  SQL_DATABASE_D: 'postgres',
+  WAREHOUSE_A: 'redshift',
+}
+
+/** Returns undefined for a type without SQL queries. */
+export const languageOf = (type: string): SqlLanguage | undefined =>
+  Object.hasOwn(languages, type) ? languages[type] : undefined
+
+interface SourceValues {
+  type: string
+  settings: unknown
+  secrets: Readonly<Record<string, string>>
+  givenFor?: SecretAddress | undefined
+}
+
+/**
+ * Returns the settings and secrets of a source with the values of variables. In a database query, values become literals of that
+ * database; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address of the secrets.
+ */
+export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
+  { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
+  variables: Variables,
+): { settings: unknown; secrets: Secrets } {
+  if (givenFor) assertSameAddress(givenFor, variables)
+  const language = languageOf(type)
+  const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
+  const ready = {
+    ...(replaceVariables(others, variables) as object),
+    ...(sqlQuery !== undefined && {
+      sqlQuery:
+        language && typeof sqlQuery === 'string'
+          ? placeVariables(sqlQuery, variables, language)
+          : replaceVariables(sqlQuery, variables),
+    }),
+  }
+  return { settings: ready, secrets: replaceVariables(secrets, variables) }
+}
+
+/** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
+export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
+  const language = languageOf(type)
+  const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
+  if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
+}

@@ -1,0 +1,59 @@
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import type { DB } from '../database.ts'
+
+/** The materialised views that a view reads, directly or through other views. `start` selects ids of views. */
+const inputsOf = (start: RawBuilder<unknown>) => sql`
+  behind (id, client, level) as (
+    select v.id, v.client, 0 from views v where v.id in (${start})
+    union
+    select u.id, u.client, 1
+    from behind b
+    join view_sources s on s.view_id = b.id
+    join schemas n on n.client = b.client and n.schema_name = s.schema_name
+    join views u on u.schema_id = n.id and u.view_name = s.relation_name
+  ),
+  inputs as (select v.* from behind b join views v on v.id = b.id where b.level > 0 and v.materialized)`
+
+/**
+ * Whether a queued run of a view must wait for a run of its inputs that was requested before or within a minute after it, or that is
+ * due by schedule. It waits at most six hours. Manual runs never wait.
+ */
+export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
+  const { rows } = await sql<{ first: boolean }>`
+    with recursive asked as (
+      select r.runnable_id, r.created_at, r.scheduled_for
+      from runs r join views v on v.id = r.runnable_id
+      where r.uid = ${run} and r.state = 'QUEUED' and r.trigger <> 'MANUAL' and v.materialized
+        and r.created_at > now() - interval '6 hours'
+    ),
+    ${inputsOf(sql`select runnable_id from asked`)}
+    select exists (
+      select from inputs i cross join asked a join runnables o on o.id = i.id
+      where i.id <> a.runnable_id and (
+        exists (
+          select from runs r where r.runnable_id = i.id and r.state in ('QUEUED', 'RUNNING')
+            and r.created_at < a.created_at + interval '1 minute')
+        or (not o.disabled and o.next_run_at <= a.scheduled_for))
+    ) as first`.execute(db)
+  return rows[0]?.first ?? false
+}
+
+/** Returns the names of at most five materialised inputs of a view whose own sources changed since they were filled. */
+export async function staleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    with recursive ${inputsOf(sql`select ${view}::bigint`)}
+    select i.name from inputs i
+    where i.id <> ${view} and exists (
+      select from view_sources s
+      join schemas n on n.client = i.client and n.schema_name = s.schema_name
+      left join views u on u.schema_id = n.id and u.view_name = s.relation_name and u.materialized
+      left join data_pipelines p on p.schema_id = n.id and p.table_name = s.relation_name
+      where s.view_id = i.id and (
+        u.filled_at > i.filled_at
+        or exists (
+          select from runs r where r.runnable_id = p.id and r.action <> 'DRY_RUN' and r.state in ('OK', 'WARNING')
+            and r.finished_at > i.filled_at))
+    )
+    order by i.name limit 5`.execute(db)
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,81 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import type { TablePlace, ViewDefinition } from '@sluice/warehouses/views'
+import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { pendingReason } from './pending-views.ts'
+import { sqlPieces } from '../variables/sql-pieces.ts'
+
+/** Seconds for one statement, and milliseconds for all of them, while a user saves a view. */
+const savingLimits = { seconds: 8, whole: 20_000 }
+
+/** The result of creating or changing a view. */
+export interface MadeView {
+  /** Undefined if the old view stays. */
+  reads: TablePlace[] | undefined
+  /** Whether filling the view takes so long that a run must do it. */
+  unfinished: boolean
+  /** Why the view does not exist yet: a table that it reads is missing. */
+  pending?: string
+}
+
+/**
+ * Creates or changes a view in the warehouse while a user waits. If filling takes long, a run does it later: until then a new view is
+ * empty, and a changed one stays as it was. Throws `WarehouseProblem` without any change.
+ */
+export async function makeView(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  view: ViewDefinition,
+  left?: AbortSignal,
+): Promise<MadeView> {
+  const late = AbortSignal.timeout(savingLimits.whole)
+  const signal = left ? AbortSignal.any([left, late]) : late
+  await warehouse.ensureSchema(view.schema)
+  const there = await warehouse.findView(view.schema, view.name)
+  const isThere = there?.managed?.id === view.id
+  const whole = { ...view, takesOver: await isLeftOver(db, there), anew: isThere && selectsAll(view.query) }
+  try {
+    const { reads } = await warehouse.defineView(whole, savingLimits, signal)
+    return { reads, unfinished: false }
+  } catch (error) {
+    const pending = pendingReason(error)
+    // An old view stays, and its change is rejected.
+    if (pending !== undefined && !(await warehouse.isManaged(view.id)))
+      return { reads: undefined, unfinished: false, pending }
+    if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
+    if (isThere) return { reads: undefined, unfinished: true }
+    return { ...(await emptyView(warehouse, whole, signal, error)), unfinished: true }
+  }
+}
+
+/** Creates an empty view, unless the view exists under another name with its old rows. */
+async function emptyView(
+  warehouse: Warehouse,
+  view: ViewDefinition,
+  signal: AbortSignal,
+  late: WarehouseProblem,
+): Promise<{ reads: TablePlace[] | undefined }> {
+  if (await warehouse.isManaged(view.id)) return { reads: undefined }
+  if (signal.aborted) throw late
+  return warehouse.defineView(view, { seconds: savingLimits.seconds, empty: true }, signal)
+}
+
+/** Whether a view in the warehouse was never saved, because the service was killed before the commit in its own database. */
+export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string } } | undefined): Promise<boolean> {
+  const uid = there?.managed?.id
+  if (!uid) return false
+  const known = await db
+    .selectFrom('views')
+    .select('id')
+    .where((eb) => eb(eb.cast<string>('uid', 'text'), '=', uid))
+    .executeTakeFirst()
+  return known === undefined
+}
+
+/** Whether the columns of a query may be those of its tables: it has `select *`, `t.*` or `table t`. */
+export function selectsAll(query: string): boolean {
+  const code = [...sqlPieces(query)]
+    .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))
+    .join('')
+  return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)
+}

@@ -1,0 +1,47 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { queueRun } from '../runs/queue-run.ts'
+import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { asSentence } from '@sluice/process'
+
+/** Returns why a view waits for a table that it reads; undefined for any other error. */
+export function pendingReason(error: unknown): string | undefined {
+  if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
+  return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${asSentence(error.message)}`
+}
+
+/** Stores why a view waits; null if it does not wait. */
+export async function keepPending(db: Kysely<DB>, view: number, pending: string | null): Promise<void> {
+  await sql`update views set pending = ${pending} where id = ${view} and pending is distinct from ${pending}`.execute(
+    db,
+  )
+}
+
+/** Queues runs of the enabled pending views whose queries name one of these tables. The run checks whether the view can be created. */
+export async function buildPendingViews(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  client: string,
+  tables: readonly string[],
+): Promise<void> {
+  if (tables.length === 0) return
+  const { rows } = await sql<{ id: number }>`
+    select v.id from views v
+    where v.client = ${client} and v.pending is not null and not v.disabled
+      and exists (select from unnest(${tables}::text[]) t (name) where strpos(lower(v.query), lower(t.name)) > 0)
+    order by v.id`.execute(trx)
+  for (const { id } of rows)
+    await queueRun(trx, queue, { id, client, kind: 'VIEW' }, { trigger: 'SCHEDULE', createdBy: null })
+}
+
+/** Returns the names of the tables and views that a run created or filled. */
+export async function tablesOfRun(trx: Transaction<DB>, run: number): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select t ->> 'name' as name from runs r, jsonb_array_elements(r.tables) t where r.id = ${run} and r.tables is not null
+    union
+    select v.view_name from runs r join views v on v.id = r.runnable_id where r.id = ${run} and v.pending is null`.execute(
+    trx,
+  )
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,123 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { failpoint } from '@sluice/process'
+import { LeaseLost } from '@sluice/warehouses/lease-lost'
+import { definitionHash, type TablePlace } from '@sluice/warehouses/views'
+import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { staleInputs } from './inputs.ts'
+import { isLeftOver, selectsAll } from './make-view.ts'
+import { keepPending, pendingReason } from './pending-views.ts'
+import { keepSources, knowsSources } from './sources.ts'
+
+/** Seconds for one statement in a run. */
+const statementTimeout = 7_200
+
+interface StoredView {
+  id: number
+  uid: string
+  schema: string
+  name: string
+  query: string
+  materialized: boolean
+}
+
+/** The result of a refresh: the rows and bytes of a materialised view. */
+export interface RefreshResult {
+  message: string
+  /** The view waits for a table, which `message` names. */
+  pending?: true
+  rows: number
+  bytes: number
+}
+
+/** Throws `LostRun` if the view was deleted. */
+async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
+  const row = await db
+    .selectFrom('views as v')
+    .innerJoin('schemas as s', 's.id', 'v.schema_id')
+    .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
+    .where('v.id', '=', id)
+    // Waits for a concurrent change. The query cannot be changed during a run.
+    .forShare('v')
+    .executeTakeFirst()
+  if (!row) throw new LeaseLost('The view was deleted.')
+  return row
+}
+
+/**
+ * Refreshes a materialised view, or reads a plain one to check it. First creates the view if the warehouse does not have the saved
+ * version. `say` writes a line to the run's log. Throws `WarehouseProblem`.
+ */
+export async function refreshView(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  id: number,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<RefreshResult> {
+  const view = await readView(db, id)
+  const place = `${view.schema}.${view.name}`
+  const startedAt = new Date()
+  let made: boolean
+  try {
+    made = await makeAsSaved(db, warehouse, view, { signal, say })
+  } catch (error) {
+    const pending = pendingReason(error)
+    // A later load cannot fix an error in the query.
+    if (pending === undefined && error instanceof WarehouseProblem && !error.retryable) await keepPending(db, id, null)
+    if (pending === undefined || (await warehouse.isManaged(view.uid))) throw error
+    await keepPending(db, id, pending)
+    return { message: pending, pending: true, rows: 0, bytes: 0 }
+  }
+  await keepPending(db, id, null)
+  const stale = await staleInputs(db, id)
+  const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
+  if (!view.materialized) {
+    const { columns } = await warehouse.readTable(view.schema, view.name, { limit: 100, offset: 0 })
+    return { message: `${place} can be read: ${count(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
+  }
+  if (!made) await warehouse.refreshView(view.schema, view.name, signal)
+  await failpoint('view-filled')
+  await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
+  const now = await warehouse.findView(view.schema, view.name)
+  const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
+  return { message: `Filled ${place} anew: ${count(rows, 'row')}.${older}`, rows, bytes }
+}
+
+/** Creates the view if necessary. Returns whether it did; the view is then filled. */
+async function makeAsSaved(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  view: StoredView,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<boolean> {
+  const there = await warehouse.findView(view.schema, view.name)
+  const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
+  const anew = same && selectsAll(view.query)
+  if (same && !anew) {
+    // A process that created the view may have been killed before it stored what the view reads.
+    await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
+    return false
+  }
+  if (!anew) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
+  await warehouse.ensureSchema(view.schema)
+  const takesOver = await isLeftOver(db, there)
+  const { reads } = await warehouse.defineView(
+    { ...view, id: view.uid, takesOver, anew },
+    { seconds: statementTimeout },
+    signal,
+  )
+  await failpoint('view-made')
+  await keepReads(db, view, reads)
+  return true
+}
+
+async function keepReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
+  if (await knowsSources(db, id, reads)) return
+  await db.transaction().execute(async (trx) => {
+    // A deleted view reads nothing.
+    const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
+    if (rows.length > 0) await keepSources(trx, id, reads)
+  })
+}
+
+const count = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

@@ -1,0 +1,51 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import type { TablePlace } from '@sluice/warehouses/views'
+
+/** Stores the relations that a view reads, as determined by the warehouse. */
+export async function keepSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
+  await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
+  if (reads.length === 0) return
+  await db
+    .insertInto('view_sources')
+    .values(reads.map(({ schema, name }) => ({ view_id: view, schema_name: schema, relation_name: name })))
+    .execute()
+}
+
+/** Whether the stored relations are the same. */
+export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
+  const kept = await db
+    .selectFrom('view_sources')
+    .select(['schema_name', 'relation_name'])
+    .where('view_id', '=', view)
+    .execute()
+  const known = new Set(kept.map(({ schema_name, relation_name }) => JSON.stringify([schema_name, relation_name])))
+  return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
+}
+
+/** Updates the stored relations after a view was renamed. The warehouse updates the queries itself. */
+export async function renameSource(db: Kysely<DB>, client: string, from: TablePlace, to: TablePlace): Promise<void> {
+  if (from.schema === to.schema && from.name === to.name) return
+  await sql`
+    update view_sources s set schema_name = ${to.schema}, relation_name = ${to.name}
+    from views v
+    where v.id = s.view_id and v.client = ${client} and s.schema_name = ${from.schema} and s.relation_name = ${from.name}
+  `.execute(db)
+}
+
+/**
+ * Returns the names of at most five views that read a table or view, which therefore cannot be deleted.
+ * With `besides`, also returns the readers of the pipeline's further tables (`name__…`).
+ */
+export async function viewsReading(
+  db: Kysely<any>,
+  client: string,
+  { schema, name }: TablePlace,
+  { besides = false } = {},
+): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select v.name from view_sources s join views v on v.id = s.view_id
+    where v.client = ${client} and s.schema_name = ${schema} and (s.relation_name = ${name} or (${besides} and starts_with(s.relation_name, ${`${name}__`})))
+    order by v.name limit 5`.execute(db)
+  return rows.map((row) => row.name)
+}

@@ -1,0 +1,218 @@
+import { type Logger, failpoint } from '@sluice/process'
+import { catalogueClient } from '../warehouses/catalogue-client.ts'
+import { explainMissingMail } from '../alerts/write-alerts.ts'
+import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import type { Delivery } from '../queue/job-queue.ts'
+import { type Claim, mostTries, claimRun, hasClientCapacity, requeueRun, type RequeueReason } from '../runs/claim.ts'
+import { finishRun } from '../run-lifecycle/finish-run.ts'
+import { openRunLog, type RunLog, storable } from '../runs/run-log.ts'
+import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.ts'
+import { runTransaction } from '../runs/run-transaction.ts'
+import { LeaseLost } from '@sluice/warehouses/lease-lost'
+import { mustWaitForInputs } from '../views/inputs.ts'
+import { backoff, failureOf, firstError } from './failure.ts'
+import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers.ts'
+import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
+
+/** The worker stops, so the run is requeued. */
+export class WorkerStopping extends Error {
+  override readonly name = 'WorkerStopping'
+}
+
+/**
+ * The end of an attempt. REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for
+ * another client, or its inputs run first. LOST: the attempt lost the lease.
+ */
+export type AttemptEnding = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
+
+export interface EndedAttempt {
+  ending: AttemptEnding
+  claim?: Claim
+  success?: RunSuccess
+}
+
+/** The queue expires a job after 24 hours. */
+const attemptTimeoutMs = 23.5 * 3_600_000
+
+/** Milliseconds after its request during which a run waits for unavailable servers without using up its attempts. */
+const maxUnavailableMs = 24 * 3_600_000
+
+interface AttemptContext {
+  services: RunContext & { logger: Logger }
+  delivery: Delivery
+  claim: Claim
+  log: RunLog
+  heartbeat: Heartbeat
+}
+
+/**
+ * Executes one attempt at a run, from claim to end. `stopping` aborts with `WorkerStopping`. Throws only if the end cannot be
+ * written to the service's database, or if the ledger of a cancelled run cannot be read from the warehouse. The queue then
+ * delivers the run again.
+ */
+export async function executeRun(
+  services: AttemptContext['services'],
+  delivery: Delivery,
+  stopping: AbortSignal,
+): Promise<EndedAttempt> {
+  const { db, redaction } = services
+  if (stopping.aborted) {
+    await db.transaction().execute((trx) => delivery.requeue(trx, 0))
+    return { ending: 'HANDED_BACK' }
+  }
+  using slot = services.slots.tryAcquire(delivery.client)
+  const claim = await claimOrDefer(services, delivery, slot !== undefined)
+  if (claim === 'DEFERRED') return { ending: 'DEFERRED' }
+  if (!claim) {
+    await recoverCancelledRun(services, delivery.run)
+    return { ending: 'REFUSED' }
+  }
+  services.logger.debug({ run: claim.uid, attempt: claim.attempt }, 'a run was claimed')
+  await failpoint('claimed')
+
+  await using log = await openRunLog(db, claim, redaction)
+  const ended = new AbortController()
+  const signal = AbortSignal.any([ended.signal, stopping])
+  const onDeliveryLost = () => ended.abort(new LeaseLost('The queue took the run away from this worker.'))
+  delivery.signal.addEventListener('abort', onDeliveryLost, { once: true })
+  const timeout = setTimeout(() => ended.abort(runTooLong()), attemptTimeoutMs)
+
+  let totals: Totals | undefined
+  using heartbeat = startHeartbeat(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
+  const context = { services, delivery, claim, log, heartbeat }
+  const backgroundWork: Promise<void>[] = []
+  try {
+    if (claim.tries > mostTries) throw tooManyAttempts()
+    const attempt: RunAttempt = {
+      claim,
+      log,
+      signal,
+      reportProgress: (counts: Totals) => (totals = counts),
+      isCurrentAttempt: heartbeat.beat,
+      onBackgroundWork: (work) => void backgroundWork.push(work),
+    }
+    return await succeed(context, await handleRun(services, attempt))
+  } catch (error) {
+    const hasRead = Number((totals as Totals | undefined)?.bytesRead) > 0
+    return await endWithError(context, signal.aborted ? signal.reason : firstError(error), hasRead)
+  } finally {
+    clearTimeout(timeout)
+    delivery.signal.removeEventListener('abort', onDeliveryLost)
+    await Promise.all(backgroundWork)
+  }
+}
+
+function claimOrDefer(
+  { db, clientConcurrency }: RunContext,
+  { run, requeue }: Delivery,
+  hasSlot: boolean,
+): Promise<Claim | 'DEFERRED' | undefined> {
+  return runTransaction(db, async (trx) => {
+    const mayStart =
+      hasSlot && (await hasClientCapacity(trx, run, clientConcurrency)) && !(await mustWaitForInputs(trx, run))
+    if (mayStart) return claimRun(trx, run)
+    await requeue(trx, 1)
+    return 'DEFERRED'
+  })
+}
+
+async function succeed({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
+  // The message can contain a value of the file.
+  const success = { ...result, message: storable(services.redaction.apply(result.message), 5_000) }
+  log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
+  // The log must be complete before the run has ended.
+  await log.flush()
+  await failpoint('before-status')
+  const isFinished = await finishRun(services, claim, success)
+  await failpoint('status-written')
+  return { ending: isFinished ? success.state : 'LOST', claim, success }
+}
+
+/** After rows were read, an unavailable warehouse counts as a failed attempt, because the load itself may be the cause. */
+async function endWithError(context: AttemptContext, error: unknown, hasRead: boolean): Promise<EndedAttempt> {
+  const { services, claim, log, heartbeat } = context
+  if (error instanceof LeaseLost) {
+    log.write('INFO', 'MEDIUM', error.message)
+    await failpoint('lost')
+    await recoverCancelledRun(services, claim.uid)
+    return { ending: 'LOST', claim }
+  }
+  if (error instanceof WorkerStopping) {
+    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is handed back: its worker stops.`)
+    return { ending: await requeue(context, { unfinished: true }, 0), claim }
+  }
+
+  const failure = failureOf(error, claim.uid, { isDataset: claim.client === catalogueClient })
+  const message = storable(services.redaction.apply(failure.message), 5_000)
+  const details = { run: claim.uid, attempt: claim.attempt, code: failure.code }
+  if (!failure.expected) services.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
+  else services.logger.info({ ...details, reason: message }, 'an attempt failed')
+
+  const mayWait = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
+  const unfinished = failure.away && !hasRead && mayWait
+  if (failure.retryable && (unfinished || claim.tries < mostTries)) {
+    const seconds = backoff(unfinished ? claim.attempt : claim.tries)
+    log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
+    return { ending: await requeue(context, { code: failure.code, message, unfinished }, seconds), claim }
+  }
+  const published = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
+    const { retryable, away } = failureOf(problem, claim.uid)
+    // A warehouse that has been unavailable for this long may never return, but a busy one will respond.
+    return mayWait || (retryable && !away) ? ('UNKNOWN' as const) : undefined
+  })
+  if (published === 'UNKNOWN')
+    return {
+      ending: await requeue(context, { code: failure.code, message, unfinished: true }, backoff(claim.attempt)),
+      claim,
+    }
+  if (published) return succeed(context, published)
+  log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
+  const missingMail = services.mails ? undefined : await explainMissingMail(services.db, claim).catch(() => undefined)
+  if (missingMail) log.write('WARN', 'MEDIUM', missingMail)
+  await log.flush()
+  if (!(await heartbeat.beat())) return { ending: 'LOST', claim }
+  const isFinished = await finishRun(services, claim, { state: 'FAILED', code: failure.code, message })
+  return { ending: isFinished ? 'FAILED' : 'LOST', claim }
+}
+
+/** Requeues row and job in one transaction, unless the lease is lost. */
+async function requeue(
+  { services, delivery, claim }: AttemptContext,
+  reason: RequeueReason,
+  seconds: number,
+): Promise<AttemptEnding> {
+  const isRequeued = await runTransaction(services.db, async (trx) => {
+    if (!(await requeueRun(trx, claim, reason))) return false
+    await failpoint('giving-back')
+    if (await delivery.requeue(trx, seconds)) return true
+    throw new LeaseLost('The queue took the run away from this worker.')
+  }).catch((error: unknown) => {
+    if (error instanceof LeaseLost) return false
+    throw error
+  })
+  if (!isRequeued) return 'LOST'
+  return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
+}
+
+async function handleRun(services: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { client, subject } = attempt.claim
+  if (!(await services.isClientActive(client)))
+    throw new LoadProblem(
+      'CLIENT_DISABLED',
+      'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin can change “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
+    )
+  return runHandlers[subject.kind]!.run(services, attempt)
+}
+
+function tooManyAttempts(): LoadProblem {
+  return new LoadProblem(
+    'TOO_MANY_ATTEMPTS',
+    `The run was given up: the worker crashed in each of ${mostTries} attempts. The data that was published last stays. Find the cause in the workers' logs, the memory limit of their containers or restarts of the machine, at the times in the log of this run. Then give the workers more memory or load less at once, and run it again.`,
+  )
+}
+
+function runTooLong(): LoadProblem {
+  const hours = attemptTimeoutMs / 3_600_000
+  const sentence = `The run took longer than ${hours} hours and was stopped. The old data stays. Load less at once, or make the source faster.`
+  return new LoadProblem('RUN_TOO_LONG', sentence)
+}

@@ -1,0 +1,71 @@
+import { isUnavailable, SealProblem } from '@sluice/database'
+import { withAdvice, SourceProblem } from '@sluice/row-stream'
+import { DestinationProblem } from '../destinations/destination-problem.ts'
+import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { VariableProblem } from '../variables/variable-problem.ts'
+import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+
+/** Why an attempt failed. `expected`: a user can fix the cause, or it is temporary; otherwise it is an internal error. */
+export interface Failure {
+  code: string
+  message: string
+  retryable: boolean
+  expected: boolean
+  /** A server that the run needs is unavailable, so the failure is independent of the run itself. */
+  away: boolean
+}
+
+/** Returns the original error. If the cleanup fails as well, JavaScript wraps the original in a `SuppressedError`. */
+export function firstError(error: unknown): unknown {
+  let first = error
+  while (first instanceof SuppressedError) first = first.suppressed
+  return first
+}
+
+/** Returns how an error ends its run. `isDataset` means that the publisher of a public dataset reads the message. */
+export function failureOf(thrown: unknown, run: string, { isDataset = false } = {}): Failure {
+  const error = firstError(thrown)
+  if (error instanceof WarehouseProblem) {
+    const { code, sentence, advice, retryable } = error
+    const message = withAdvice(sentence, advice, { isDataset })
+    return { code, message, retryable, expected: true, away: code === 'WAREHOUSE_UNAVAILABLE' }
+  }
+  if (error instanceof DestinationProblem) {
+    const { code, message, retryable } = error
+    return { code, message, retryable, expected: true, away: false }
+  }
+  if (error instanceof SourceProblem) {
+    const message = withAdvice(error.sentence, error.advice, { isDataset })
+    return { code: error.code, message, retryable: false, expected: true, away: false }
+  }
+  if (error instanceof LoadProblem || error instanceof VariableProblem)
+    return { code: error.code, message: error.message, retryable: false, expected: true, away: false }
+  if (error instanceof SealProblem)
+    return {
+      code: 'SECRET_KEY_MISSING',
+      message: `${error.message} The operator of the service does so, and restarts it; then run it again. The old data stays.`,
+      retryable: false,
+      expected: true,
+      away: false,
+    }
+  if (isUnavailable(error))
+    return {
+      code: 'DATABASE_UNAVAILABLE',
+      message: 'The database of the pipeline service did not answer. The run is retried.',
+      retryable: true,
+      expected: true,
+      away: true,
+    }
+  return {
+    code: 'INTERNAL_ERROR',
+    message: `Internal error. The old data stays. See the worker's log for run ${run}.`,
+    retryable: false,
+    expected: false,
+    away: false,
+  }
+}
+
+/** Seconds until the next attempt: 5, 15, 45, 135, then 300, with a jitter of 20 % so that concurrent failures spread. */
+export function backoff(tries: number, random: () => number = Math.random): number {
+  return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.4))
+}

@@ -1,0 +1,135 @@
+import type { RunFile } from '@sluice/contracts'
+import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@sluice/row-stream'
+import type { Claim } from '../runs/claim.ts'
+import type { LoadedTable } from '@sluice/warehouses/load-feeds'
+import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
+
+const count = (rows: number) => formatCount(rows, 'row')
+
+interface LoadCounts {
+  rejected: number
+  /** Rows of the source before the transformation. */
+  fed?: number | undefined
+  /** Whether the rows were merged into the table; undefined if it is unknown. */
+  merged?: boolean | undefined
+  /** Whether the publisher of a public dataset reads the message. */
+  isDataset?: boolean
+}
+
+/** The advice for each hint of the source, by its sentence. */
+export type Hints = ReadonlyMap<string, ReaderAdvice>
+
+/** Returns the first three hints, and each piece of advice once. */
+export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
+  const shown = [...hints].slice(0, 3)
+  const more = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
+  const given = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
+  return [...shown.map(([sentence]) => sentence), ...given].filter(Boolean).join(' ') + more
+}
+
+/** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
+export function describeFile({ input }: Pick<Claim, 'input'>): string {
+  const { file } = input as { file?: RunFile }
+  if (!file) return ''
+  const { name, size, sha256, uploaded } = file
+  const since = uploaded === undefined ? '' : `, uploaded at ${uploaded}`
+  return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
+}
+
+/** Returns the message of a successful load. */
+export function describeLoad(
+  tables: readonly LoadedTable[],
+  { rejected, fed = 0, merged, isDataset = false }: LoadCounts,
+): string {
+  if (tables.length === 0)
+    return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
+  const [first] = tables
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
+  const none =
+    fed > 0
+      ? ` The transformation left none of the ${count(fed)} of the source${merged ? '.' : ', so there are none in the table now.'}`
+      : merged
+        ? ' Nothing is new in the source.'
+        : ' The source has no rows, so there are none in the table now.'
+  const empty = rows === 0 && merged !== undefined ? none : ''
+  const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
+  // Changes of whole tables come first, because only three are named.
+  const changed = [
+    ...changes.filter(({ change }) => change.column === ''),
+    ...changes.filter(({ change }) => change.column !== ''),
+  ].map(({ table, change }) => describeChange(table, change))
+  const left = changed.length - 3
+  const more = left > 0 ? ` The log names ${formatCount(left, 'more change')} of columns.` : ''
+  const named = changed
+    .slice(0, 3)
+    .map((change) => ` ${change}`)
+    .join('')
+  const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
+  const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const loaded = withAdvice(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
+  if (rejected === 0) return loaded
+  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected; the run’s rejected rows say why.`
+}
+
+/** Returns the message of a dry run. The run itself contains the changes of columns. */
+export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
+  const named = tables.slice(0, mostNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
+    const before = rowsBefore === undefined ? 'it is not there yet' : `it has ${rowsBefore.toLocaleString('en')} now`
+    return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
+  })
+  const more = tables.length > mostNamed ? ` And ${formatCount(tables.length - mostNamed, 'more table')}.` : ''
+  const none = 'Nothing is new in the source.'
+  const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
+  const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
+  const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
+  const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit; the run’s rejected rows say why.`
+  return `Dry run: nothing was published. ${would}${changed}${left}`
+}
+
+/** Returns the message of a restore. `publishedAt`: the first publication of the restored rows. */
+export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Date): string {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  const [first] = tables
+  const into = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
+  const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
+  return `Restored ${count(rows)} in ${into}.${since} What they replaced is kept, and can be restored in turn.`
+}
+
+const mostNamed = 5
+
+/** `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
+function severalTables(tables: readonly LoadedTable[]): string {
+  const named = tables.slice(0, mostNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const more = tables.length > mostNamed ? ` and ${tables.length - mostNamed} more` : ''
+  return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
+}
+
+export function describeChange(
+  { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
+  { kind, column, from, to, rows }: TableChange,
+): string {
+  const place = `${schema}.${table}`
+  switch (kind) {
+    case 'COLUMN_ADDED':
+      return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
+    case 'COLUMN_VANISHED':
+      return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
+    case 'COLUMN_EMPTIED':
+      return `Column "${column}" of ${place} had values in the last load. The source has none for it now, in ${count(rows ?? 0)}: check the source.`
+    case 'COLUMN_DROPPED':
+      return `Column "${column}" of ${place} is gone: neither the source nor the transformation has it.`
+    case 'TYPE_CHANGED':
+      return `Column "${column}" of ${place} is ${to} now; it was ${from}.`
+    case 'SHAPE_REPLACED':
+      return `The settings of the source changed, so ${place} has the columns and types of this load.`
+    case 'ROWS_FELL':
+      return `The source has ${count(Number(to))} for ${place}, where the table had ${count(Number(from))}: check that the source is complete.`
+    case 'VIEWS_RECREATED':
+      return `Views over the changed columns of ${place} were created again: ${to}. A cast or comparison in them can fail at new values: read each view once.`
+    case 'PART_NOT_READ':
+      return to ?? ''
+    case 'TYPE_WIDENED':
+      return `Column "${column}" of ${place} changed from ${from} to ${to}.`
+  }
+}

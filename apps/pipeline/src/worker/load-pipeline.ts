@@ -1,0 +1,363 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import { readSetting } from '../settings.ts'
+import { sourceDefinitionDigest, memoryFor } from '../source-definition.ts'
+import { clearTheWay } from '../drops/drops.ts'
+import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '@sluice/warehouses/load-feeds'
+import type { Claim } from '../runs/claim.ts'
+import { openMeter, logProgress } from '../runs/progress-meter.ts'
+import { openRejectedRows } from '../runs/rejected-rows.ts'
+import { keepPlan } from '../run-lifecycle/finish-run.ts'
+import { runsToKeep } from '../runs/runs-to-keep.ts'
+import { forgetStagedLoads } from '../runs/staged-loads.ts'
+import type { LoadReport } from '@sluice/row-stream'
+import {
+  isWarehouseGone,
+  type PlannedTable,
+  type PlanOptions,
+  type Warehouse,
+  WarehouseProblem,
+} from '@sluice/warehouses/warehouse'
+import { assertUndo, type WarehouseKind } from '@sluice/warehouses/registry/kinds'
+import { namesVariables } from '../variables/replace.ts'
+import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
+import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
+import { variablesOf } from '../variables/variables.ts'
+import { VariableProblem } from '../variables/variable-problem.ts'
+import { warehouseLanguage } from '../variables/sql-language.ts'
+import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './pipeline-to-load.ts'
+import { qualityGate } from './quality-gate.ts'
+import { describeFile, type Hints, describeChange, describeDryRun } from './load-messages.ts'
+import { RunHints } from './run-hints.ts'
+import { restored, restorePipeline } from './restore-pipeline.ts'
+import { sourceIdleTimeout } from './source-idle-timeout.ts'
+import {
+  adoptStagedRun,
+  type RunCounts,
+  isRebuild,
+  isRetryPossible,
+  keepStagedRun,
+  readReadingState,
+  type StagedRun,
+} from './staged-run.ts'
+import { audienceOf, hasWarning, publishedTables, successOf } from './load-result.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
+
+/**
+ * Executes a load, a dry run or a restore. If an earlier attempt has published the run, the result comes from the warehouse's ledger.
+ * Throws the errors of `loadFeeds`.
+ */
+async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  try {
+    return await actions[attempt.claim.action](parts, attempt)
+  } catch (error) {
+    if (!(error instanceof VariableProblem)) throw error
+    const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
+    if (!isRefusedNow(pipeline)) throw error
+    // Earlier versions stored such a text. Saving a pipeline rejects it now, so the run ends with a warning instead of a failure.
+    const message = `Nothing was loaded, and the old rows stay. ${error.message} Change the text of the pipeline and run it again.`
+    const tables = await publishedTables(await parts.warehouses.open(attempt.claim.client), [], pipeline)
+    return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
+  }
+}
+
+/** Whether a stored pipeline uses a variable at a place where saving rejects it now. */
+function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
+  try {
+    assertSourceVariablesPlaced(type, settings)
+    for (const { statement } of sqlStatements) assertVariablesPlaced(statement, warehouseLanguage(provider))
+    return false
+  } catch (error) {
+    if (error instanceof VariableProblem) return true
+    throw error
+  }
+}
+
+async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log } = attempt
+  const pipeline = await readPipeline(parts.db, claim.subject.id)
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
+  )
+  const warehouse = await parts.warehouses.open(claim.client)
+
+  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
+  const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
+  const earlier = await warehouse.findPublication(claim.uid)
+  if (earlier) {
+    log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
+    return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
+  }
+  const { tables, ...outcome } = staged
+    ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
+    : await loadFromSource(parts, attempt, pipeline, warehouse)
+  await clearReset(parts.db, pipeline)
+  for (const table of tables) logChanges(log, table)
+  const hints = new Map(outcome.hints)
+  return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
+}
+
+async function loadFromSource(
+  parts: RunContext,
+  attempt: RunAttempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<LoadResult> {
+  const { claim } = attempt
+  if (claim.attempt > 1) {
+    await forgetStagedLoads(parts.db, claim)
+    await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
+  }
+  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await warehouse.ensureSchema(pipeline.schema)
+  return load(parts, attempt, pipeline, warehouse)
+}
+
+function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
+  for (const change of table.changes) {
+    const isWarning = change.warning === true || ['COLUMN_EMPTIED', 'VIEWS_RECREATED'].includes(change.kind)
+    log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', describeChange(table, change))
+  }
+}
+
+const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
+
+/** Executes everything that a load does before it publishes. */
+async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log } = attempt
+  const pipeline = await readPipeline(parts.db, claim.subject.id)
+  assertUndo(pipeline.provider as WarehouseKind)
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
+  )
+  const warehouse = await parts.warehouses.open(claim.client)
+  if (claim.attempt > 1) await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
+  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  let tables: readonly PlannedTable[] = []
+  const planned = async (plan: readonly PlannedTable[]) => {
+    tables = plan
+    await keepPlan(parts.db, claim, plan)
+  }
+  const { rejected, merged } = await load(parts, attempt, pipeline, warehouse, planned)
+  for (const table of tables) logChanges(log, table)
+  return {
+    state: hasWarning(
+      tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
+      rejected,
+      merged,
+    )
+      ? 'WARNING'
+      : 'OK',
+    message: describeDryRun(tables, rejected),
+    rowsWritten: 0,
+    bytesWritten: 0,
+    rowsRejected: rejected,
+  }
+}
+
+/** Clears a requested reset of the cursor, unless it was requested again during the load. */
+async function clearReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
+  if (!reset) return
+  await db
+    .updateTable('data_pipelines')
+    .set({ cursor_reset: null })
+    .where('id', '=', id)
+    .where(sql<boolean>`cursor_reset = ${JSON.stringify(reset)}::jsonb`)
+    .execute()
+}
+
+interface LoadResult extends RunCounts {
+  tables: LoadedTable[]
+}
+
+async function publishStaged(
+  parts: RunContext,
+  attempt: RunAttempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+  { feeds, counts }: StagedRun,
+): Promise<LoadResult> {
+  const publication = await publicationOf(parts, attempt, pipeline, warehouse)
+  const mayPublishLater = (error: unknown) => isRetryPossible(parts.db, attempt, error)
+  const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
+    throw withHints(error, new Map(counts.hints))
+  })
+  return { tables, ...counts }
+}
+
+/** Adds the hints of the source to a view that fails at the new type of a column: they name the value that changed the type. */
+function withHints(error: unknown, hints: Hints): unknown {
+  if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
+  const { code, sentence, advice, retryable } = error
+  const shown = [...hints.keys()].slice(0, 3).join(' ')
+  return new WarehouseProblem(code, `${sentence} ${shown}`, { cause: error, retryable, ...(advice && { advice }) })
+}
+
+async function publicationOf(
+  parts: RunContext,
+  attempt: RunAttempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<PublicationOfFeeds> {
+  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
+  const gate = qualityGate(parts, attempt, pipeline, warehouse)
+  const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
+  return {
+    warehouse,
+    stillOurs: isCurrentAttempt,
+    signal,
+    retain: atFailure === 'RETAIN',
+    ...(gate && { gate }),
+    behind: onBackgroundWork,
+    waiting: (why) => log.write('WARN', 'MEDIUM', why),
+  }
+}
+
+async function load(
+  parts: RunContext,
+  attempt: RunAttempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+  planned?: PlanOptions['planned'],
+): Promise<LoadResult> {
+  const { db, sources, sourceSilence } = parts
+  const { claim, log, signal: stopping, reportProgress } = attempt
+  const { uid: run, input } = claim
+  await using rejected = await openRejectedRows(db, claim)
+  const meter = openMeter()
+  reportProgress(meter)
+  using _progressLog = logProgress(meter, log)
+  const idle = new AbortController()
+  const signal = AbortSignal.any([stopping, idle.signal])
+  const idleTimeout = sourceIdleTimeout(sourceSilence, (reason) => idle.abort(reason))
+  let firstRejected: string | undefined
+  let whole: string | undefined
+  const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
+  const report: LoadReport = {
+    progress(counts) {
+      idleTimeout.recordActivity()
+      meter.progress(counts)
+    },
+    reject(row) {
+      firstRejected ??= `line ${row.line}: ${row.reason}`
+      rejected.add(row)
+      meter.rejected(rejected.count)
+    },
+    rejectMore(rows) {
+      rejected.addMore(rows)
+      meter.rejected(rejected.count)
+    },
+    async startOver() {
+      idleTimeout.recordActivity()
+      meter.startOver()
+      firstRejected = undefined
+      hints.clear()
+      await rejected.startOver()
+    },
+    log: (level, importance, message) => log.write(level, importance, message),
+    readsEverything: (why) => void (whole = why),
+    hint: (sentence, advice) => hints.add(sentence, advice),
+  }
+  const target = { schema: pipeline.schema, table: pipeline.table }
+  const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
+  const definition = sourceDefinitionDigest(pipeline)
+  const remembered = memoryFor(definition, last)
+  const source = await readSource(parts, claim.client, pipeline)
+  const transformation = await transformationOf(parts, claim.client, pipeline)
+  const reading = {
+    ...source,
+    input,
+    mode: claim.mode,
+    table: target.table,
+    ...(cursor !== undefined && { cursor }),
+    ...(pipeline.reset && { reset: pipeline.reset }),
+    ...(remembered && { remembered }),
+  }
+  let fed = 0
+  let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
+  const feeds = sources.read(reading, report, signal)
+  const counts = (): RunCounts => ({
+    rejected: rejected.count,
+    fed,
+    merged,
+    hints: [...hints.kept],
+    ...(whole !== undefined && { whole }),
+  })
+  const publication = await publicationOf(parts, attempt, pipeline, warehouse)
+  let isKept = false
+  const loading = loadFeeds({
+    ...publication,
+    feeds: assertTableOwnership(db, claim, pipeline, idleTimeout.watch(feeds)),
+    target,
+    run,
+    attempt: claim.attempt,
+    signal,
+    rejected: () => ({ count: rejected.count, first: firstRejected }),
+    transformation,
+    ...(merged && { mode: 'MERGE' as const }),
+    shape: {
+      schemaChanges: pipeline.schemaChanges,
+      rebuild: isRebuild(input),
+      definition,
+    },
+    replacing: () => void (merged = false),
+    fed: (rows) => void (fed = rows),
+    ...(planned && { planned, retain: false }),
+    async staged(feeds) {
+      await rejected.flush()
+      isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
+    },
+    mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
+  })
+  const tables = await loading.catch((error: unknown) => {
+    throw withHints(error, hints.kept)
+  })
+  hints.logOmitted()
+  return { tables, ...counts() }
+}
+
+/** Returns the statements with the values of their variables. Throws `VariableProblem`. */
+async function transformationOf(
+  { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
+  client: string,
+  { sqlStatements, provider }: PipelineToLoad,
+): Promise<PipelineToLoad['sqlStatements']> {
+  if (!namesVariables(sqlStatements)) return sqlStatements
+  const language = warehouseLanguage(provider)
+  const variables = await variablesOf(db, client, keyRing)
+  redaction.add(...variables.spellings)
+  return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
+}
+
+/** Returns the runs whose staging tables stay. Those of earlier attempts at this run are dropped before it loads again. */
+async function runsWithStaging(
+  db: Kysely<DB>,
+  { claim, isCurrentAttempt }: Pick<RunAttempt, 'claim' | 'isCurrentAttempt'>,
+): Promise<ReadonlySet<string>> {
+  const runs = await runsToKeep(db, claim.client)
+  // The tables were listed before. A later attempt may have adopted them since, unless this one still has the run.
+  if (await isCurrentAttempt()) runs.delete(claim.uid)
+  return runs
+}
+
+/** Returns the result of a published run from the warehouse's ledger. Throws `WarehouseProblem` if the warehouse is unavailable. */
+async function recover(
+  { warehouses }: Pick<RunContext, 'warehouses'>,
+  { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
+): Promise<RunSuccess | undefined> {
+  const warehouse = await warehouses.find(client)
+  const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
+    if (isWarehouseGone(error)) return undefined
+    throw error
+  })
+  if (!publication) return undefined
+  return action === 'RESTORE'
+    ? restored(warehouse!, publication)
+    : successOf(warehouse!, publication.tables, rowsRejected, audienceOf({ client }))
+}
+
+export const pipelineHandler: RunHandler = { run: loadPipeline, recover }

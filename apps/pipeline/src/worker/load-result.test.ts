@@ -1,0 +1,40 @@
+import { expect, it } from '@jest/globals'
+import { columns, given, never, numbered } from '@sluice/warehouses/testing/rows'
+import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
+import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import type { SourceFeed } from '@sluice/row-stream'
+import { publishedTables } from './load-result.ts'
+
+const scratch = scratchWarehouseForAll()
+
+it('the tables of a pipeline are there also after a run that had nothing for them', async () => {
+  const own = { schema: 'health', table: word('cases_') }
+  const group = `${own.table}__child`
+  const feed = (table: string, rows: number, tables: string[]): SourceFeed => ({
+    table,
+    columns: columns({ n: 'INTEGER', word: 'TEXT' }),
+    content: given(numbered(rows)) as SourceFeed['content'],
+    cursor: () => ({ tables }),
+  })
+  async function* feeds(): AsyncGenerator<SourceFeed> {
+    yield feed('', 3, [own.table, group])
+    yield feed(group, 5, [])
+  }
+  const loaded = await loadFeeds({
+    feeds: feeds(),
+    warehouse: scratch.warehouse,
+    target: own,
+    run: word('run'),
+    attempt: 1,
+    stillOurs: async () => true,
+    signal: never,
+    rejected: () => ({ count: 0 }),
+  })
+  const all = [
+    { schema: 'health', name: own.table, rows: 3 },
+    { schema: 'health', name: group, rows: 5 },
+  ]
+  expect(await publishedTables(scratch.warehouse, loaded)).toMatchObject(all)
+  expect(await publishedTables(scratch.warehouse, [], own)).toMatchObject(all)
+  expect(await publishedTables(scratch.warehouse, [], { ...own, table: 'nowhere' })).toEqual([])
+})

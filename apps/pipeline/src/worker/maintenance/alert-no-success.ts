@@ -1,0 +1,144 @@
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { readAlertSetting } from '../../settings.ts'
+import type { DB, Runnables } from '../../database.ts'
+import type { IdentityLookups } from '../../identity/lookups.ts'
+import type { AlertContent } from '../../alerts/alert.ts'
+import { mailLimit, mostRecipients } from '../../alerts/write-alerts.ts'
+import type { RunnableKind } from '../../runs/runnable.ts'
+import { successful, underWay } from '../../runs/states.ts'
+import { nextRun } from '../../schedules/next-run.ts'
+import { computeNextRunOrDisable } from '../../schedules/plan-runs.ts'
+import { scheduleOf } from '../../schedules/schedule.ts'
+import type { MaintenanceJob } from './maintenance.ts'
+
+interface NoSuccessOptions {
+  db: Kysely<DB>
+  identity: Pick<IdentityLookups, 'clients'>
+  /** Milliseconds between two checks. */
+  every?: number
+}
+
+const hour = 3_600_000
+/** Rows per query. */
+const batch = 200
+
+interface Overdue extends Selectable<Runnables> {
+  hours: number
+  /** The end of the last successful run, or the last change of the schedule, whichever is later. */
+  since: Date
+  last_success: Date | null
+  /** The newest run, if it is not a success. Dry runs and restores load nothing, so they do not count. */
+  last_run: string | null
+  last_code: string | null
+  last_message: string | null
+}
+
+/**
+ * Writes one mail about each scheduled object that had no successful run for the hours in ALERT_EMAIL of its client, until the next
+ * success. Excludes objects without a run that has been due for an hour, objects with a run that was requested within the last hour, and
+ * uploaded files that are loaded already.
+ */
+export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptions): MaintenanceJob {
+  let lookedAt = -Infinity
+  return {
+    name: 'schedules without success',
+    async run(signal) {
+      if (performance.now() - lookedAt < every) return 0
+      lookedAt = performance.now()
+      const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
+      const now = clock[0]!.now.getTime()
+      let written = 0
+      for (let last = 0; ; ) {
+        const found = await overdue(db, last)
+        const due = found.filter((row) => wasDue(row, now))
+        if (due.length > 0) {
+          const clients = await identity.clients([...new Set(due.map(({ client }) => client))])
+          for (const row of due) {
+            signal.throwIfAborted()
+            const client = clients.get(row.client)
+            if (client && !client.disabled && client.pipelinesEnabled) written += await write(db, row, clock[0]!.now)
+          }
+        }
+        if (found.length < batch) return written
+        last = found.at(-1)!.id
+      }
+    },
+  }
+}
+
+const wasDue = (row: Overdue, now: number): boolean => {
+  const { run } = computeNextRunOrDisable(
+    () => nextRun(scheduleOf(row), row.zone ?? 'UTC', row.since.getTime()),
+    () => {},
+  )
+  return run !== undefined && run + hour <= now
+}
+
+async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
+  const { rows } = await sql<Overdue>`
+    with watched as (
+      select client, substring(value from 'NO_SUCCESS_(\\d{1,5})_HOURS')::int as hours from settings
+      where key = 'ALERT_EMAIL' and value ~ 'NO_SUCCESS_\\d{1,5}_HOURS')
+    select r.*, w.hours, t.since, success.finished_at as last_success,
+      unsuccessful.uid as last_run, unsuccessful.error_code as last_code, unsuccessful.message as last_message
+    from watched w
+    join runnables r on r.client = w.client
+    left join data_pipelines p on p.id = r.id
+    left join lateral (
+      select finished_at from runs where runnable_id = r.id and action = 'RUN' and state = any(${[...successful]}::text[])
+      order by id desc limit 1) success on true
+    left join lateral (
+      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action = 'RUN'
+      order by id desc limit 1) newest on true
+    left join lateral (select newest.* where newest.state <> all(${[...successful]}::text[])) unsuccessful on true
+    cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
+    where r.id > ${after} and r.planned and not r.disabled and r.next_run_at is not null
+      and t.since < now() - make_interval(hours => w.hours)
+      and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
+      and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successful]}::text[]), false)
+      and ${isNotReported(sql.ref('r.id'), sql.ref('t.since'))}
+    order by r.id limit ${batch}`.execute(db)
+  return rows
+}
+
+const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
+  not exists (
+    select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
+
+/** Returns 1 if this process wrote the mail. The lock on the object's row prevents a second mail of another process. */
+async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    const { rows } = await sql`
+      select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(
+      trx,
+    )
+    const recipients = [...new Set((await readAlertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
+    if (rows.length === 0 || recipients.length === 0) return 0
+    // The next round finds a suppressed alert again.
+    const { reached, ...limit } = await mailLimit(trx, row.client)
+    if (reached) return 0
+    const content: AlertContent = {
+      event: 'NO_SUCCESS',
+      client: row.client,
+      kind: row.kind as RunnableKind,
+      id: row.uid,
+      name: row.name,
+      run: row.last_run,
+      trigger: 'SCHEDULE',
+      errorCode: row.last_code,
+      message: row.last_message ?? (row.last_run === null ? '' : 'It has not ended yet.'),
+      finished: now.toISOString(),
+      failures: 0,
+      hours: row.hours,
+      lastSuccess: row.last_success?.toISOString() ?? null,
+      ...limit,
+    }
+    const { id: runnable_id, client } = row
+    const mail = { runnable_id, client, channel: 'MAIL', event: 'NO_SUCCESS', content: JSON.stringify(content) }
+    await trx
+      .insertInto('alerts')
+      .values(recipients.map((recipient) => ({ ...mail, recipient })))
+      .execute()
+    return 1
+  })
+}

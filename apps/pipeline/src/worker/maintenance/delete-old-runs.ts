@@ -1,0 +1,96 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import { successful } from '../../runs/states.ts'
+import type { MaintenanceJob } from './maintenance.ts'
+import { addAuditPartitions, addMonthPartitions, dropMonthPartitions } from '@sluice/database'
+
+/** Runs per statement. Nearly all of their log lines and rejected rows are deleted before. */
+const batch = 20
+/** Milliseconds per round, so that a large backlog does not overload the database. */
+const budget = 10_000
+
+/**
+ * Deletes runs that ended more than `days` days ago, with their logs and rejected rows. Keeps the newest run and the newest
+ * successful run of each object without their logs and rejected rows, because the status of the object shows them; dry runs do not
+ * count. Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules
+ * compare its fingerprint with the uploaded file.
+ */
+export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
+  return {
+    name: 'runs',
+    async run(signal) {
+      const end = Date.now() + budget
+      let deleted = 0
+      for (const forget of [forgetDetails('run_logs'), forgetDetails('rejected_rows'), forgetWholeRuns, forgetAlerts]) {
+        let count: number
+        do {
+          signal.throwIfAborted()
+          count = await forget(db, days)
+          deleted += count
+        } while (count > 0 && Date.now() < end)
+      }
+      return deleted
+    },
+  }
+}
+
+async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
+  const success = [...successful]
+  const { numAffectedRows } = await sql`
+    delete from runs where id in (
+      select r.id from runs r
+      where r.finished_at < now() - make_interval(days => ${days}::int)
+        and (r.action = 'DRY_RUN' or (
+          exists (
+            select from runs newer
+            where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN')
+          and (r.state <> all(${success}::text[]) or exists (
+            select from runs newer
+            where newer.runnable_id = r.runnable_id and newer.id > r.id
+              and newer.action in ('RUN', r.action) and newer.state = any(${success}::text[])))))
+      order by r.finished_at limit ${batch})
+  `.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+function forgetDetails(table: 'run_logs' | 'rejected_rows') {
+  return async (db: Kysely<DB>, days: number): Promise<number> => {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where id in (
+        select d.id from runs r join ${sql.table(table)} d on d.run_id = r.id
+        where r.finished_at < now() - make_interval(days => ${days}::int)
+        limit 5000)
+    `.execute(db)
+    return Number(numAffectedRows ?? 0)
+  }
+}
+
+/** Deletes alerts without a run. The others are deleted with their runs. */
+async function forgetAlerts(db: Kysely<DB>, days: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from alerts where id in (
+      select id from alerts where run_id is null and created_at < now() - make_interval(days => ${days}::int) limit 5000)
+  `.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+interface PartitionOptions {
+  db: Kysely<DB>
+  /** Days that log lines are kept. */
+  days: number
+  now?: () => Date
+}
+
+const logs = { table: 'run_logs', column: 'created_at' }
+
+/** Creates the monthly partitions of the audit and of the runs' logs in advance, and drops expired partitions of logs. */
+export function maintainPartitions({ db, days, now = () => new Date() }: PartitionOptions): MaintenanceJob {
+  return {
+    name: 'months',
+    async run() {
+      const at = now()
+      const made = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, logs, at))
+      return made + (await dropMonthPartitions(db, logs, new Date(at.getTime() - days * 86_400_000)))
+    },
+  }
+}

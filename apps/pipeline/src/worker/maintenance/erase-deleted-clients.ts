@@ -1,0 +1,63 @@
+import { recordAudit } from '@sluice/database'
+import type { Logger } from '@sluice/process'
+import type { Kysely } from 'kysely'
+import { catalogueClient } from '../../warehouses/catalogue-client.ts'
+import type { DB } from '../../database.ts'
+import type { IdentityLookups } from '../../identity/lookups.ts'
+import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../erasure/erase-client.ts'
+import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
+import type { MaintenanceJob } from './maintenance.ts'
+
+interface ErasureOptions {
+  db: Kysely<DB>
+  warehouses: ClientWarehouses
+  filesDirectory: string
+  identity: Pick<IdentityLookups, 'deletedClients'>
+  logger: Logger
+  now?: () => Date
+}
+
+const hour = 3_600_000
+const day = 24 * hour
+
+/**
+ * Once an hour: erases the data of clients that were deleted 30 days ago. The identity service must confirm the deletion; clients
+ * that it does not know are kept.
+ */
+export function eraseDeletedClients({
+  identity,
+  logger,
+  now = () => new Date(),
+  ...parts
+}: ErasureOptions): MaintenanceJob {
+  let lookedAt = -Infinity
+  return {
+    name: 'deleted clients',
+    async run(signal) {
+      if (performance.now() - lookedAt < hour) return 0
+      lookedAt = performance.now()
+      const held = (await heldClients(parts.db)).filter((client) => client !== catalogueClient)
+      if (held.length === 0) return 0
+      const before = now().getTime() - eraseAfterDays * day
+      const due = (await identity.deletedClients(held)).filter(({ deleted }) => Date.parse(deleted) <= before)
+      for (const { id: client, code } of due) {
+        signal.throwIfAborted()
+        await eraseBulk(parts, client)
+        await parts.db.transaction().execute(async (trx) => {
+          const erased = await eraseRows(trx, client)
+          await recordAudit(trx, {
+            operation: 'deletedClients.erase',
+            actor: null,
+            client: null,
+            object: client,
+            requestId: 'maintenance',
+            address: 'local',
+            details: { code, erased },
+          })
+        })
+        logger.info({ client, code }, 'erased the data of a deleted client')
+      }
+      return due.length
+    },
+  }
+}

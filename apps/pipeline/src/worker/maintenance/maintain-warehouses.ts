@@ -1,0 +1,121 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import { runsToKeep } from '../../runs/runs-to-keep.ts'
+import { forgetStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
+import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
+import type { MaintenanceJob } from './maintenance.ts'
+import type { Warehouse } from '@sluice/warehouses/warehouse'
+import type { Logger } from '@sluice/process'
+import { dropWaiting } from '../../drops/drops.ts'
+
+const day = 86_400_000
+
+/**
+ * Drops staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of clients whose runs ended within
+ * the last hour, and in the first round and once a day all warehouses.
+ */
+export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
+  let sweptAll = 0
+
+  return {
+    name: 'staging tables',
+    async run(signal) {
+      const all = Date.now() - sweptAll > day
+      const clients = await (all ? listClientsWithWarehouse(db) : busyClients(db))
+      let dropped = 0
+      await eachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
+        dropped += await warehouse.sweepStaging(() => runsToKeep(db, client))
+      })
+      if (all) sweptAll = Date.now()
+      await forgetStagedLoadsOfEndedRuns(db)
+      return dropped
+    },
+  }
+}
+
+async function busyClients(db: Kysely<DB>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('runs as r')
+    .innerJoin('warehouses as w', 'w.client', 'r.client')
+    .select('r.client')
+    .distinct()
+    .where('w.provisioned_at', 'is not', null)
+    .where('r.finished_at', '>', sql<Date>`now() - interval '1 hour'`)
+    .execute()
+  return rows.map(({ client }) => client)
+}
+
+/** Calls `work` with the warehouse of each client. Continues after errors, and throws the first one at the end. */
+async function eachWarehouse(
+  warehouses: ClientWarehouses,
+  clients: readonly string[],
+  signal: AbortSignal,
+  work: (warehouse: Warehouse, client: string) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = []
+  for (const client of clients) {
+    signal.throwIfAborted()
+    try {
+      await work(await warehouses.open(client), client)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+async function listClientsWithWarehouse(db: Kysely<DB>): Promise<string[]> {
+  const rows = await db.selectFrom('warehouses').select('client').where('provisioned_at', 'is not', null).execute()
+  return rows.map(({ client }) => client)
+}
+
+const every = 6 * 3_600_000
+
+/** Drops expired previous versions of tables in every warehouse. */
+export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
+  let expiredAt = 0
+
+  return {
+    name: 'previous publications',
+    async run(signal) {
+      if (Date.now() - expiredAt < every) return 0
+      let dropped = 0
+      await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
+        dropped += await warehouse.expirePrevious()
+      })
+      expiredAt = Date.now()
+      return dropped
+    },
+  }
+}
+
+/** Drops the tables and schemas of deleted pipelines and schemas that could not be dropped at once. */
+export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; logger: Logger }): MaintenanceJob {
+  const { db, warehouses, logger } = parts
+  return {
+    name: 'deleted tables',
+    run: () =>
+      dropWaiting(db, warehouses, (error, { client, schema_name: schema, table_name: table }) =>
+        logger.warn({ err: error, client, schema, table }, 'a deleted table or schema could not be dropped yet'),
+      ),
+  }
+}
+
+/** Once a day: deletes the ledger entries of deleted runs in every warehouse, unless a table still has their rows. */
+export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; days: number }): MaintenanceJob {
+  const { db, warehouses, days } = parts
+  let prunedAt = 0
+
+  return {
+    name: 'ledger entries',
+    async run(signal) {
+      if (Date.now() - prunedAt < 86_400_000) return 0
+      let pruned = 0
+      await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
+        pruned += await warehouse.pruneLedger(days)
+      })
+      prunedAt = Date.now()
+      return pruned
+    },
+  }
+}

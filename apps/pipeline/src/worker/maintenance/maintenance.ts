@@ -1,0 +1,87 @@
+import { type Kysely, sql } from 'kysely'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../../database.ts'
+import type { WorkerMetrics } from '../metrics.ts'
+
+/** A job that maintenance runs regularly. Safe to repeat and to abort. */
+export interface MaintenanceJob {
+  name: string
+  /** Returns the number of removed or repaired items. */
+  run(signal: AbortSignal): Promise<number>
+}
+
+export interface Maintenance {
+  stop(): Promise<void>
+}
+
+interface MaintenanceOptions {
+  db: Kysely<DB>
+  jobs: readonly MaintenanceJob[]
+  logger: Logger
+  metrics: WorkerMetrics
+  /** Milliseconds between two rounds, with a jitter of 20 %. */
+  every?: number
+}
+
+/** Key of an advisory lock that nothing else in this database uses. */
+const lockKey = 7_314_502
+
+/** Runs the jobs once a minute, in one worker at a time. A failed job is retried in the next round. */
+export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: MaintenanceOptions): Maintenance {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let timer: NodeJS.Timeout | undefined
+  let round: Promise<void> = Promise.resolve()
+
+  function schedule(wait: number): void {
+    timer = setTimeout(
+      () => {
+        round = withMaintenanceLock(db, () => runJobs())
+          .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance was skipped'))
+          .then(() => {
+            if (!signal.aborted) schedule(every)
+          })
+      },
+      wait * (0.8 + Math.random() * 0.4),
+    )
+  }
+
+  async function runJobs(): Promise<void> {
+    for (const { name, run } of jobs) {
+      if (signal.aborted) return
+      try {
+        const removed = await run(signal)
+        if (removed === 0) continue
+        metrics.swept.inc({ kind: name }, removed)
+        logger.info({ duty: name, count: removed }, 'cleared up')
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ err: error, duty: name }, 'a maintenance job failed')
+      }
+    }
+  }
+  schedule(Math.min(every, 10_000))
+
+  return {
+    async stop() {
+      clearTimeout(timer)
+      stopping.abort()
+      await round
+    },
+  }
+}
+
+/** Runs `work` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
+export async function withMaintenanceLock(db: Kysely<DB>, work: () => Promise<void>): Promise<boolean> {
+  return db.connection().execute(async (connection) => {
+    const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_lock(${lockKey}) as locked`.execute(
+      connection,
+    )
+    if (!rows[0]?.locked) return false
+    try {
+      await work()
+    } finally {
+      await sql`select pg_advisory_unlock(${lockKey})`.execute(connection)
+    }
+    return true
+  })
+}

@@ -1,0 +1,39 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { JobQueue } from '../../queue/job-queue.ts'
+import type { MaintenanceJob } from './maintenance.ts'
+
+const page = 500
+
+/**
+ * Queues runs that are queued or running but have no job: the queue gave up on them, or was restored from an older backup. A
+ * worker then claims them, or fails them after too many attempts.
+ */
+export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): MaintenanceJob {
+  return {
+    name: 'missing jobs',
+    async run(signal) {
+      let sent = 0
+      for (let last = 0; ; ) {
+        signal.throwIfAborted()
+        const runs = await db
+          .selectFrom('runs as r')
+          .innerJoin('runnables as s', 's.id', 'r.runnable_id')
+          .select(['r.id', 'r.uid', 'r.client'])
+          .where('r.id', '>', last)
+          // No worker executes a workflow's run.
+          .where('s.kind', '<>', 'WORKFLOW')
+          .where(sql<boolean>`
+            (r.state = 'QUEUED' and r.created_at < now() - interval '1 minute')
+            or (r.state = 'RUNNING' and r.heartbeat_at < now() - interval '2 minutes')`)
+          .where('r.state', 'in', ['QUEUED', 'RUNNING'])
+          .orderBy('r.id')
+          .limit(page)
+          .execute()
+        if (runs.length > 0) sent += await queue.sendMissing(db, runs)
+        if (runs.length < page) return sent
+        last = runs.at(-1)!.id
+      }
+    },
+  }
+}

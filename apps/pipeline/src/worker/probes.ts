@@ -1,0 +1,59 @@
+import type { ServerResponse } from 'node:http'
+import { alive, type HealthCheck, readiness } from '@sluice/http-server/health'
+import { listen, type ListeningServer } from '@sluice/http-server/listen'
+import type { Registry } from '@sluice/process'
+
+interface ProbeOptions {
+  port: number
+  host: string
+  registry: Registry
+  parts: readonly HealthCheck[]
+  isStopping(): boolean
+}
+
+interface ProbeResponse {
+  status?: number
+  headers?: Record<string, string>
+  type: string
+  body: string
+}
+
+/** Serves /health/live, /health/ready and /metrics for an orchestrator and Prometheus. */
+export async function listenForProbes({
+  port,
+  host,
+  registry,
+  parts,
+  isStopping,
+}: ProbeOptions): Promise<ListeningServer> {
+  const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
+    '/health/live': async () => json(alive),
+    async '/health/ready'() {
+      const { body, ...how } = await readiness(parts, isStopping)
+      return { ...how, ...json(body) }
+    },
+    '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
+  }
+  // Three paths do not need a web framework in the worker's memory.
+  return listen(
+    ({ method, url = '' }, response) => {
+      const [path = ''] = url.split('?')
+      const answer = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
+      if (!answer) {
+        send(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
+        return
+      }
+      answer().then(
+        (said) => send(response, said),
+        () => send(response, { status: 500, type: 'text/plain', body: 'This failed.\n' }),
+      )
+    },
+    { port, host },
+  )
+}
+
+const json = (body: object): ProbeResponse => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) })
+
+function send(response: ServerResponse, { status = 200, headers, type, body }: ProbeResponse): void {
+  response.writeHead(status, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
+}

@@ -1,0 +1,63 @@
+import { DestinationProblem } from '../destinations/destination-problem.ts'
+import { readDestination } from '../destinations/destination-to-push.ts'
+import { describePush } from '../destinations/push.ts'
+import { openMeter, logProgress } from '../runs/progress-meter.ts'
+import { openRejectedRows } from '../runs/rejected-rows.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
+
+/** Rows per page of the view. */
+const pageRows = 2_000
+
+/**
+ * Pushes the rows of a view to its target. An attempt after a crashed one sends all rows again, which is safe. Throws
+ * `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
+ */
+async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log, signal, reportProgress, isCurrentAttempt } = attempt
+  const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
+  const place = `${schema}.${view}`
+  const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
+  const warehouse = await parts.warehouses.open(claim.client)
+  const found = await warehouse.findView(schema, view)
+  if (!found)
+    throw new DestinationProblem(
+      'VIEW_MISSING',
+      pending ?? `The view ${place} is not in the warehouse: run it, then push it again.`,
+    )
+
+  if (!found.populated)
+    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} was never filled: run it, then push it again.`)
+
+  await using rejected = await openRejectedRows(parts.db, claim)
+  const meter = openMeter()
+  reportProgress(meter)
+  using _telling = logProgress(meter, log)
+  const text = `select * from ${quoted(schema)}.${quoted(view)}`
+  const pushed = await parts.destinations.push(
+    { target, options, columns: found.columns, pages: warehouse.queryPages({ text }, pageRows, signal) },
+    {
+      progress: (totals) => meter.progress(totals),
+      reject: (row) => rejected.add(row),
+      rejected: (rows) => meter.rejected(rows),
+      log: (level, importance, message) => log.write(level, importance, message),
+    },
+    signal,
+  )
+  // Writes the final counts.
+  await isCurrentAttempt()
+  const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
+  if (pushed.rejected > 0 && taken === 0)
+    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(place, pushed, options))
+  return {
+    state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
+    message: describePush(place, pushed, options),
+    rowsWritten: options.dryRun ? 0 : taken,
+    bytesWritten: pushed.bytes,
+    rowsRejected: pushed.rejected,
+  }
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+export const destinationHandler: RunHandler = { run: pushDestination }

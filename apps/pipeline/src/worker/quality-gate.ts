@@ -1,0 +1,57 @@
+import { failpoint } from '@sluice/process'
+import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { ambiguousRefused, refusedByAny, oldRowsRefused } from '../checks/check-refusals.ts'
+import { checksOfGroup, valuesFor } from '../checks/check-inputs.ts'
+import { forgetResults, keepResult } from '../checks/keep-results.ts'
+import { qualityFailed, verdictOn } from '../checks/record-group-run.ts'
+import { type CheckOutcome, runChecks } from '../checks/run-checks.ts'
+import type { PublishOptions, Warehouse } from '@sluice/warehouses/warehouse'
+import type { PipelineToLoad } from './pipeline-to-load.ts'
+import { logOutcome, querySlotTimeout, queuedLimits } from './run-check-group.ts'
+import type { RunAttempt, RunContext } from './run-handler.ts'
+
+/**
+ * Returns a gate that allows a publication only if the pipeline's check group finds no violations. Undefined without a group. The
+ * gate throws `LoadProblem` DATA_QUALITY_FAILED with the failed checks; the results are stored with the run.
+ */
+export function qualityGate(
+  { db, keyRing, redaction }: RunContext,
+  { claim, log }: RunAttempt,
+  { qualityGroupId: group, schema }: PipelineToLoad,
+  warehouse: Warehouse,
+): PublishOptions['gate'] {
+  if (group === null) return undefined
+  return async (tables, signal) => {
+    await forgetResults(db, claim)
+    const checks = await checksOfGroup(db, group)
+    if (checks.length === 0) {
+      log.write('WARN', 'MEDIUM', 'The check group of the pipeline has no checks, so the rows are published unchecked.')
+      return
+    }
+    const variables = await valuesFor(db, claim.client, keyRing)
+    redaction.add(...variables.spellings)
+    const others = (await warehouse.schemas()).filter((name) => name !== schema)
+    const outcomes: CheckOutcome[] = []
+    {
+      await using rehearsal = await warehouse.rehearse(tables, { run: claim.uid, attempt: claim.attempt })
+      await failpoint('at-gate')
+      const surroundings = {
+        warehouse,
+        variables,
+        schemas: [rehearsal.schema, schema, ...others],
+        limits: queuedLimits,
+        patience: querySlotTimeout,
+        refusal: refusedByAny(oldRowsRefused(rehearsal, tables), ambiguousRefused(warehouse, 2)),
+        signal,
+      }
+      for await (const outcome of runChecks(checks, surroundings)) {
+        outcomes.push(outcome)
+        await keepResult(db, claim, outcomes.length, outcome)
+        logOutcome(log, outcome)
+      }
+    }
+    const { status, message } = verdictOn(outcomes)
+    if (status !== 'OK')
+      throw new LoadProblem(qualityFailed, `${message} The rows are not published: the old data stays.`)
+  }
+}

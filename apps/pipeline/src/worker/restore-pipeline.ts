@@ -1,0 +1,49 @@
+import { isToBeDropped } from '../drops/drops.ts'
+import { type WarehouseKind, assertUndo } from '@sluice/warehouses/registry/kinds'
+import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { readPipeline } from './pipeline-to-load.ts'
+import { describeChange, describeRestore } from './load-messages.ts'
+import { publishedTables } from './load-result.ts'
+import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
+
+/**
+ * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the
+ * table is to be dropped.
+ */
+export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+  const { claim, log, signal, isCurrentAttempt, onBackgroundWork } = attempt
+  const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
+  assertUndo(provider as WarehouseKind)
+  const warehouse = await parts.warehouses.open(claim.client)
+  const earlier = await warehouse.findPublication(claim.uid)
+  if (earlier) return restored(warehouse, earlier)
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
+  if (await isToBeDropped(parts.db, { client: claim.client, schema, table }))
+    throw new WarehouseProblem(
+      'NOTHING_TO_RESTORE',
+      `A deleted pipeline left ${schema}.${table}, and its rows are not restored. Run this pipeline first.`,
+    )
+  const previous = await warehouse.findPrevious(schema, table)
+  const target = { schema, table, run: claim.uid, attempt: claim.attempt }
+  const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
+  const publication = await warehouse.restore(target, isCurrentAttempt, signal, { behind: onBackgroundWork, waiting })
+  for (const one of publication.tables)
+    for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
+  return restored(warehouse, publication, previous?.publishedAt)
+}
+
+/** Returns the result of a restore. `publishedAt`: the first publication of the restored rows, if it is known. */
+export async function restored(
+  warehouse: Warehouse,
+  publication: Publication,
+  publishedAt?: Date,
+): Promise<RunSuccess> {
+  return {
+    state: 'OK',
+    message: describeRestore(publication.tables, publishedAt),
+    rowsWritten: publication.rows,
+    bytesWritten: 0,
+    rowsRejected: 0,
+    tables: await publishedTables(warehouse, publication.tables),
+  }
+}

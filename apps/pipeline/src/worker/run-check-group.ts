@@ -1,0 +1,58 @@
+import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { ambiguousRefused } from '../checks/check-refusals.ts'
+import { checksOfGroup, openInput, valuesFor } from '../checks/check-inputs.ts'
+import { forgetResults, keepResult } from '../checks/keep-results.ts'
+import { qualityFailed, verdictOn } from '../checks/record-group-run.ts'
+import { type CheckOutcome, runChecks } from '../checks/run-checks.ts'
+import type { RunLog } from '../runs/run-log.ts'
+import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
+
+export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
+
+/** Seconds that a check waits for a free query slot of the warehouse before the run is requeued. */
+export const querySlotTimeout = 3_600
+
+/** Runs the checks of a group one after the other. Violations make the run FAILED, so that a workflow stops. */
+async function runCheckGroup(
+  { db, keyRing, redaction, warehouses }: RunContext,
+  { claim, log, signal }: RunAttempt,
+): Promise<RunSuccess> {
+  const { client, subject } = claim
+  await forgetResults(db, claim)
+  const checks = await checksOfGroup(db, subject.id)
+  const variables = await valuesFor(db, client, keyRing, await openInput(db, claim, keyRing))
+  redaction.add(...variables.spellings)
+  const warehouse = await warehouses.find(client)
+  const schemas = (await warehouse?.schemas()) ?? []
+  const outcomes: CheckOutcome[] = []
+  for await (const outcome of runChecks(checks, {
+    warehouse,
+    variables,
+    schemas,
+    limits: queuedLimits,
+    patience: querySlotTimeout,
+    refusal: ambiguousRefused(warehouse),
+    signal,
+  })) {
+    outcomes.push(outcome)
+    await keepResult(db, claim, outcomes.length, outcome)
+    logOutcome(log, outcome)
+  }
+  const { status, message } = verdictOn(outcomes)
+  if (status !== 'OK') throw new LoadProblem(qualityFailed, message)
+  return {
+    state: outcomes.length === 0 ? 'WARNING' : 'OK',
+    message,
+    rowsWritten: 0,
+    bytesWritten: 0,
+    rowsRejected: 0,
+  }
+}
+
+export function logOutcome(log: RunLog, { check, status, toAll }: CheckOutcome): void {
+  const text = `Check “${check.name}”: ${toAll}`
+  if (status === 'OK') log.write('INFO', 'LOW', text)
+  else log.write('WARN', 'HIGH', text)
+}
+
+export const checkGroupHandler: RunHandler = { run: runCheckGroup }

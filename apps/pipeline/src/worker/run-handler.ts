@@ -1,0 +1,63 @@
+import type { KeyRing } from '@sluice/database'
+import type { Redaction, Semaphore } from '@sluice/process'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import type { Destinations } from '../destinations/destinations.ts'
+import type { Claim } from '../runs/claim.ts'
+import type { RunOutcome } from '../run-lifecycle/finish-run.ts'
+import type { RunLog } from '../runs/run-log.ts'
+import type { Totals } from '../runs/heartbeat.ts'
+import type { SourceRegistry } from '@sluice/connectors/registry/source-registry'
+import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
+
+/** The services of the worker process that runs use. */
+export interface RunContext {
+  db: Kysely<DB>
+  /** Queues the runs that follow from the end of a run. */
+  queue: JobQueue
+  warehouses: ClientWarehouses
+  sources: SourceRegistry
+  destinations: Destinations
+  /** Unseals the secrets of sources, targets and variables. */
+  keyRing: KeyRing
+  /** Maximum number of concurrent runs of one client in all workers. */
+  clientConcurrency: number
+  /** The slots for concurrent runs, by client. No client may hold the last free slot. */
+  slots: Semaphore
+  redaction: Redaction
+  /** Seconds without activity after which a source times out. */
+  sourceSilence: number
+  /** Whether the service can send mails about failed runs. */
+  mails: boolean
+  /** Whether a client exists and may run pipelines. True if the identity service is unavailable. */
+  isClientActive(client: string): Promise<boolean>
+}
+
+export interface RunAttempt {
+  claim: Claim
+  log: RunLog
+  signal: AbortSignal
+  /** Sets the totals that the heartbeat writes. */
+  reportProgress(totals: Totals): void
+  /** Whether this attempt still holds the lease of the run. */
+  isCurrentAttempt(): Promise<boolean>
+  /** Adds work that continues after the end of the run and never rejects. The worker's slot is free after it. */
+  onBackgroundWork(work: Promise<void>): void
+}
+
+export type RunSuccess = Extract<RunOutcome, { state: 'OK' | 'WARNING' }>
+
+/** Executes the runs of one kind of object. */
+export interface RunHandler {
+  /** Throws problems with a code and a sentence, or the signal's reason. */
+  run(context: RunContext, attempt: RunAttempt): Promise<RunSuccess>
+  /**
+   * Returns the success of a run that an earlier attempt published before it could record it. Undefined if no attempt up to this
+   * one has published the run or will do so. Called before a run becomes finally failed or cancelled.
+   */
+  recover?(
+    context: Pick<RunContext, 'warehouses'>,
+    run: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
+  ): Promise<RunSuccess | undefined>
+}

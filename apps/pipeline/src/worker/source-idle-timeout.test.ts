@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import type { SourceFeed } from '@sluice/row-stream'
+import { sourceIdleTimeout } from './source-idle-timeout.ts'
+
+/** Gives a feed of some chunks, waiting so many milliseconds before each. */
+async function* feeds(waits: number[]): AsyncGenerator<SourceFeed> {
+  async function* rows() {
+    for (const wait of waits) {
+      await sleep(wait)
+      yield { bytes: new Uint8Array(1) }
+    }
+  }
+  yield { table: 'cases', columns: [], content: { format: 'copy-binary', rows, size: 7 } }
+}
+
+async function read(waits: number[], between = 0) {
+  const ends: string[] = []
+  const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
+  let chunks = 0
+  for await (const { content } of source.watch(feeds(waits))) {
+    expect(content).toMatchObject({ format: 'copy-binary', size: 7 })
+    if (content.format !== 'copy-binary') continue
+    for await (const _chunk of content.rows([])) {
+      chunks += 1
+      await sleep(between)
+    }
+  }
+  return { chunks, ends }
+}
+
+describe('a source', () => {
+  it('is given up when it is silent for too long', async () => {
+    expect(await read([0, 400])).toEqual({ chunks: 2, ends: ['SOURCE_SILENT'] })
+  })
+
+  it('keeps everything that a feed says of itself', async () => {
+    const feed: SourceFeed = {
+      table: 'visits',
+      columns: [],
+      sparse: true,
+      unread: 'The sheet Notes was not read.',
+      partOf: { table: 'cases', keys: ['id'], column: 'case_id' },
+      cursor: () => 1,
+      whole: () => false,
+      content: {
+        format: 'copy-binary',
+        rows: async function* () {},
+        size: 1,
+        profile: () => [],
+        facts: () => [],
+        reading: () => 2,
+      },
+    }
+    async function* one() {
+      yield feed
+    }
+    for await (const { content, ...rest } of sourceIdleTimeout(1, () => {}).watch(one())) {
+      const { content: own, ...others } = feed
+      expect(rest).toEqual(others)
+      expect(content).toEqual({ ...own, rows: expect.any(Function) })
+    }
+  })
+
+  it('may be slow, and may be kept waiting', async () => {
+    expect(await read([120, 120, 120])).toEqual({ chunks: 3, ends: [] })
+    expect(await read([0, 0], 300)).toEqual({ chunks: 2, ends: [] })
+  })
+
+  it('may work for long before it gives anything, as long as it says so', async () => {
+    const ends: string[] = []
+    const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
+    const watched = source.watch(feeds([500]))[Symbol.asyncIterator]()
+    const { value } = (await watched.next()) as { value: SourceFeed }
+    const signs = setInterval(() => source.recordActivity(), 50)
+    if (value.content.format === 'copy-binary') for await (const _ of value.content.rows([])) clearInterval(signs)
+    clearInterval(signs)
+    expect(ends).toEqual([])
+  })
+
+  it('is told to stop even while it is being waited for', async () => {
+    let returned = false
+    const inner: AsyncIterator<SourceFeed> = {
+      next: () => new Promise(() => {}),
+      async return() {
+        returned = true
+        return { done: true, value: undefined }
+      },
+    }
+    const hanging: AsyncIterable<SourceFeed> = { [Symbol.asyncIterator]: () => inner }
+    const { watch } = sourceIdleTimeout(5, () => {})
+    const watched = watch(hanging)[Symbol.asyncIterator]()
+    void watched.next()
+    await watched.return?.()
+    expect(returned).toBe(true)
+  })
+})

@@ -1,0 +1,78 @@
+import { failpoint } from '@sluice/process'
+import { type SourceFeed, SourceProblem } from '@sluice/row-stream'
+
+/** Detects a source that returns no data. */
+export interface SourceIdleTimeout {
+  /** Returns the same feeds, with the timeout for each read. */
+  watch(feeds: AsyncIterable<SourceFeed>): AsyncIterable<SourceFeed>
+  /** Restarts the timeout: the source is active, even if it has returned no rows yet. */
+  recordActivity(): void
+}
+
+/**
+ * Calls `end` if a read waits for the source without any activity for `seconds`, because a hanging connection raises no
+ * error. The time in which the warehouse writes does not count.
+ */
+export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) => void): SourceIdleTimeout {
+  let timer: NodeJS.Timeout | undefined
+  let waiting = 0
+
+  async function withTimeout<T>(next: Promise<T>): Promise<T> {
+    waiting += 1
+    if (timer) timer.refresh()
+    else timer = setTimeout(() => end(sourceIdle(seconds)), seconds * 1000)
+    try {
+      return await next
+    } finally {
+      waiting -= 1
+      if (waiting === 0) stopTimer()
+    }
+  }
+
+  function stopTimer(): void {
+    clearTimeout(timer)
+    timer = undefined
+  }
+
+  /** Not a generator, because a generator cannot return while its `next` is pending. */
+  function watched<T>(items: AsyncIterable<T>, change: (item: T) => T = (item) => item): AsyncIterable<T> {
+    return {
+      [Symbol.asyncIterator]() {
+        const inner = items[Symbol.asyncIterator]()
+        return {
+          async next() {
+            const next = await withTimeout(nextOf(inner))
+            return next.done ? next : { done: false, value: change(next.value) }
+          },
+          async return(value) {
+            stopTimer()
+            return (await inner.return?.(value)) ?? { done: true, value: undefined }
+          },
+        }
+      },
+    }
+  }
+
+  const withContent = (feed: SourceFeed): SourceFeed => ({
+    ...feed,
+    content: { ...feed.content, rows: (types) => watched(feed.content.rows(types)) },
+  })
+
+  return {
+    watch: (feeds) => watched(feeds, withContent),
+    recordActivity: () => void timer?.refresh(),
+  }
+}
+
+async function nextOf<T>(inner: AsyncIterator<T>): Promise<IteratorResult<T>> {
+  await failpoint('reading')
+  return inner.next()
+}
+
+function sourceIdle(seconds: number): SourceProblem {
+  const span = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
+  return new SourceProblem(
+    'SOURCE_SILENT',
+    `The source has returned nothing for ${span}, so the run was stopped. The old data stays. Check the source, then run again; if it needs so much time, increase SOURCE_SILENCE_SECONDS.`,
+  )
+}

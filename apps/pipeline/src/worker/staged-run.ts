@@ -1,0 +1,138 @@
+import { hash } from 'node:crypto'
+import { type Kysely, sql } from 'kysely'
+import type { ReaderAdvice } from '@sluice/row-stream'
+import type { DB } from '../database.ts'
+import type { StagedFeeds } from '@sluice/warehouses/load-feeds'
+import type { Claim } from '../runs/claim.ts'
+import { findStagedLoads, keepStagedLoads } from '../runs/staged-loads.ts'
+import { underWay } from '../runs/states.ts'
+import type { FeedMemory } from '@sluice/warehouses/shape/feed-memory'
+import type { Warehouse } from '@sluice/warehouses/warehouse'
+import { failureOf, firstError } from './failure.ts'
+import type { PipelineToLoad } from './pipeline-to-load.ts'
+import type { RunAttempt } from './run-handler.ts'
+
+/** Facts about a run's rows that the ledger does not have. */
+export interface RunCounts {
+  rejected: number
+  /** Rows of the feeds before a transformation. */
+  fed: number
+  /** Whether the rows are merged into the table. */
+  merged: boolean
+  /** Entries of `Hints`. */
+  hints: [sentence: string, advice: ReaderAdvice][]
+  /** Why the source was read completely although an incremental load was requested. */
+  whole?: string
+}
+
+/** A run whose rows are staged completely. */
+export interface StagedRun {
+  feeds: StagedFeeds
+  counts: RunCounts
+}
+
+/** The stored JSON. The warehouse defines `loads`. */
+interface StoredRun {
+  loads: unknown
+  feeds: Omit<StagedFeeds, 'loads'>
+  counts: RunCounts
+}
+
+/** The state of the last load, and a digest of everything that determines which rows the source returns. */
+export interface ReadingState {
+  cursor: unknown
+  last: FeedMemory | undefined
+  digest: string
+}
+
+/** Increment it with every change of `StoredRun` or of the data that warehouses store in it. */
+const format = 1
+
+/** Call it before the values of variables are read: a value that changes in between changes the digest of the next attempt. */
+export async function readReadingState(
+  db: Kysely<DB>,
+  { client, mode, input }: Claim,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<ReadingState> {
+  const { schema, table } = pipeline
+  const cursor = await warehouse.findCursor(schema, table)
+  const last = isRebuild(input) ? undefined : await warehouse.findFeed(schema, table)
+  const variables = await db
+    .selectFrom('variables')
+    .select(sql<string>`coalesce(string_agg(concat(id, ':', version), ',' order by id), '')`.as('versions'))
+    .where('client', '=', client)
+    .executeTakeFirstOrThrow()
+  const parts = [format, pipeline, variables.versions, mode, input, cursor, last]
+  return { cursor, last, digest: hash('sha256', JSON.stringify(parts)) }
+}
+
+export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
+
+/** Stores what a later attempt needs to publish the staged rows. Returns false if that fails; this attempt continues. */
+export async function keepStagedRun(
+  db: Kysely<DB>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
+  warehouse: Warehouse,
+  digest: string,
+  { feeds, counts }: StagedRun,
+): Promise<boolean> {
+  const { loads: staged, ...rest } = feeds
+  const loads = await warehouse.describeStaged?.(staged, signal)
+  if (loads === undefined) return false
+  const state: StoredRun = { loads, feeds: rest, counts }
+  return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
+}
+
+/**
+ * Takes over the rows that an earlier attempt staged. Returns undefined without staged rows, or if the source would return other rows
+ * now; the caller then reads the source again.
+ */
+export async function adoptStagedRun(
+  db: Kysely<DB>,
+  { claim, log, signal }: Pick<RunAttempt, 'claim' | 'log' | 'signal'>,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<StagedRun | undefined> {
+  const kept = await findStagedLoads(db, claim)
+  if (!kept) return undefined
+  const { digest } = await readReadingState(db, claim, pipeline, warehouse)
+  if (digest !== kept.digest) {
+    log.write(
+      'INFO',
+      'LOW',
+      'The pipeline, a variable or the table changed since the last attempt. The source is read again.',
+    )
+    return undefined
+  }
+  const { loads, feeds, counts } = kept.state as StoredRun
+  const adopted = await warehouse.adoptStaged?.(pipeline.schema, loads, claim.attempt, signal)
+  if (!adopted) return undefined
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${kept.attempt} staged all rows. They are published without reading the source again.`,
+  )
+  return { feeds: { ...feeds, loads: adopted }, counts }
+}
+
+/** Whether another attempt may follow that publishes the staged rows: the error is not final, and the run is not over. */
+export async function isRetryPossible(
+  db: Kysely<DB>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
+  error: unknown,
+): Promise<boolean> {
+  const { expected, retryable } = failureOf(signal.aborted ? signal.reason : firstError(error), claim.uid)
+  if (expected && !retryable) return false
+  try {
+    const run = await db
+      .selectFrom('runs')
+      .select('id')
+      .where('id', '=', claim.id)
+      .where('state', 'in', [...underWay])
+      .executeTakeFirst()
+    return run !== undefined
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,262 @@
+import { type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { type RunJob, nextAction } from './next-step.ts'
+import { type StoredJob, type WorkflowRun, jobsOf, lockRun, strategyOf, writeWorkflowLog } from './workflow-run.ts'
+import { queueRun } from '../runs/queue-run.ts'
+import type { RunMode, RunnableKind } from '../runs/runnable.ts'
+import { failpoint } from '@sluice/process'
+import { isSerializationFailure } from '../runs/run-transaction.ts'
+
+/**
+ * Advances a workflow's run: takes over the results of ended jobs, and queues the next ones. The state is in the rows, so
+ * further calls are harmless. Returns the run if this ended it; the caller then calls `onRunFinished`.
+ */
+export async function advanceWorkflow(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  runId: number,
+): Promise<WorkflowRun | undefined> {
+  const run = await lockRun(trx, runId)
+  if (!run) return undefined
+  for (;;) {
+    await takeOverJobResults(trx, run)
+    if (run.state !== 'RUNNING') return undefined
+    const jobs = await jobsOf(trx, run.id)
+    const next = nextAction(jobs, strategyOf(run), await now(trx))
+    switch (next.act) {
+      case 'start':
+        for (const job of next.jobs) await startJob(trx, queue, run, job)
+        break
+      case 'skip':
+        await skipJobs(trx, run, next.jobs)
+        break
+      case 'wait':
+        if (next.until) await writeDueTime(trx, run, jobs, next.until)
+        return undefined
+      case 'end':
+        return end(trx, run, jobs, next.state)
+    }
+  }
+}
+
+/** Returns the database's time, because the end times of runs are database times. */
+async function now(trx: Transaction<DB>): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(trx)
+  return rows[0]!.now
+}
+
+async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly StoredJob[]): Promise<void> {
+  await trx
+    .updateTable('workflow_run_jobs')
+    .set({ state: 'SKIPPED', due_at: null })
+    .where('run_id', '=', run.id)
+    .where('state', '=', 'WAITING')
+    .execute()
+  const many = jobs.length === 1 ? '1 job' : `${jobs.length} jobs`
+  await writeWorkflowLog(trx, run, 'WARN', 'HIGH', `The workflow stops at errors: ${many} skipped.`)
+}
+
+async function writeDueTime(
+  trx: Transaction<DB>,
+  run: WorkflowRun,
+  jobs: readonly StoredJob[],
+  due: Date,
+): Promise<void> {
+  const waiting = jobs.filter(({ state }) => state === 'WAITING')
+  if (waiting.some(({ dueAt }) => dueAt?.getTime() === due.getTime())) return
+  const first = waiting[0]!
+  await trx
+    .updateTable('workflow_run_jobs')
+    .set({ due_at: due })
+    .where('run_id', '=', run.id)
+    .where('step', '=', first.step)
+    .where('job', '=', first.job)
+    .execute()
+  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `Step ${first.step} begins at ${due.toISOString()}.`)
+}
+
+async function end(
+  trx: Transaction<DB>,
+  run: WorkflowRun,
+  jobs: readonly StoredJob[],
+  state: 'OK' | 'WARNING' | 'FAILED',
+): Promise<WorkflowRun> {
+  const message = workflowMessage(jobs)
+  const [level, importance] = (
+    { OK: ['INFO', 'MEDIUM'], WARNING: ['WARN', 'MEDIUM'], FAILED: ['ERROR', 'HIGH'] } as const
+  )[state]
+  await writeWorkflowLog(trx, run, level, importance, message)
+  return trx
+    .updateTable('runs')
+    .set({ state, message, error_code: state === 'FAILED' ? 'JOBS_FAILED' : null, finished_at: sql`clock_timestamp()` })
+    .where('id', '=', run.id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+interface EndedJob {
+  name: string
+  state: keyof typeof jobEndPhrases
+}
+
+/**
+ * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING if
+ * the warehouse had committed it before.
+ */
+async function takeOverJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
+  const { rows } = await sql<EndedJob>`
+    update workflow_run_jobs j
+    set state = coalesce(c.state, 'FAILED'), finished_at = coalesce(c.finished_at, now())
+    from workflow_run_jobs w left join runs c on c.id = w.child_run_id
+    where w.run_id = ${run.id} and (j.run_id, j.step, j.job) = (w.run_id, w.step, w.job) and case w.state
+      when 'RUNNING' then coalesce(c.state not in ('QUEUED', 'RUNNING'), true)
+      when 'CANCELLED' then coalesce(c.state in ('OK', 'WARNING'), false)
+      else false end
+    returning j.name, j.state`.execute(trx)
+  for (const { name, state } of rows) {
+    const level = state === 'OK' ? 'INFO' : state === 'WARNING' ? 'WARN' : 'ERROR'
+    await writeWorkflowLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
+  }
+}
+
+/**
+ * Queues the run of a job, or skips the job if its object is disabled or was deleted. An object has one run at a time, so the job
+ * waits for a run that is already queued or running.
+ */
+async function startJob(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  workflowRun: WorkflowRun,
+  job: StoredJob,
+): Promise<void> {
+  const runnable =
+    job.runnableId === null
+      ? undefined
+      : await trx
+          .selectFrom('runnables')
+          .select(['id', 'client', 'kind', 'disabled', 'continuously_updated'])
+          .where('id', '=', job.runnableId)
+          .executeTakeFirst()
+  if (!runnable || runnable.disabled) {
+    await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
+    const why = runnable ? 'is disabled' : 'was deleted'
+    await writeWorkflowLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, and is skipped.`)
+    return
+  }
+
+  const isContinuous = runnable.kind === 'DATA_PIPELINE' && runnable.continuously_updated
+  const mode: RunMode = isContinuous ? (workflowRun.mode as RunMode) : 'FULL'
+  const { run, existing } = await queueRun(
+    trx,
+    queue,
+    { id: runnable.id, client: runnable.client, kind: runnable.kind as RunnableKind },
+    { trigger: 'WORKFLOW', workflowRunId: workflowRun.id, mode, createdBy: workflowRun.created_by },
+  )
+  // The end of the run waits for this lock and then finds the job, or it has already happened and the next iteration finds it.
+  if (existing) await trx.selectFrom('runs').select('id').where('id', '=', run.id).forShare().executeTakeFirst()
+  await updateJob(trx, workflowRun, job, {
+    state: 'RUNNING',
+    due_at: null,
+    child_run_id: run.id,
+    started_at: sql`now()`,
+  })
+  const sentence = existing ? 'has a queued or running run already; the workflow waits for it.' : 'is queued.'
+  await writeWorkflowLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
+}
+
+async function updateJob(trx: Transaction<DB>, { id }: WorkflowRun, { step, job }: StoredJob, columns: object) {
+  await trx
+    .updateTable('workflow_run_jobs')
+    .set(columns)
+    .where('run_id', '=', id)
+    .where('step', '=', step)
+    .where('job', '=', job)
+    .execute()
+}
+
+interface NamedJob extends RunJob {
+  name: string
+}
+
+/** Maximum number of jobs that a message names. */
+const maxNamed = 5
+
+/** Returns the final message of a workflow's run. */
+function workflowMessage(jobs: readonly NamedJob[]): string {
+  const of = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
+  const [done, warned, failed, cancelled, skipped] = [
+    of('OK', 'WARNING'),
+    of('WARNING'),
+    of('FAILED'),
+    of('CANCELLED'),
+    of('SKIPPED'),
+  ]
+  if (failed.length + cancelled.length + done.length === 0)
+    return 'No job ran: the workflow has none, or all of them are disabled.'
+  return [
+    failed.length > 0 && `${jobsWord(failed)} failed: ${named(failed)}.`,
+    cancelled.length > 0 && `${jobsWord(cancelled)} cancelled: ${named(cancelled)}.`,
+    done.length > 0 && `${jobsWord(done)} ended${warned.length > 0 ? '' : ' well'}.`,
+    warned.length > 0 && `With warnings: ${named(warned)}.`,
+    skipped.length > 0 && `Skipped: ${named(skipped)}.`,
+    failed.length + cancelled.length > 0 && 'Look at their runs, then run the workflow again.',
+  ]
+    .filter((sentence) => sentence !== false)
+    .join(' ')
+}
+
+const jobsWord = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
+
+function named(jobs: readonly NamedJob[]): string {
+  const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
+  if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
+  const last = names.pop()!
+  return names.length > 0 ? `${names.join(', ')} and ${last}` : last
+}
+
+const jobEndPhrases: Readonly<Record<'OK' | 'WARNING' | 'FAILED' | 'CANCELLED', string>> = {
+  OK: 'ended well.',
+  WARNING: 'ended with a warning.',
+  FAILED: 'failed.',
+  CANCELLED: 'was cancelled.',
+}
+
+/** Advances the workflows that waited for this run. Returns the workflow runs that ended. */
+export async function advanceWaitingWorkflows(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id }: { id: number },
+): Promise<WorkflowRun[]> {
+  const waiting = await trx
+    .selectFrom('workflow_run_jobs')
+    .select('run_id')
+    .distinct()
+    .where('child_run_id', '=', id)
+    .orderBy('run_id')
+    .execute()
+  const ended: WorkflowRun[] = []
+  for (const { run_id } of waiting) {
+    const run = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
+    if (run) ended.push(run)
+  }
+  if (waiting.length > 0) await failpoint('workflow-advanced')
+  return ended
+}
+
+/**
+ * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run still ends. `advanceDueWorkflows` retries
+ * the workflow and reports the error. A deadlock is rethrown, because the whole transaction must be repeated.
+ */
+async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
+  await sql`savepoint workflow`.execute(trx)
+  try {
+    const result = await work()
+    await sql`release savepoint workflow`.execute(trx)
+    return result
+  } catch (error) {
+    if (isSerializationFailure(error)) throw error
+    await sql`rollback to savepoint workflow`.execute(trx)
+    return undefined
+  }
+}

@@ -1,0 +1,78 @@
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import type { DB, Runs } from '../database.ts'
+import { type Importance, type Level, storable } from '../runs/run-log.ts'
+import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
+
+/** The row of a workflow's run, locked. */
+export type WorkflowRun = Selectable<Runs>
+
+/** A stored job of a workflow's run. */
+export interface StoredJob extends RunJob {
+  name: string
+  kind: string
+  /** Null if the object was deleted. */
+  runnableId: number | null
+  dueAt: Date | null
+}
+
+/** The error strategy of the workflow when the run started. */
+export const strategyOf = ({ input }: WorkflowRun): ErrorStrategy =>
+  (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
+
+/** Locks the row of a workflow's run, so that one transaction at a time advances it. */
+export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
+  return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+/** Returns all jobs of a run in order. */
+export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
+  const rows = await trx
+    .selectFrom('workflow_run_jobs')
+    .selectAll()
+    .where('run_id', '=', run)
+    .orderBy('step')
+    .orderBy('job')
+    .execute()
+  return rows.map((row) => ({
+    step: row.step,
+    job: row.job,
+    executionMode: row.execution_mode as RunJob['executionMode'],
+    delayAfter: row.delay_after,
+    state: row.state as JobState,
+    finishedAt: row.finished_at,
+    name: row.name,
+    kind: row.kind,
+    runnableId: row.runnable_id,
+    dueAt: row.due_at,
+  }))
+}
+
+/** Writes a line to the workflow's log, in the transaction that changes the workflow, so that it is written once. */
+export async function writeWorkflowLog(
+  trx: Transaction<DB>,
+  { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,
+  level: Level,
+  importance: Importance,
+  message: string,
+): Promise<void> {
+  await trx
+    .insertInto('run_logs')
+    .values({
+      run_id: id,
+      runnable_id,
+      created_at: sql`clock_timestamp()`,
+      level,
+      importance,
+      message: storable(message, 10_000),
+    })
+    .execute()
+}
+
+/** Returns the names of at most five workflows that run an object. An object with workflows cannot be deleted. */
+export async function usedByWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select name from workflows
+    where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})
+    order by name limit 5`.execute(db)
+  return rows.map(({ name }) => name)
+}

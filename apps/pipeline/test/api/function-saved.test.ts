@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+import { addressed, invoked } from '@sluice/connectors/testing/function.scene'
+import { account, key } from '@sluice/connectors/testing/function-server'
+
+let service: Service
+let owner: Asking
+let standIn: Awaited<ReturnType<typeof invoked>>
+let schema: string
+
+beforeAll(async () => {
+  service = await startService()
+  standIn = await invoked()
+  const { id } = await service.identity.client()
+  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(async () => {
+  await standIn?.server[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+describe('a function of AWS Lambda', () => {
+  const place = () => ({ url: standIn.server.url, functionName: 'people', region: 'EU_WEST_1' })
+
+  it('is tried, saved with its keys, and then says which others there are', async () => {
+    standIn.people.put({ id: 1 })
+    const own = { type: 'FUNCTION', functionSource: { ...place(), ...key } }
+    const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
+    expect(tried).toMatchObject({ status: 'OK' })
+    const { body: preview } = await owner.post('/data-pipelines/preview').send(own).expect(200)
+    expect(preview).toMatchObject({ height: 1, complete: true })
+    const { body: made, text } = await owner.post('/data-pipelines').send(pipelineBody(schema, own)).expect(201)
+    for (const value of Object.values(key)) expect(text).not.toContain(value)
+    const { body: found } = await owner.post(`/data-pipelines/${made.id}/lookups/functions`).send({ query: 'sto' })
+    expect(found).toEqual([{ id: `${account}stock`, code: 'stock', name: 'stock' }])
+    await owner.post(`/data-pipelines/${made.id}/lookups/surveys`).send({}).expect(404)
+    // What is typed may name a region alone, as the form has it; the keys that are stored are for the endpoint that is stored.
+    const typed = { functionSource: { region: 'EU_WEST_1' } }
+    const { body: away } = await owner.post(`/data-pipelines/${made.id}/lookups/functions`).send(typed).expect(422)
+    expect(away.errors).toMatchObject([{ pointer: '/functionSource/accessKey' }])
+  })
+
+  it('says which functions there are before anything is saved', async () => {
+    const look = (body: object) => owner.post('/lookups/FUNCTION/functions').send(body)
+    // Which one is what is asked for, so none is named.
+    const { functionName: _, ...region } = place()
+    const { body: found } = await look({ functionSource: { ...region, ...key }, query: 'peop' }).expect(200)
+    expect(found).toEqual([{ id: `${account}people`, code: 'people', name: 'people' }])
+    const { text } = await look({ functionSource: { ...place(), ...key, secretKey: 'another-key' } }).expect(422)
+    expect(text).not.toContain('another-key')
+    // An address does not list other functions.
+    await look({ url: standIn.server.url, authToken: 'a-token' }).expect(404)
+    const { body: nowhere } = await look({}).expect(422)
+    expect(nowhere.errors).toMatchObject([{ pointer: '/url' }])
+  })
+
+  it('takes no token, as an address takes no access key', async () => {
+    const refused = async (functionSource: object) => {
+      const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
+      return (body.errors as { pointer: string }[] | undefined)?.map(({ pointer }) => pointer)
+    }
+    expect(await refused({ ...place(), authToken: 'a-token' })).toEqual(['/functionSource/authToken'])
+    expect(await refused({ url: standIn.server.url, ...key })).toEqual(['/functionSource/accessKey'])
+  })
+})
+
+describe('a function behind an address', () => {
+  it('is missed in a sentence that is about the address', async () => {
+    const { server } = await addressed()
+    await using _server = server
+    const functionSource = { url: `${server.url}/api/nobody`, authToken: 'a-token' }
+    const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
+    expect(body).toMatchObject({
+      status: 'ERROR',
+      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ has nothing at this address \(404\): check/),
+    })
+  })
+})

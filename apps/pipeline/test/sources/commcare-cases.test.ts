@@ -1,4 +1,0 @@
-import { commcareCases } from './commcare.scene.ts'
-import { conforms } from './conformance.ts'
-
-conforms(commcareCases)

@@ -1,4 +1,0 @@
-import { conforms } from './conformance.ts'
-import { dhis2DataValues } from './dhis2.scene.ts'
-
-conforms(dhis2DataValues)

@@ -1,4 +1,0 @@
-import { conforms } from './conformance.ts'
-import { dhis2Events } from './dhis2.scene.ts'
-
-conforms(dhis2Events('2.42.1'))

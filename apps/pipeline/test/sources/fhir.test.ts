@@ -1,4 +1,0 @@
-import { conforms } from './conformance.ts'
-import { fhir } from './fhir.scene.ts'
-
-conforms(fhir)

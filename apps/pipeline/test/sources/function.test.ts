@@ -1,4 +1,0 @@
-import { conforms } from './conformance.ts'
-import { addressedFunction } from './function.scene.ts'
-
-conforms(addressedFunction)

@@ -1,4 +1,0 @@
-import { conforms } from './conformance.ts'
-import { kobo } from './kobo.scene.ts'
-
-conforms(kobo)

@@ -1,0 +1,95 @@
+import { access } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Redaction, createLogger } from '@sluice/process'
+import { sql } from 'kysely'
+import { heldClients } from '../../src/erasure/erase-client.ts'
+import { eraseDeletedClients } from '../../src/worker/maintenance/erase-deleted-clients.ts'
+import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/rows'
+import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
+import { type Stack, startStack } from './stack.ts'
+
+let stack: Stack
+beforeAll(async () => {
+  stack = await startStack()
+})
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
+const day = 86_400_000
+
+/** A client with a warehouse that holds rows, an uploaded file, a run with a log line, a variable and a setting. */
+async function fullClient() {
+  const pipeline = await stack.pipeline()
+  const warehouse = await stack.warehouses.open(pipeline.client)
+  await warehouse.ensureSchema(pipeline.schema)
+  await loadAll(warehouse, { ...pipeline, columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, numbered(3))
+  const { file } = (await stack.upload(pipeline, 'id,name\n')) as { file: { uid: string } }
+  const run = await stack.run(pipeline)
+  await sql`
+    insert into run_logs (run_id, runnable_id, level, importance, message)
+    values (${run.id}, ${pipeline.id}, 'INFO', 'LOW', 'A line.')`.execute(stack.db)
+  await sql`
+    insert into settings (client, key, value) values (${pipeline.client}, 'THEME', 'dark')`.execute(stack.db)
+  const { key } = await stack.db
+    .selectFrom('warehouses')
+    .select('key')
+    .where('client', '=', pipeline.client)
+    .executeTakeFirstOrThrow()
+  return { client: pipeline.client, run, file, key, pipeline }
+}
+
+const duty = (deleted: { id: string; deleted: Date }[], now = new Date()) =>
+  eraseDeletedClients({
+    ...stack,
+    logger,
+    now: () => now,
+    identity: {
+      deletedClients: async (uids) =>
+        deleted
+          .filter(({ id }) => uids.includes(id))
+          .map(({ id, deleted }) => ({ id, code: 'GONE', name: 'Gone', deleted: deleted.toISOString() })),
+    },
+  })
+
+/** What the warehouse's server still has of a client. */
+async function serverHas(key: string): Promise<number> {
+  await using superuser = await connected(superuserUrl())
+  const { rows } = await superuser.query(
+    `select datname as name from pg_database where datname = $1
+     union all select rolname from pg_roles where rolname = any($2)`,
+    [`c_${key}`, ['load', 'read', 'owner'].map((role) => `c_${key}_${role}`)],
+  )
+  return rows.length
+}
+
+describe('what is held of a deleted client', () => {
+  it('goes 30 days after the deletion, with its warehouse, files and runs, and is in the audit', async () => {
+    const [gone, staying] = [await fullClient(), await fullClient()]
+    const deleted = new Date()
+    const just = [{ id: gone.client, deleted }]
+    expect(await duty(just, new Date(deleted.getTime() + 29 * day)).run(never)).toBe(0)
+    expect(await heldClients(stack.db)).toContain(gone.client)
+
+    expect(await duty(just, new Date(deleted.getTime() + 30 * day)).run(never)).toBe(1)
+    expect(await heldClients(stack.db)).toEqual([staying.client])
+    const { rows } = await sql`select from runs where id = ${gone.run.id}`.execute(stack.db)
+    expect(rows).toEqual([])
+    expect(await serverHas(gone.key)).toBe(0)
+    await expect(access(uploadPath(stack.filesDirectory, gone.file.uid))).rejects.toThrow('ENOENT')
+    const audit = await sql<{ details: object }>`
+      select details from audit where operation = 'deletedClients.erase' and object = ${gone.client}`.execute(stack.db)
+    expect(audit.rows).toMatchObject([{ details: { code: 'GONE', erased: { data_pipelines: 1, schemas: 1 } } }])
+
+    expect(await serverHas(staying.key)).toBe(4)
+    const { pipeline } = staying
+    const table = await (await stack.warehouses.find(staying.client))?.findTable(pipeline.schema, pipeline.table)
+    expect(table).toBeDefined()
+  })
+
+  it('stays where the identity service does not say that the client was deleted', async () => {
+    const unknown = await fullClient()
+    expect(await duty([], new Date(Date.now() + 365 * day)).run(never)).toBe(0)
+    expect(await heldClients(stack.db)).toContain(unknown.client)
+  })
+})

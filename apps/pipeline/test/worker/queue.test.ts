@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { connect } from '@sluice/database'
+import { createLogger, Redaction } from '@sluice/process'
+import { testDatabase } from '@sluice/testing'
+import { sql } from 'kysely'
+import type { DB } from '../../src/database.ts'
+import type { Delivery, WorkerQueue } from '../../src/queue/job-queue.ts'
+import { migrateQueue, openQueue, openWorkerQueue } from '../../src/queue/pg-boss-queue.ts'
+import { startStack, type Stack } from './stack.ts'
+import { until } from '@sluice/testing/until'
+
+const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
+
+let stack: Stack
+let worker: WorkerQueue | undefined
+beforeAll(async () => {
+  stack = await startStack()
+})
+afterAll(() => stack?.[Symbol.asyncDispose]())
+afterEach(async () => {
+  await worker?.[Symbol.asyncDispose]()
+  worker = undefined
+  await sql`delete from pgboss.job`.execute(stack.db)
+})
+
+async function work(handle: (delivery: Delivery) => Promise<void>, clientConcurrency = 2): Promise<void> {
+  const connectionString = stack.environment['PIPELINE_DATABASE_URL']!
+  worker = await openWorkerQueue({ connectionString, concurrency: 3, clientConcurrency, logger })
+  await worker.work(handle)
+}
+
+const run = (client: string = randomUUID()) => ({ uid: randomUUID(), client })
+const send = (...runs: ReturnType<typeof run>[]) =>
+  stack.db.transaction().execute(async (trx) => {
+    for (const each of runs) await stack.queue.send(trx, each)
+  })
+const live = async () => {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int from pgboss.job where state < 'completed'`.execute(stack.db)
+  return rows[0]!.count
+}
+
+describe('the queue', () => {
+  it('hands out a run as soon as its transaction commits, and no run of one that does not', async () => {
+    const delivered: string[] = []
+    await work(async (delivery) => void delivered.push(delivery.run))
+    const rolledBack = stack.db.transaction().execute(async (trx) => {
+      await stack.queue.send(trx, run())
+      throw new Error('changed my mind')
+    })
+    await expect(rolledBack).rejects.toThrow('changed my mind')
+    const sent = run()
+    await send(sent)
+    await until(() => delivered.length === 1)
+    expect(delivered).toEqual([sent.uid])
+    await until(async () => (await live()) === 0)
+  })
+
+  it('holds a run once, however often it is sent', async () => {
+    const one = run()
+    const other = run()
+    await send(one, one)
+    await send(one)
+    expect(await stack.queue.sendMissing(stack.db, [one, other])).toBe(1)
+    expect(await live()).toBe(2)
+  })
+
+  it('delivers a run again when its handler says so, and when it throws', async () => {
+    const delivered: string[] = []
+    const [later, thrown] = [run(), run()]
+    let early: boolean | undefined
+    await work(async ({ run, requeue }) => {
+      const first = !delivered.includes(run)
+      delivered.push(run)
+      if (!first) return
+      if (run === thrown.uid) throw new Error('no')
+      early = await stack.db.transaction().execute((trx) => requeue(trx, 0))
+    })
+    await send(later, thrown)
+    await until(() => delivered.length === 4)
+    expect(early).toBe(true)
+    expect(delivered.toSorted()).toEqual([later.uid, later.uid, thrown.uid, thrown.uid].toSorted())
+  })
+
+  it('keeps a run back for as long as it is told to', async () => {
+    const delivered: number[] = []
+    await work(async ({ requeue }) => {
+      delivered.push(Date.now())
+      if (delivered.length === 1) await stack.db.transaction().execute((trx) => requeue(trx, 2))
+    })
+    await send(run())
+    await until(() => delivered.length === 2)
+    expect(delivered[1]! - delivered[0]!).toBeGreaterThan(1_800)
+  })
+
+  it('does not queue again what was taken away from the worker', async () => {
+    let answer: boolean | undefined
+    await work(async ({ requeue }) => {
+      await sql`update pgboss.job set state = 'failed' where state = 'active'`.execute(stack.db)
+      answer = await stack.db.transaction().execute((trx) => requeue(trx, 0))
+    })
+    await send(run())
+    await until(() => answer !== undefined)
+    expect(answer).toBe(false)
+    expect(await live()).toBe(0)
+  })
+
+  it('takes the runs of a client out of turn that has none at work', async () => {
+    const [crowd, single] = [randomUUID(), run()]
+    const began: string[] = []
+    const release = Promise.withResolvers<void>()
+    await work(async (delivery) => {
+      began.push(delivery.run)
+      await release.promise
+    }, 1)
+    await send(run(crowd))
+    await until(() => began.length === 1)
+    await send(run(crowd), run(crowd), single)
+    await until(() => began.includes(single.uid))
+    expect(began).toHaveLength(2)
+    release.resolve()
+    await until(() => began.length === 4)
+  })
+
+  it('is migrated as often as one likes, and not used before', async () => {
+    await using database = await testDatabase({})
+    await using empty = connect<DB>(database.url, { name: 'test' })
+    await expect(openQueue(empty.db, logger)).rejects.toThrow(/run the migrations first/)
+    await migrateQueue(database.url)
+    await migrateQueue(database.url)
+    await using queue = await openQueue(empty.db, logger)
+    await queue.check()
+  })
+})

@@ -1,0 +1,106 @@
+import type { TransientError } from '../object-store/transient-error.ts'
+import { type StoreErrorResponse, unexplained } from '../object-store/error-response.ts'
+import { SourceProblem } from '@sluice/row-stream'
+import type { AzureConfig } from './azure-config.ts'
+
+interface AzureRequest {
+  config: AzureConfig
+  host: string
+  key?: string
+}
+
+type AzureExplanation = [code: string, sentence: (scene: AzureRequest) => string]
+
+const named = ({ key, config }: AzureRequest): string =>
+  key === undefined ? `container "${config.container}"` : `"${key}"`
+
+const noLogin: AzureExplanation = [
+  'AUTHENTICATION_FAILED',
+  (scene) => {
+    const { host, config } = scene
+    if (config.accountKey !== undefined)
+      return `${host} does not take the key of account "${config.account}". Check the account and the key; an operator may have to set this service's clock.`
+    if (config.sasToken !== undefined)
+      return `${host} does not take the SAS token. Check that it was copied whole, is not over, and is for this account and container.`
+    return `Not everybody may read ${named(scene)}: give an account key or a SAS token.`
+  },
+]
+/** Azure returns this code for its network rules; the emulator returns it for wrong keys. */
+const noLoginOrNetwork: AzureExplanation = [
+  noLogin[0],
+  (scene) => `${noLogin[1](scene)} Or the network rules of the account keep this service out.`,
+]
+const forbidden: AzureExplanation = [
+  'PERMISSION_DENIED',
+  (scene) =>
+    scene.config.sasToken === undefined
+      ? `${scene.host} does not let ${named(scene)} be read from here. Allow it in the account: its keys, its network, this address.`
+      : `The SAS token does not allow to read ${named(scene)}. Make one for containers and objects that may read and list.`,
+]
+const noBlob: AzureExplanation = [
+  'OBJECT_MISSING',
+  ({ key, config }) => `Container "${config.container}" has no blob "${key ?? ''}". Check the key.`,
+]
+const noContainer: AzureExplanation = [
+  'CONTAINER_MISSING',
+  ({ config }) =>
+    `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
+]
+/** The problem of a container that is not visible to anonymous requests. */
+const hidden: AzureExplanation = [
+  'PERMISSION_DENIED',
+  (scene) =>
+    `${scene.host} shows nobody ${named(scene)} who does not sign in, or it does not exist. Give an account key or a SAS token, and check the names.`,
+]
+
+const known: Readonly<Record<string, AzureExplanation>> = {
+  AuthenticationFailed: noLogin,
+  InvalidAuthenticationInfo: noLogin,
+  NoAuthenticationInformation: noLogin,
+  AuthorizationFailure: noLoginOrNetwork,
+  AuthorizationPermissionMismatch: forbidden,
+  AuthorizationResourceTypeMismatch: forbidden,
+  AuthorizationServiceMismatch: forbidden,
+  AuthorizationProtocolMismatch: forbidden,
+  AuthorizationSourceIPMismatch: forbidden,
+  InsufficientAccountPermissions: forbidden,
+  KeyBasedAuthenticationNotPermitted: forbidden,
+  AccountIsDisabled: forbidden,
+  PublicAccessNotPermitted: hidden,
+  ContainerNotFound: noContainer,
+  ContainerBeingDeleted: noContainer,
+  ContainerDisabled: noContainer,
+  BlobNotFound: noBlob,
+  BlobArchived: [
+    'OBJECT_ARCHIVED',
+    ({ key }) => `"${key ?? ''}" is in the archive tier, from which it has to be brought back first.`,
+  ],
+  BlobBeingRehydrated: [
+    'OBJECT_ARCHIVED',
+    ({ key }) => `"${key ?? ''}" is being brought back from the archive tier. Run again once it is there.`,
+  ],
+}
+
+/** Returns the problem for an error response. It contains neither the key nor the token, whatever the service sent back. */
+export function azureProblem(refusal: StoreErrorResponse, scene: AzureRequest): SourceProblem | TransientError {
+  const { status, code } = refusal
+  const { config, host, key } = scene
+  const isAnonymous = config.accountKey === undefined && config.sasToken === undefined
+  if (isAnonymous && (status === 404 || status === 403)) return new SourceProblem(hidden[0], hidden[1](scene))
+  const missing = status === 404 ? (key === undefined ? noContainer : noBlob) : undefined
+  const explained =
+    (Object.hasOwn(known, code) ? known[code] : undefined) ??
+    missing ??
+    (status === 401 ? noLogin : undefined) ??
+    (status === 403 ? forbidden : undefined)
+  if (!explained)
+    return unexplained(refusal, { host, what: named(scene), secrets: [config.accountKey, ...secretsOf(config)] })
+  return new SourceProblem(explained[0], explained[1](scene))
+}
+
+/** Returns the token, and its signature, which the service may send back alone. */
+function secretsOf({ sasToken }: AzureConfig): string[] {
+  if (sasToken === undefined) return []
+  const signature = new URLSearchParams(sasToken.replace(/^\?/, '')).get('sig')
+  return [sasToken, ...(signature ? [signature, encodeURIComponent(signature)] : [])]
+}

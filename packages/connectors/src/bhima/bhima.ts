@@ -1,0 +1,201 @@
+import type { SourceChoice } from '../connector.ts'
+import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
+import {
+  type SystemContext,
+  type SettingsOf,
+  type RecordStream,
+  type HttpSystem,
+  requireSecret,
+} from '../system-connector/system.ts'
+import { jsonRecords } from '../http-connector/json-records.ts'
+import type { DataType } from '@sluice/contracts'
+import type { KnownColumn } from '../record-tables/table-spool.ts'
+
+type BhimaSettings = SettingsOf<'SOURCE_SYSTEM_A'>
+
+const name = 'BHIMA'
+
+/** BHIMA: a table for each resource of one project, which is a facility. The API has no modification times. */
+export const bhima: HttpSystem<BhimaSettings> = {
+  name,
+
+  connect({ apiSource: { url, username }, project }, secrets) {
+    const password = requireSecret(secrets, 'password', 'the password of an account')
+    return {
+      url,
+      async signIn(http): Promise<Readonly<Record<string, string>>> {
+        // The list of projects needs no session.
+        if (project === undefined) return {}
+        const body = { username, password, project: Number(project) }
+        const session = await http.getJson('auth/login', { method: 'POST', body, repeatable: true })
+        const token = toText(parseObject(session, name)['token'])
+        if (token === undefined) throw createResponseProblem(name, 'a token')
+        return { 'x-access-token': token }
+      },
+    }
+  },
+
+  async test(asking) {
+    await listProjects(asking)
+  },
+
+  lookup: (kind, asking) => (kind === 'projects' ? listProjects(asking) : undefined),
+
+  async streams({ http, settings }) {
+    return settings.resources.map((kind): RecordStream => {
+      const resource: BhimaResource = resources[kind]
+      return {
+        name: kind.toLowerCase(),
+        key: resource.key,
+        columns: resource.columns,
+        // JSON contains timestamps as text.
+        inferStrings: true,
+        async *pages() {
+          for (const { start, end } of resource.days ? splitIntoMonths(settings) : [{}]) {
+            const days = resource.days ? { [resource.days[0]]: start, [resource.days[1]]: end } : {}
+            const ofProject = resource.byProject ? { project_id: settings.project } : {}
+            // The list has no paging, so it is downloaded to disk and read from there.
+            using list = await http.download(resource.path, {
+              subject: resource.path,
+              query: { ...resource.query, ...ofProject, ...days },
+            })
+            for await (const records of jsonRecords(list.chunks(), { system: name })) {
+              const own = records.filter((record) => belongsToProject(record, settings.project))
+              if (own.length > 0) yield { records: own }
+            }
+          }
+        },
+      }
+    })
+  },
+}
+
+/** Some lists contain records of all projects that the account can read; those of other projects are not loaded. */
+function belongsToProject(record: unknown, project: string): boolean {
+  const own = toText((record as { project_id?: unknown } | null)?.project_id)
+  return own === undefined || own === project
+}
+
+async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceChoice[]> {
+  const query = { complete: project === undefined ? undefined : 1 }
+  return parseList(await http.getJson('projects', { query }), name).flatMap((one) => {
+    const { id, abbr, name: title } = parseObject(one, name)
+    const known = toText(id)
+    return known === undefined ? [] : [{ id: known, code: toText(abbr) ?? known, name: toText(title) ?? known }]
+  })
+}
+
+/** First and last day, both inclusive, as `YYYY-MM-DD`. An absent end is open. */
+interface DateRange {
+  start?: string
+  end?: string
+}
+
+/**
+ * Splits a date range into parts of at most a month, because lists without pages get long and the server builds each one as a
+ * whole. Without a first day, the result is one part.
+ */
+export function splitIntoMonths(
+  { startDate, endDate }: { startDate?: string; endDate?: string },
+  today = new Date().toISOString().slice(0, 10),
+): DateRange[] {
+  if (startDate === undefined) return [endDate === undefined ? {} : { end: endDate }]
+  const last = endDate ?? today
+  const parts: DateRange[] = []
+  let start = startDate
+  for (;;) {
+    const [year, month] = start.split('-').map(Number) as [number, number]
+    const end = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
+    // Without a last day, records with future dates are read too.
+    if (end >= last) return [...parts, endDate === undefined ? { start } : { start, end: endDate }]
+    parts.push({ start, end })
+    start = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
+  }
+}
+
+type ResourceKind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
+
+interface BhimaResource {
+  path: string
+  /** The key of a row; empty if the list has none. */
+  key: readonly string[]
+  columns: readonly KnownColumn[]
+  query?: Readonly<Record<string, string | number>>
+  /** The parameters of the first and the last day; absent if the list cannot be filtered by day. */
+  days?: readonly [string, string]
+  byProject?: boolean
+}
+
+const period = ['custom_period_start', 'custom_period_end'] as const
+const dates = ['dateFrom', 'dateTo'] as const
+
+const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => paths.map((path) => ({ path, dataType }))
+const uuid = columns('TEXT', 'uuid')
+
+/** Ids, codes and user-assigned numbers are always text. */
+const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
+  PATIENTS: {
+    path: 'patients',
+    key: ['uuid'],
+    columns: [
+      ...columns('TEXT', 'uuid', 'reference', 'display_name', 'hospital_no', 'sex', 'debtor_uuid'),
+      ...columns('TIMESTAMPTZ', 'registration_date'),
+    ],
+    query: { detailed: 1 },
+    days: period,
+    byProject: true,
+  },
+  VISITS: {
+    path: 'patients/visits',
+    key: ['uuid'],
+    columns: [...columns('TEXT', 'uuid', 'patient_uuid'), ...columns('TIMESTAMPTZ', 'start_date', 'end_date')],
+    days: period,
+  },
+  INVOICES: {
+    path: 'invoices',
+    key: ['uuid'],
+    columns: [
+      ...columns('TEXT', 'uuid', 'reference', 'debtor_uuid', 'service_uuid'),
+      ...columns('TIMESTAMPTZ', 'date'),
+    ],
+    days: period,
+    byProject: true,
+  },
+  CASH: {
+    path: 'cash',
+    key: ['uuid'],
+    columns: [...columns('TEXT', 'uuid', 'reference', 'debtor_uuid'), ...columns('TIMESTAMPTZ', 'date')],
+    days: period,
+  },
+  STOCK_MOVEMENTS: {
+    path: 'stock/movements',
+    // An adjustment up and down, and both sides of a transfer, are two rows of one document.
+    key: ['document_uuid', 'is_exit'],
+    columns: [...columns('TEXT', 'document_uuid', 'depot_uuid'), ...columns('TIMESTAMPTZ', 'date')],
+    days: dates,
+  },
+  // Its uuid is that of the lot, which can have many movements.
+  STOCK_LOT_MOVEMENTS: {
+    path: 'stock/lots/movements',
+    key: [],
+    columns: [
+      ...columns('TEXT', 'uuid', 'label', 'code', 'document_uuid', 'depot_uuid', 'inventory_uuid'),
+      ...columns('TIMESTAMPTZ', 'date'),
+    ],
+    days: dates,
+  },
+  // A lot can be in several depots. The list without depots contains only purchased lots.
+  STOCK_LOTS: {
+    path: 'stock/lots/depots',
+    key: ['uuid', 'depot_uuid'],
+    query: { fullList: 1, skipTags: 1 },
+    columns: columns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
+  },
+  DEPOTS: { path: 'depots', key: ['uuid'], columns: columns('TEXT', 'uuid', 'text') },
+  INVENTORY: { path: 'inventory/metadata', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'label') },
+  SERVICES: { path: 'services', key: [], columns: columns('TEXT', 'name') },
+  EMPLOYEES: { path: 'employees', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'display_name') },
+  FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: columns('TEXT', 'label') },
+  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: [...uuid, ...columns('TEXT', 'name')] },
+  GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: columns('TEXT', 'label') },
+}

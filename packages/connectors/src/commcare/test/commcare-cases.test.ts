@@ -1,0 +1,4 @@
+import { commcareCases } from './commcare.scene.ts'
+import { conforms } from '../../../test/conformance.ts'
+
+conforms(commcareCases)

@@ -1,0 +1,92 @@
+import type { Socket } from 'node:net'
+import type { FeedColumn, StoredType } from '@sluice/row-stream'
+import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
+import type { ReadingNote, SourceStatement } from './protocol.ts'
+import type { TupleSink } from './tuple-sink.ts'
+
+/** A column before it has a name in the warehouse. */
+export type DescribedColumn = Omit<FeedColumn, 'name'>
+
+export interface SessionAccess {
+  config: DatabaseConfig
+  addresses: readonly ResolvedAddress[]
+  limits: DatabaseLimits
+  /** Sockets opened for the session. They allow counting received bytes before the session exists. */
+  opened: Socket[]
+}
+
+export interface DescribedStatement {
+  columns: DescribedColumn[]
+  notes: ReadingNote[]
+  /** Bytes of its rows as the database estimates them; absent without an estimate. */
+  bytes?: number
+}
+
+/** A signed-in, read-only connection. Throws the driver's errors; `problem` converts them to sentences. */
+export interface DatabaseSession extends AsyncDisposable {
+  readonly notes: ReadingNote[]
+  /** Returns the bytes received so far, or another number that grows while the database responds. */
+  received(): number
+  /** Returns the columns of a statement as the database describes them; reads no row. */
+  describe(statement: SourceStatement): Promise<DescribedStatement>
+  /** Requests that the database stop the session's work; the session's connection then ends. May be called at any time. */
+  cancel(): Promise<void>
+  /** Reads the statement that was described last. Returns notes about the rows. */
+  read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]>
+}
+
+export interface DatabaseEngine {
+  name: string
+  open(access: SessionAccess): Promise<DatabaseSession>
+  /**
+   * Explains an error to the user who configured the source. An error of the database or its driver without a known
+   * meaning is STATEMENT_FAILED with the original message; an error from neither is undefined.
+   */
+  explain(error: unknown, config: DatabaseConfig): ExplainedError | undefined
+}
+
+export interface ExplainedError {
+  code: DatabaseProblemCode
+  /** The database's message, if it helps. */
+  detail?: string
+}
+
+export type DatabaseProblemCode =
+  | 'HOST_UNKNOWN'
+  | 'ADDRESS_NOT_ALLOWED'
+  | 'CONNECTION_REFUSED'
+  | 'CONNECTION_TIMEOUT'
+  | 'CONNECTION_CLOSED'
+  | 'CONNECTION_LOST'
+  | 'TOO_MANY_CONNECTIONS'
+  | 'OTHER_PROTOCOL'
+  | 'TLS_NOT_OFFERED'
+  | 'TLS_REQUIRED'
+  | 'CERTIFICATE_NOT_TRUSTED'
+  | 'AUTHENTICATION_FAILED'
+  | 'DATABASE_MISSING'
+  | 'PERMISSION_DENIED'
+  | 'TABLE_MISSING'
+  | 'STATEMENT_INVALID'
+  | 'STATEMENT_NOT_ALLOWED'
+  | 'STATEMENT_FAILED'
+  | 'SOURCE_SILENT'
+
+/** The statement is not a query, or, as `message` says, a query that cannot be read in this form. */
+export class StatementNotAllowed extends Error {
+  override readonly name = 'StatementNotAllowed'
+
+  constructor(message = 'only queries are run', options?: ErrorOptions) {
+    super(message, options)
+  }
+}
+
+/**
+ * Returns the statement as one query; for a table, the query selects its readable columns. `quoted` quotes a name in the
+ * database's syntax.
+ */
+export function statementText(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
+  if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
+  const { schema, name } = statement
+  return `select ${columns} from ${schema ? `${quoted(schema)}.` : ''}${quoted(name)}`
+}

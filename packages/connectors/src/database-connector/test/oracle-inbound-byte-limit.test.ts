@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { databaseLimits } from '../database-config.ts'
+import { OracleInboundByteLimit } from '../../oracle/inbound-byte-limit.ts'
+import { rawServers, somewhere } from './raw-servers.ts'
+
+const mega = 1024 * 1024
+
+describe('what Oracle sends', () => {
+  const serve = rawServers()
+
+  it('may be much altogether, and not too much of one answer', async () => {
+    const port = await serve((socket) =>
+      socket.on('data', (asked) => socket.write(Buffer.alloc(Number(asked.toString())))),
+    )
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    await once(socket, 'connect')
+    using arrivals = new OracleInboundByteLimit({
+      config: { ...somewhere, kind: 'oracle' },
+      addresses: [],
+      limits: databaseLimits,
+      opened: [socket],
+    })
+    arrivals.signedIn()
+    const answer = (bytes: number) =>
+      arrivals.ask(async () => {
+        socket.write(String(bytes))
+        for (let left = bytes; left > 0; ) left -= ((await once(socket, 'data')) as [Buffer])[0].length
+      }, mega)
+    for (let round = 0; round < 4; round++) await answer(mega / 2)
+    const broken = arrivals.ask(async () => {
+      socket.write(String(64 * mega))
+      socket.resume()
+      await once(socket, 'close')
+      throw new Error('of the driver')
+    }, mega)
+    await expect(broken).rejects.toMatchObject({ code: 'MESSAGE_TOO_LONG', message: expect.stringContaining('Oracle') })
+  })
+})

@@ -1,0 +1,107 @@
+import { type RowEncoder, TupleBuffer, type RejectedRow } from '@sluice/row-stream'
+import type { DatabaseLimits } from './database-config.ts'
+import type { DatabaseTotals } from './protocol.ts'
+
+export interface TupleBatch {
+  tuples: Uint8Array<ArrayBuffer>
+  rejected: RejectedRow[]
+  totals: DatabaseTotals
+}
+
+const rejectedInBatch = 256
+/** Number of characters kept of a rejected row. */
+export const maxRawLength = 4096
+
+/**
+ * Receives a session's rows: the session puts whole tuples into `buffer` and calls `rowDone` after each, which returns
+ * whether to continue. Batches are sent while the window has room; the consumer returns window credits and memory.
+ */
+export class TupleSink {
+  readonly buffer: TupleBuffer
+  /** Number of rows of this reading, including rejected rows. */
+  rows = 0
+  readonly #send: (batch: TupleBatch) => void
+  readonly #bytes: () => number
+  readonly #memory: ArrayBuffer[] = []
+  #rejected: RejectedRow[] = []
+  #window: number
+  #drained: (() => void) | undefined
+
+  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: TupleBatch) => void) {
+    this.#send = send
+    this.#bytes = bytes
+    this.#window = limits.chunksInFlight
+    this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
+  }
+
+  /** Whether reading must wait for `drained`. */
+  get waiting(): boolean {
+    return this.#window <= 0
+  }
+
+  /** Counts a row in the buffer. Returns false if the reader must wait for `drained`. */
+  rowDone(): boolean {
+    this.rows++
+    if (!this.buffer.full) return true
+    this.flush()
+    return !this.waiting
+  }
+
+  /** Counts a row that is rejected. Returns false if the reader must wait for `drained`. */
+  reject(column: string | undefined, reason: string, raw: string): boolean {
+    this.rows++
+    this.#rejected.push({
+      line: this.rows,
+      ...(column !== undefined && { column }),
+      reason,
+      raw: raw.slice(0, maxRawLength),
+    })
+    if (this.#rejected.length < rejectedInBatch) return true
+    this.flush()
+    return !this.waiting
+  }
+
+  flush(): void {
+    if (this.buffer.at === 0 && this.#rejected.length === 0) return
+    this.#window--
+    const totals = { bytesRead: this.#bytes(), rowsRead: this.rows }
+    const rejected = this.#rejected
+    this.#rejected = []
+    this.#send({ tuples: this.buffer.take(), rejected, totals })
+  }
+
+  async drained(): Promise<void> {
+    while (this.waiting) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+      })
+    }
+  }
+
+  more(): void {
+    this.#window++
+    this.#drained?.()
+  }
+
+  reuse(memory: ArrayBuffer): void {
+    this.#memory.push(memory)
+  }
+}
+
+/** Writes a row of values, or rejects it. Returns false if the reader must pause. */
+export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
+  if (encoder.write(row)) return sink.rowDone()
+  const { column, reason } = encoder.fault!
+  return sink.reject(column, `The value ${reason}.`, rawRow(row))
+}
+
+/** Returns the row as JSON for the list of rejected rows, with long values shortened. */
+export function rawRow(row: readonly unknown[]): string {
+  return JSON.stringify(row.map(shorten), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, maxRawLength)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, maxRawLength)).toString('hex')}`
+  return value
+}

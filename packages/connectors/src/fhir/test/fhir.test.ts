@@ -1,0 +1,4 @@
+import { conforms } from '../../../test/conformance.ts'
+import { fhir } from './fhir.scene.ts'
+
+conforms(fhir)

@@ -1,0 +1,173 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { resourceView } from '../view-definition.ts'
+import { viewStream } from '../view-stream.ts'
+
+const patient = {
+  resourceType: 'Patient',
+  id: 'p1',
+  active: true,
+  birthDate: '1990-05',
+  name: [
+    { use: 'official', family: 'Doe', given: ['Asha', 'B'] },
+    { use: 'usual', given: ['Ash'] },
+  ],
+  telecom: [{ system: 'phone', value: '1' }],
+  link: [{ other: { reference: 'https://host/fhir/Patient/p2/_history/3' } }, { other: { reference: '#inside' } }],
+  item: [{ linkId: '1', item: [{ linkId: '1.1' }, { linkId: '1.2', item: [{ linkId: '1.2.1' }] }] }, { linkId: '2' }],
+}
+const names = { name: 'use', valueCode: 'official' }
+
+/** The rows that a select makes of the patient, and what is told of the view besides. */
+const rows = (select: unknown, more: object = {}): unknown =>
+  resourceView({ name: 'v', resource: 'Patient', select, ...more }).rows(patient)
+const column = (name: string, path: string, more: object = {}) => ({ name, path, ...more })
+
+describe('a view of resources', () => {
+  it.each([
+    ['columns', [{ column: [column('id', 'getResourceKey()'), column('on', 'birthDate')] }], [['p1', '1990-05']]],
+    [
+      'a row for each of a list, with where it is',
+      [
+        { column: [column('id', 'id')] },
+        { forEach: 'name', column: [column('at', '%rowIndex'), column('f', 'family')] },
+      ],
+      [
+        ['p1', 0, 'Doe'],
+        ['p1', 1, null],
+      ],
+    ],
+    ['no row of an empty list', [{ forEach: 'contact', column: [column('n', 'name')] }], []],
+    ['or one of nothing', [{ forEachOrNull: 'contact', column: [column('n', 'name')] }], [[null]]],
+    ['lists', [{ column: [column('given', 'name.given', { collection: true })] }], [[['Asha', 'B', 'Ash']]]],
+    ['constants', [{ column: [column('f', 'name.where(use = %use).family')] }], [['Doe']]],
+    [
+      'parts one under the other',
+      [
+        {
+          unionAll: [
+            { forEach: 'name', column: [column('v', 'use')] },
+            { forEach: 'telecom', column: [column('v', 'system')] },
+          ],
+        },
+      ],
+      [['official'], ['usual'], ['phone']],
+    ],
+    [
+      'what is in each other, however deep',
+      [{ repeat: ['item'], column: [column('id', 'linkId')] }],
+      [['1'], ['1.1'], ['1.2'], ['1.2.1'], ['2']],
+    ],
+    ['keys of what is referred to', [{ column: [column('to', 'link.other.getReferenceKey(Patient)')] }], [['p2']]],
+    ['nothing of another type', [{ column: [column('to', 'link.other.getReferenceKey(Group)')] }], [[null]]],
+  ])('has %s', (_what, select, found) => {
+    expect(rows(select, { constant: [names] })).toEqual(found)
+  })
+
+  it('has the rows of what its where wants alone', () => {
+    const select = [{ column: [column('id', 'id')] }]
+    expect(rows(select, { where: [{ path: 'active.not()' }] })).toEqual([])
+    expect(rows(select, { where: [{ path: "name.exists(use = 'usual')" }, { path: 'active' }] })).toEqual([['p1']])
+  })
+
+  it.each([
+    ['several values where it has one', [{ column: [column('g', 'name.given')] }], /3 values/],
+    ['a column twice', [{ column: [column('a', 'id'), column('a', 'id')] }], /"a" is there twice/],
+    ['a name that is none', [{ column: [column('a b', 'id')] }], /letters, digits/],
+    ['an unknown constant', [{ column: [column('a', '%other')] }], /FHIRPath "%other"/],
+    [
+      'parts with other columns',
+      [{ unionAll: [{ column: [column('a', 'id')] }, { column: [column('b', 'id')] }] }],
+      /unionAll/,
+    ],
+    ['nothing', [{}], /no columns/],
+  ])('does not have %s, and says so', (_what, select, sentence) => {
+    expect(() => rows(select)).toThrow(sentence)
+  })
+
+  it('does not grow beyond what lists side by side may come to', () => {
+    const wide = { ...patient, telecom: Array.from({ length: 400 }, (_, at) => ({ value: String(at) })) }
+    const select = [0, 1].map((at) => ({ forEach: 'telecom', column: [column(`v${at}`, 'value')] }))
+    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows(wide)).toThrow(/more than 100000 rows/)
+    const one = { forEach: 'telecom', column: [column('v', 'value')] }
+    const tall = { name: 'v', resource: 'Patient', select: [{ unionAll: Array.from({ length: 300 }, () => one) }] }
+    expect(() => resourceView(tall).rows(wide)).toThrow(/more than 100000 rows/)
+  })
+
+  it('does not grow beyond what a wide view may hold, however few rows that are', () => {
+    const wide = { ...patient, name: Array.from({ length: 100_000 }, () => ({ use: 'usual' })) }
+    const columns = Array.from({ length: 100 }, (_, at) => column(`c${at}`, 'use'))
+    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ forEach: 'name', column: columns }] })
+    expect(() => view.rows(wide)).toThrow(/more than 500000 values, 5001 rows or more of 100 columns/)
+    const select = ['telecom', 'name'].map((forEach, part) => ({
+      forEach,
+      column: columns.slice(0, 50).map(({ name, path }) => column(`${name}_${part}`, path)),
+    }))
+    const few = { telecom: wide.name.slice(0, 100), name: wide.name.slice(0, 100) }
+    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows(few)).toThrow(/side by side/)
+  })
+
+  it.each([
+    ['what it begins with', ['$this']],
+    ['the same twice, at every depth', ['item', 'item']],
+  ])('does not go on for ever where it repeats %s', (_what, repeat) => {
+    const item = Array.from({ length: 40 }).reduce<object>((below) => ({ linkId: 'x', item: [below] }), {})
+    const select = [{ repeat, column: [column('id', 'linkId')] }]
+    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows({ item: [item] })).toThrow(/no end/)
+  })
+})
+
+describe('a view as a table', () => {
+  it('makes the rows of one resource some at a time', async () => {
+    const select = [{ forEach: 'name', column: [column('use', 'use')] }]
+    const { pages } = viewStream(resourceView({ name: 'v', resource: 'Patient', select }), async function* () {
+      yield { records: [{ id: 'a', name: Array.from({ length: 1_200 }, (_, at) => ({ use: at })) }] }
+    })
+    const sizes: number[] = []
+    for await (const { records } of pages(undefined)) sizes.push(records.length)
+    expect(sizes).toEqual([500, 500, 200])
+  })
+
+  it('takes resources one by one, and none twice that has an id', async () => {
+    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
+    const { pages } = viewStream(view, async function* () {
+      yield { records: [{ id: 'a' }, {}, { id: 'a' }, {}, { id: 'b' }] }
+    })
+    const found = await Array.fromAsync(pages(undefined), ({ records }) => records)
+    expect(found).toEqual([[{ id: 'a' }], [{ id: null }], [{ id: null }], [{ id: 'b' }]])
+  })
+
+  it('has texts where a type is none that is known', () => {
+    const select = [{ column: [column('id', 'id', { type: 'constructor' })] }]
+    const { columns } = viewStream(resourceView({ name: 'v', resource: 'Patient', select }), async function* () {})
+    expect(columns).toEqual([{ path: 'id', always: true, dataType: 'TEXT' }])
+  })
+})
+
+/** Cases of the specification, from a copy of its repository: `SLUICE_SQL_ON_FHIR=…/tests`. */
+const folder = process.env['SLUICE_SQL_ON_FHIR'] ?? ''
+const cases = (folder === '' ? [] : globSync('*.json', { cwd: folder })).flatMap((file) => {
+  const { resources, tests = [] } = JSON.parse(readFileSync(join(folder, file), 'utf8'))
+  return tests.map((test: any) => [`${file}: ${test.title}`, { ...test, resources }])
+})
+const written = (row: object): string => JSON.stringify(Object.entries(row).toSorted())
+/** Boundaries are on trial there; what is joined of nothing is nothing in FHIRPath, and an empty text in two of these cases. */
+const others = /Boundary|string join/
+
+describe(`the cases of SQL on FHIR${folder === '' ? ' (set SLUICE_SQL_ON_FHIR)' : ''}`, () => {
+  const add = cases.length === 0 ? it.skip : it
+  add.each(cases.length === 0 ? [['none', {}]] : cases.filter(([name]: [string]) => !others.test(name)))(
+    '%s',
+    (_name: string, { view: definition, resources, expect: wanted, expectError }: any) => {
+      const found = () => {
+        const view = resourceView(definition)
+        const own = resources.filter((one: any) => one.resourceType === view.resource)
+        const all: (readonly unknown[])[] = own.flatMap((one: any) => view.rows(one))
+        return all.map((row) => Object.fromEntries(view.columns.map(({ name }, at) => [name, row[at]])))
+      }
+      if (expectError) expect(found).toThrow()
+      else expect(found().map(written).toSorted()).toEqual(wanted.map(written).toSorted())
+    },
+  )
+})

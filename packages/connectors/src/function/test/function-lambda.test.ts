@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
+import { conforms } from '../../../test/conformance.ts'
+import { invoked, lambdaFunction } from './function.scene.ts'
+import { openScene, type OpenScene } from '../../../test/reading-scene.ts'
+import type { Answer } from '../../../test/stand-in.ts'
+
+conforms(lambdaFunction)
+
+describe('A function of AWS Lambda', () => {
+  const scratch = scratchWarehouseForAll()
+  let standIn: Awaited<ReturnType<typeof invoked>>
+  let open: OpenScene
+  beforeAll(async () => {
+    standIn = await invoked()
+    open = await openScene({ ...lambdaFunction, start: async () => standIn }, scratch.warehouse)
+  })
+  beforeEach(() => {
+    delete standIn.say.answer
+  })
+  afterAll(() => open?.[Symbol.asyncDispose]())
+
+  const says = (...answers: Answer[]) => {
+    standIn.say.answer = () => (answers.length > 1 ? answers.shift()! : answers[0]!)
+  }
+  const rows = async () =>
+    (await scratch.superuser.query(`select * from health.${open.table} order by name`)).rows as unknown[]
+
+  it.each<[string, unknown]>([
+    ['a list', [{ name: 'Ann' }, { name: 'Ben' }]],
+    ['rows', { rows: [{ name: 'Ann' }, { name: 'Ben' }] }],
+    ['what a gateway is answered with', { statusCode: 200, headers: {}, body: '[{"name":"Ann"},{"name":"Ben"}]' }],
+    [
+      'the same in base64',
+      {
+        statusCode: 200,
+        isBase64Encoded: true,
+        body: Buffer.from('[{"name":"Ann"},{"name":"Ben"}]').toString('base64'),
+      },
+    ],
+  ])('may answer %s', async (_what, body) => {
+    says({ body })
+    await open.load()
+    expect(await rows()).toMatchObject([{ name: 'Ann' }, { name: 'Ben' }])
+  })
+
+  it('is called with its payload until it gives no token any more, and may be throttled on the way', async () => {
+    open.server.requests.length = 0
+    says(
+      { body: { rows: [{ name: 'Ann' }], nextToken: 'second' } },
+      { status: 429, body: { Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded', message: 'Rate Exceeded.' } },
+      { body: { rows: [{ name: 'Ben' }] } },
+    )
+    await open.load('FULL', open.never, { settings: { ...open.settings, payload: { country: 'KE', page: 9 } } })
+    expect(await rows()).toMatchObject([{ name: 'Ann' }, { name: 'Ben' }])
+    expect(open.pages().map(({ body }) => JSON.parse(body))).toEqual([
+      { country: 'KE', page: 1, nextToken: null },
+      { country: 'KE', page: 2, nextToken: 'second' },
+      { country: 'KE', page: 2, nextToken: 'second' },
+    ])
+  })
+
+  const failed = { 'x-amz-function-error': 'Unhandled' }
+  it.each<[string, Answer, string, RegExp]>([
+    [
+      'throws, which AWS answers with 200',
+      { headers: failed, body: { errorType: 'KeyError', errorMessage: "'district'", trace: ['secret/path.py'] } },
+      'SOURCE_FAILED',
+      /fails: look what is wrong there.* It says: KeyError: 'district'$/,
+    ],
+    [
+      'answers more than 6 MB',
+      {
+        headers: failed,
+        body: {
+          errorType: 'Function.ResponseSizeTooLarge',
+          errorMessage: 'Response payload size exceeded maximum allowed payload size (6291556 bytes).',
+        },
+      },
+      'ANSWER_TOO_LARGE',
+      /in parts, each with a nextToken/,
+    ],
+    [
+      'says in its envelope that it failed',
+      { body: { statusCode: 500, body: '{"message":"no database"}' } },
+      'SOURCE_FAILED',
+      /answers 500 in its envelope.*no database/,
+    ],
+    ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /holds no rows: let it answer a list/],
+    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the rejected rows say why/],
+    ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /holds no rows/],
+    ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /never end/],
+    [
+      'is called with more than fits',
+      { status: 413, body: { Message: 'Request must be smaller than 6291456 bytes', Type: 'User' } },
+      'REQUEST_REFUSED',
+      /must be smaller than 6291456 bytes/,
+    ],
+    [
+      'may not be invoked by that key',
+      { status: 403, body: { Message: 'User: x is not authorized to perform: lambda:InvokeFunction' } },
+      'PERMISSION_DENIED',
+      /not authorized to perform/,
+    ],
+  ])('is told apart when it %s', async (_what, answer, code, message) => {
+    says(answer)
+    await expect(open.load()).rejects.toMatchObject({
+      name: 'SourceProblem',
+      code,
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it('sets rows aside that have not the key that it names, and names it', async () => {
+    says({ body: { rows: [{ id: 1 }], key: ['zz'] } })
+    await expect(open.load()).rejects.toMatchObject({
+      code: 'TOO_MANY_REJECTED_ROWS',
+      message: expect.stringContaining('has no value in "zz"'),
+    })
+  })
+
+  it('is found by its name and version in a region, and where there is no region a sentence says so', async () => {
+    const place = { url: open.server.url, functionName: 'people', qualifier: 'live' }
+    const tried = (functionSource: object) =>
+      open.sources.test(open.reading({ settings: { type: 'FUNCTION', functionSource } }), open.never)
+    expect(await tried({ ...place, region: 'EU_WEST_1' })).toBeUndefined()
+    expect(await tried({ ...place, region: 'EU_WEST_1', qualifier: 'old' })).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/^The function "people" is not at 127\.0\.0\.1:\d+, or/),
+    })
+    expect(await tried({ ...place, region: 'DEFAULT' })).toMatchObject({ code: 'REGION_MISSING' })
+  })
+
+  it('takes no other secret key', async () => {
+    const secrets = { ...open.secrets, secretKey: 'another' }
+    expect(await open.sources.test(open.reading({ secrets }), open.never)).toMatchObject({
+      code: 'AUTHENTICATION_FAILED',
+      message: expect.stringContaining('signature we calculated does not match'),
+    })
+  })
+})

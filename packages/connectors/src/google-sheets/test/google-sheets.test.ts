@@ -1,0 +1,107 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
+import { conforms } from '../../../test/conformance.ts'
+import { googleSheets, standIn } from './google-sheets.scene.ts'
+import { apiKey, type Sheet } from './google-sheets-server.ts'
+import { openScene, type OpenScene } from '../../../test/reading-scene.ts'
+
+conforms(googleSheets)
+
+const cases: Sheet = {
+  title: "Cases of '26",
+  rows: [
+    [],
+    ['facility', 'Day', null, 'facility', 'at', 'share', 'seen'],
+    ['007', { days: 46_023, type: 'DATE' }, null, 'x', { days: 46_023.75, type: 'DATE_TIME' }, 0.125, true],
+    [],
+    ['008', { days: 1, type: 'DATE' }, 'unnamed', '', null, 'ERROR!'],
+    ['009', { days: 46_024, type: 'DATE' }, null, null, null, null, null, 5],
+  ],
+}
+
+describe('A sheet', () => {
+  const scratch = scratchWarehouseForAll()
+  let open: OpenScene
+  let started: Awaited<ReturnType<typeof standIn>>
+  beforeAll(async () => {
+    started = await standIn([cases, { title: 'Empty', rows: [] }])
+    open = await openScene({ ...googleSheets, start: async () => started }, scratch.warehouse)
+  })
+  afterAll(() => open?.[Symbol.asyncDispose]())
+
+  const settings = (more: object) => ({ ...open.settings, ...more })
+  const tried = (more: object, secrets = open.secrets) =>
+    open.sources.test(open.reading({ settings: settings(more), secrets }), open.never)
+  const load = async (more: object) => {
+    await scratch.superuser.query(`drop table if exists health.${open.table}`)
+    await open.load('FULL', open.never, { settings: settings(more) })
+    const text = `select to_jsonb(t) as row from health.${open.table} t order by _row`
+    return (await scratch.superuser.query(text)).rows.map((one) => (one as { row: object }).row)
+  }
+
+  it('has rows of any length, names that are missing or come twice, and days that are numbers', async () => {
+    const none = { column_3: null, facility_2: null, at: null, share: null, seen: null, column_8: null }
+    expect(await load({ sheet: cases.title })).toEqual([
+      {
+        ...none,
+        _row: 3,
+        facility: '007',
+        day: '2026-01-01',
+        facility_2: 'x',
+        at: expect.stringMatching(/^2026-01-01T18:00:00/),
+        share: 0.125,
+        seen: true,
+      },
+      { ...none, _row: 5, facility: '008', day: '1899-12-31', column_3: 'unnamed' },
+      { ...none, _row: 6, facility: '009', day: '2026-01-02', column_8: 5 },
+    ])
+  })
+
+  it('may be read in part, and without names', async () => {
+    expect(await load({ sheet: cases.title, range: 'A3:B5', headerRow: false })).toEqual([
+      { _row: 3, column_1: '007', column_2: '2026-01-01' },
+      { _row: 5, column_1: '008', column_2: '1899-12-31' },
+    ])
+    await expect(open.load('FULL', open.never, { settings: settings({ range: 'C9:A1' }) })).rejects.toMatchObject({
+      code: 'RANGE_INVALID',
+      message: expect.stringContaining('write the upper left cell first'),
+    })
+  })
+
+  it('that was not chosen and has rows is named, unless another one was chosen', async () => {
+    const unread = async (more: object) => {
+      for await (const feed of open.sources.read(open.reading({ settings: settings(more) }), open.report, open.never))
+        return feed.unread
+    }
+    expect(await unread({})).toBe(
+      `Only the sheet "People's list" was read. Sheets with rows that were not read: "Cases of '26". Choose the sheet with the setting sheet.`,
+    )
+    expect(await unread({ sheet: 'Empty' })).toBeUndefined()
+  })
+
+  it('that is not there is named, with those that are', async () => {
+    expect(await tried({ sheet: 'Nothing' })).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/no sheet "Nothing": it has "People's list", "Cases of '26", "Empty"/),
+    })
+  })
+
+  it('that is open to everybody is read with an API key, and with no other', async () => {
+    expect(await tried({}, { authToken: apiKey })).toBeUndefined()
+    expect(await tried({}, { authToken: 'another-key' })).toMatchObject({
+      code: 'AUTHENTICATION_FAILED',
+      message: expect.stringMatching(/refuses the API key: check it/),
+    })
+    expect(await tried({}, {})).toMatchObject({ code: 'CREDENTIALS_MISSING' })
+  })
+
+  it('is not read as an account whose key Google does not know', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
+    expect(await tried({}, { serviceAccountKey: started.keyFile(pem) })).toMatchObject({
+      code: 'AUTHENTICATION_FAILED',
+      message: expect.stringMatching(/not taken by Google: check .* It says: Invalid JWT Signature/),
+    })
+  })
+})

@@ -1,0 +1,39 @@
+import { SourceProblem } from '@sluice/row-stream'
+
+/**
+ * Requests a page of `limit` items, and a quarter of them whenever the response exceeds the size limit. Returns the last page size, so that
+ * the next page starts with it.
+ */
+export async function requestFittingPage<T>(
+  limit: number,
+  ask: (limit: number) => Promise<T>,
+): Promise<{ answer: T; limit: number }> {
+  for (let some = limit; ; some = Math.ceil(some / 4)) {
+    try {
+      return { answer: await ask(some), limit: some }
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'ANSWER_TOO_LARGE' || some <= 1) throw error
+    }
+  }
+}
+
+/** Consecutive pages without a new record. Real systems return a few of them; this many mean that paging never ends. */
+const maxEmptyPages = 1_000
+
+/**
+ * Returns a function to call after each page with whether the page had new records. It throws `SourceProblem` OTHER_PROTOCOL after a
+ * thousand consecutive pages without new records, because such a list never ends.
+ */
+export function detectEndlessPaging(system: string): (brought: boolean) => void {
+  let empty = 0
+  return (brought) => {
+    empty = brought ? 0 : empty + 1
+    if (empty > maxEmptyPages) throw endlessPagingProblem(system)
+  }
+}
+
+const endlessPagingProblem = (system: string): SourceProblem =>
+  new SourceProblem(
+    'OTHER_PROTOCOL',
+    `${system[0]!.toUpperCase()}${system.slice(1)} has given more than ${maxEmptyPages} pages in a row that bring nothing new, and always another one to come: its last page has to be the last, so look at how it gives pages, or narrow down what is loaded.`,
+  )

@@ -1,0 +1,142 @@
+import {
+  checkDecimal,
+  daysFrom2000,
+  isDay,
+  Misfit,
+  type Moment,
+  type Nulled,
+  NumericText,
+  type TupleBuffer,
+  writeMoment,
+  type StoredType,
+} from '@sluice/row-stream'
+import { isBytes, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
+import type { PacketCursor } from './cursor.ts'
+
+type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
+
+/**
+ * Returns a writer that copies bytes without building a value, for a column whose stored type is the offered type;
+ * undefined if the type has no such writer.
+ */
+export function directWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
+  const positive = isUnsigned(field)
+  switch (field.columnType) {
+    case Types.TINY:
+      return positive
+        ? (on, out) => small(out, on.view.getUint8(on.skip(1)))
+        : (on, out) => small(out, on.view.getInt8(on.skip(1)))
+    case Types.SHORT:
+    case Types.YEAR:
+      if (stored.dataType === 'SMALLINT') return (on, out) => small(out, on.view.getInt16(on.skip(2), true))
+      return (on, out) => whole(out, on.view.getUint16(on.skip(2), true))
+    case Types.INT24:
+      return (on, out) => whole(out, on.view.getInt32(on.skip(4), true))
+    case Types.LONG:
+      if (positive) return (on, out) => large(out, 0, on.view.getUint32(on.skip(4), true))
+      return (on, out) => whole(out, on.view.getInt32(on.skip(4), true))
+    case Types.LONGLONG:
+      return positive ? undefined : writeLong
+    case Types.FLOAT:
+      return (on, out) => whole(out, on.view.getInt32(on.skip(4), true))
+    case Types.DOUBLE:
+      return writeLong
+    case Types.NEWDECIMAL:
+    case Types.DECIMAL:
+      return decimal(stored)
+    case Types.DATE:
+    case Types.DATETIME:
+    case Types.TIMESTAMP:
+      return time(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
+    case Types.VARCHAR:
+    case Types.VAR_STRING:
+    case Types.STRING:
+    case Types.BLOB:
+    case Types.TINY_BLOB:
+    case Types.MEDIUM_BLOB:
+    case Types.LONG_BLOB:
+    case Types.ENUM:
+    case Types.SET:
+      if (isJson(field)) return undefined
+      return isBytes(field) ? writeBytes : writeText
+    default:
+      return undefined
+  }
+}
+
+function small(out: TupleBuffer, value: number): void {
+  out.room(6)
+  out.view.setInt32(out.at, 2)
+  out.view.setInt16(out.at + 4, value)
+  out.at += 6
+}
+
+function whole(out: TupleBuffer, bits: number): void {
+  out.room(8)
+  out.view.setInt32(out.at, 4)
+  out.view.setInt32(out.at + 4, bits)
+  out.at += 8
+}
+
+function large(out: TupleBuffer, upper: number, lower: number): void {
+  out.room(12)
+  out.view.setInt32(out.at, 8)
+  out.view.setInt32(out.at + 4, upper)
+  out.view.setInt32(out.at + 8, lower)
+  out.at += 12
+}
+
+/** Writes eight bytes in reverse order: a BIGINT or a DOUBLE. */
+const writeLong: DirectWriter = (on, out) => {
+  const from = on.skip(8)
+  large(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
+}
+
+const writeText: DirectWriter = (on, out) => {
+  const length = on.length()
+  const from = on.skip(length)
+  out.writeUtf8(on.bytes, from, from + length)
+}
+
+const writeBytes: DirectWriter = (on, out) => {
+  const length = on.length()
+  const from = on.skip(length)
+  out.writeHex(on.bytes.subarray(from, from + length))
+}
+
+function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
+  const number = new NumericText()
+  return (on, out) => {
+    const length = on.length()
+    const from = on.skip(length)
+    if (!number.read(on.bytes, from, from + length)) throw new Misfit('is not a number')
+    checkDecimal(number, precision, scale)
+    out.room(4 + number.room)
+    const bytes = number.write(out.view, out.at + 4)
+    out.view.setInt32(out.at, bytes)
+    out.at += 4 + bytes
+  }
+}
+
+/** Reads 0, 4, 7 or 11 bytes: date, time, microseconds; omitted parts are zero. */
+function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
+  const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
+  return (on, out) => {
+    const length = on.length()
+    const at = on.skip(length)
+    const { bytes, view } = on
+    const year = length === 0 ? 0 : view.getUint16(at, true)
+    const month = length === 0 ? 0 : bytes[at + 2]!
+    const day = length === 0 ? 0 : bytes[at + 3]!
+    if (year === 0 || month === 0 || day === 0) {
+      nulled.zeroDates++
+      out.writeNull()
+      return
+    }
+    if (!isDay(year, month, day)) throw new Misfit(`is not a valid ${dataType}`)
+    moment.days = daysFrom2000(year, month, day)
+    moment.seconds = length > 4 ? bytes[at + 4]! * 3600 + bytes[at + 5]! * 60 + bytes[at + 6]! : 0
+    moment.microseconds = length > 7 ? view.getUint32(at + 7, true) : 0
+    writeMoment(out, moment, dataType)
+  }
+}

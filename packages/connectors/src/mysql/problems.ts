@@ -1,0 +1,75 @@
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { codes, messageOf } from '../database-connector/problems.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+
+const byCode: Record<string, DatabaseProblemCode> = {
+  ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
+  ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'AUTHENTICATION_FAILED',
+  ER_HOST_NOT_PRIVILEGED: 'AUTHENTICATION_FAILED',
+  ER_HOST_IS_BLOCKED: 'AUTHENTICATION_FAILED',
+  ER_NOT_SUPPORTED_AUTH_MODE: 'AUTHENTICATION_FAILED',
+  AUTH_SWITCH_PLUGIN_ERROR: 'AUTHENTICATION_FAILED',
+  ER_BAD_DB_ERROR: 'DATABASE_MISSING',
+  ER_DBACCESS_DENIED_ERROR: 'DATABASE_MISSING',
+  ER_CON_COUNT_ERROR: 'TOO_MANY_CONNECTIONS',
+  ER_TOO_MANY_USER_CONNECTIONS: 'TOO_MANY_CONNECTIONS',
+  ER_USER_LIMIT_REACHED: 'TOO_MANY_CONNECTIONS',
+  ER_NO_SUCH_TABLE: 'TABLE_MISSING',
+  ER_BAD_FIELD_ERROR: 'TABLE_MISSING',
+  ER_TABLEACCESS_DENIED_ERROR: 'PERMISSION_DENIED',
+  ER_COLUMNACCESS_DENIED_ERROR: 'PERMISSION_DENIED',
+  ER_SPECIFIC_ACCESS_DENIED_ERROR: 'PERMISSION_DENIED',
+  ER_PARSE_ERROR: 'STATEMENT_INVALID',
+  ER_SYNTAX_ERROR: 'STATEMENT_INVALID',
+  ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: 'STATEMENT_NOT_ALLOWED',
+  ER_UNSUPPORTED_PS: 'STATEMENT_NOT_ALLOWED',
+  ER_SECURE_TRANSPORT_REQUIRED: 'TLS_REQUIRED',
+  HANDSHAKE_NO_SSL_SUPPORT: 'TLS_NOT_OFFERED',
+  PROTOCOL_CONNECTION_LOST: 'CONNECTION_LOST',
+  ER_SERVER_SHUTDOWN: 'CONNECTION_LOST',
+  ER_CONNECTION_KILLED: 'CONNECTION_LOST',
+  PROTOCOL_SEQUENCE_TIMEOUT: 'CONNECTION_TIMEOUT',
+  PROTOCOL_PACKETS_OUT_OF_ORDER: 'OTHER_PROTOCOL',
+  PROTOCOL_UNEXPECTED_PACKET: 'OTHER_PROTOCOL',
+}
+
+const wordsOnly: [RegExp, DatabaseProblemCode][] = [
+  [/in closed state$/, 'CONNECTION_LOST'],
+  [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
+]
+
+export function explainMysql(error: unknown, { username }: DatabaseConfig): ExplainedError | undefined {
+  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+  const message = messageOf(error)
+  if (codes(error).includes('HANDSHAKE_SSL_ERROR'))
+    return {
+      code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
+      detail: message,
+    }
+  const code =
+    codes(error)
+      .map((each) => byCode[each])
+      .find((each) => each !== undefined) ?? wordsOnly.find(([pattern]) => pattern.test(message))?.[1]
+  if (code === undefined && isDrivers(error)) return { code: 'STATEMENT_FAILED', detail: withoutHex(message) }
+  // MariaDB sends the same message if a database does not exist and if the user may not access it.
+  if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
+    return code && { code }
+  const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
+  return { code, detail: withoutHex(message).replace(user, 'this user') }
+}
+
+/**
+ * Removes hexadecimal literals, which hold the values of variables. The server quotes only 80 characters of a query that it cannot
+ * parse, so redaction would not recognise a secured value that is cut off there.
+ */
+const withoutHex = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
+
+/**
+ * Whether the error comes from the server or the driver. The server's errors have a number, even if the driver has no name
+ * for it; most of the driver's own errors have a name.
+ */
+function isDrivers(error: unknown): boolean {
+  const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }
+  if (typeof sqlMessage === 'string' && typeof errno === 'number') return true
+  return codes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
+}

@@ -1,0 +1,73 @@
+import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
+import type { ReadingNote } from '../database-connector/protocol.ts'
+import { type TupleSink, rawRow } from '../database-connector/tuple-sink.ts'
+import { type CellReader, cellOf } from './cells.ts'
+import type { MysqlField } from './columns.ts'
+import { PacketCursor } from './cursor.ts'
+
+const packetHeader = 1
+/** The null bitmap of a row begins with the third bit. */
+const firstNullBit = 2
+
+/** Copies rows of the binary protocol into tuples: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
+export class RowReader {
+  readonly #cells: CellReader[]
+  readonly #labels: readonly string[]
+  readonly #sink: TupleSink
+  readonly #nulls: number
+  readonly #cursor = new PacketCursor()
+
+  constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
+    if (fields.length !== types.length) throw new Error(`${fields.length} columns came where ${types.length} were told`)
+    this.#cells = fields.map((field, index) => cellOf(field, types[index]!))
+    this.#labels = labels
+    this.#sink = sink
+    this.#nulls = (fields.length + firstNullBit + 7) >> 3
+  }
+
+  /** Takes one row, from its packet's first byte on. Returns false if the sink needs a pause. */
+  take(bytes: Buffer, from: number, to: number): boolean {
+    const cursor = this.#cursor
+    const cells = this.#cells
+    const { buffer } = this.#sink
+    const nulls = from + packetHeader
+    cursor.begin(bytes, nulls + this.#nulls, to)
+    buffer.beginRow(cells.length)
+    let index = 0
+    try {
+      for (; index < cells.length; index++) {
+        const bit = index + firstNullBit
+        if ((bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1) buffer.writeNull()
+        else cells[index]!.write(cursor, buffer)
+      }
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error
+      buffer.dropRow()
+      return this.#sink.reject(this.#labels[index], `The value ${error.message}.`, this.#raw(bytes, from, to))
+    }
+    return this.#sink.rowDone()
+  }
+
+  notes(): ReadingNote[] {
+    return this.#cells.flatMap(({ nulled }, index) =>
+      nulled.zeroDates === 0
+        ? []
+        : [
+            {
+              level: 'WARN',
+              message: `${formatCount(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero for the year, month or day became null.`,
+            },
+          ],
+    )
+  }
+
+  #raw(bytes: Buffer, from: number, to: number): string {
+    const nulls = from + packetHeader
+    this.#cursor.begin(bytes, nulls + this.#nulls, to)
+    const values = this.#cells.map(({ read }, index) => {
+      const bit = index + firstNullBit
+      return (bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1 ? null : read(this.#cursor)
+    })
+    return rawRow(values)
+  }
+}

@@ -1,0 +1,13 @@
+import { SourceProblem } from '@sluice/row-stream'
+
+/**
+ * Returns an access key of AWS or a compatible store, which is sent in a header unchanged. Throws SourceProblem
+ * AUTHENTICATION_FAILED if a header cannot contain it.
+ */
+export function assertAccessKey(accessKey: string): string {
+  if (/^[\x21-\x7e]+$/.test(accessKey)) return accessKey
+  throw new SourceProblem(
+    'AUTHENTICATION_FAILED',
+    'The access key has a blank, or a sign that is not of ASCII: no access key has. Copy it again.',
+  )
+}

@@ -1,0 +1,112 @@
+import type { LoadReport } from '@sluice/row-stream'
+import type { StoredObject } from './object-store.ts'
+import { type LocalObject, type ObjectReading, fetchObject } from './read-object.ts'
+
+/** Limits of the cache: open files, and bytes of disk. Objects beyond the limits are downloaded twice. */
+const cacheLimits = { things: 64, bytes: 4 * 1024 ** 3 }
+/** Limits of the downloads that run while another object is read. */
+const prefetchLimits = { things: 4, weight: 64 * 1024 * 1024 }
+
+/** Keeps downloaded objects between two passes over them. Disposing the cache deletes the files. */
+export class ObjectCache implements Disposable {
+  readonly #reading: ObjectReading
+  readonly #objects: readonly StoredObject[]
+  readonly #report: Pick<LoadReport, 'log'>
+  readonly #kept = new Map<number, LocalObject>()
+  #bytes = 0
+
+  constructor(reading: ObjectReading, objects: readonly StoredObject[], report: Pick<LoadReport, 'log'>) {
+    this.#reading = reading
+    this.#objects = objects
+    this.#report = report
+  }
+
+  /** Yields each object with its index, in order. The file is valid until the next one is requested. `tell` receives the bytes downloaded so far. */
+  async *all(
+    signal: AbortSignal,
+    tell: (bytes: number) => void,
+  ): AsyncGenerator<[index: number, local: LocalObject], void, void> {
+    const fetched = this.#objects.map(() => 0)
+    let sum = 0
+    const make = async (index: number, both: AbortSignal): Promise<LocalObject> => {
+      const kept = this.#take(index)
+      if (kept) return kept
+      const onProgress = (bytes: number) => {
+        sum += bytes - fetched[index]!
+        fetched[index] = bytes
+        tell(sum)
+      }
+      return fetchObject(this.#reading, this.#objects[index]!, { log: this.#report.log, onProgress }, both)
+    }
+    const weights = this.#objects.map(({ size }) => size)
+    let index = 0
+    for await (const local of prefetchInOrder({ weights, mostAhead: prefetchLimits, make }, signal)) {
+      try {
+        yield [index, local]
+      } finally {
+        this.#keep(index, local)
+      }
+      index += 1
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const local of this.#kept.values()) local[Symbol.dispose]()
+    this.#kept.clear()
+  }
+
+  #take(index: number): LocalObject | undefined {
+    const local = this.#kept.get(index)
+    if (local) this.#bytes -= local.size
+    this.#kept.delete(index)
+    return local
+  }
+
+  #keep(index: number, local: LocalObject): void {
+    if (this.#kept.size >= cacheLimits.things || this.#bytes + local.size > cacheLimits.bytes)
+      return local[Symbol.dispose]()
+    this.#kept.set(index, local)
+    this.#bytes += local.size
+  }
+}
+
+interface PrefetchOptions<T extends Disposable> {
+  weights: readonly number[]
+  /** Limits of the items that are prepared in advance. */
+  mostAhead: { things: number; weight: number }
+  make(index: number, signal: AbortSignal): Promise<T>
+}
+
+/** Prepares items in advance and yields them in order. Items that were not taken are disposed of. */
+export async function* prefetchInOrder<T extends Disposable>(
+  { weights, mostAhead, make }: PrefetchOptions<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  const left = new AbortController()
+  const both = AbortSignal.any([signal, left.signal])
+  const ahead: Promise<T>[] = []
+  let next = 0
+  let weight = 0
+  try {
+    for (let index = 0; index < weights.length; index++) {
+      while (next < weights.length && (next === index || fits(next))) {
+        weight += weights[next]!
+        const made = make(next, both)
+        // The consumer receives the error when it takes the item; until then it counts as handled.
+        made.catch(() => {})
+        ahead.push(made)
+        next += 1
+      }
+      const made = await ahead.shift()!
+      weight -= weights[index]!
+      yield made
+    }
+  } finally {
+    left.abort()
+    for (const one of await Promise.allSettled(ahead)) if (one.status === 'fulfilled') one.value[Symbol.dispose]()
+  }
+
+  function fits(index: number): boolean {
+    return ahead.length < mostAhead.things && weight + weights[index]! <= mostAhead.weight
+  }
+}

@@ -1,0 +1,197 @@
+import { formatCount, emptyFeed, type SourceFeed, type FeedColumn, type LoadReport } from '@sluice/row-stream'
+import { splitProgress } from '@sluice/file-formats/upload/split-progress'
+import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
+import type { StoredObject } from './object-store.ts'
+import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
+import { readObjectsAsOneTable } from './read-objects-as-one-table.ts'
+import { omitOwnColumns } from './combined-table.ts'
+import { createHash } from 'node:crypto'
+
+export interface ObjectsRequest {
+  key: string
+  /** All settings that determine the rows; no secrets. */
+  settings: unknown
+  cursor?: unknown
+}
+
+/** The objects that are new since the previous load, and those that are unchanged. */
+export interface ObjectIncrement {
+  before: LoadedObjects
+  fresh: StoredObject[]
+  changed: StoredObject[]
+  same: StoredObject[]
+}
+
+/**
+ * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: an object is
+ * gone, or a changed object is the only one, or its number of rows is unknown. Throws the errors of `selectObjects`.
+ */
+export async function findIncrement(
+  { store, retrying }: ObjectReading,
+  { key, settings, cursor }: ObjectsRequest,
+  signal: AbortSignal,
+): Promise<ObjectIncrement | undefined> {
+  const before = parseLoadedObjects(cursor, settings)
+  if (!before) return undefined
+  const { single, objects } = await selectObjects({ store, key, retrying }, signal)
+  const { fresh, changed, same, gone } = diffObjects(before, objects)
+  const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
+  if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
+  return { before, fresh, changed, same }
+}
+
+/** Reads the objects that match a key as one table. Throws `SourceProblem`, or the signal's reason. */
+export async function* readObjects(
+  reading: ObjectReading,
+  { key, settings, cursor }: ObjectsRequest,
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<SourceFeed, void, void> {
+  const { store, retrying } = reading
+  const chosen = await selectObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
+  const { single, objects } = chosen
+  const before = parseLoadedObjects(cursor, settings)
+  if (before) logFullRead(before, objects, report)
+  if (!single) report.log('INFO', 'LOW', describeSelection(chosen, key))
+  const counts = new Map<string, number>()
+  const feeds = single
+    ? readOne(reading, objects[0]!, report, signal)
+    : readObjectsAsOneTable(reading, { objects, keyed: false, counts }, report, signal)
+  for await (const feed of feeds)
+    yield {
+      ...feed,
+      cursor: () => createLoadedObjects(settings, objects, single ? [] : omitOwnColumns(feed.columns), counts),
+    }
+}
+
+/**
+ * Reads the changes, to be merged with the loaded rows; yields nothing without changes. A merge removes no rows: if an
+ * object has fewer rows than before, this function reads all other objects too, and the result replaces the table.
+ */
+export async function* readIncrement(
+  reading: ObjectReading,
+  settings: unknown,
+  { before, fresh, changed, same }: ObjectIncrement,
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<SourceFeed, void, void> {
+  const { length: known } = same
+  const others = changed.length === 0 ? '' : `, ${changed.length} changed`
+  report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
+  const came = sortByKey([...fresh, ...changed])
+  if (came.length === 0) return
+  const counts = new Map<string, number>()
+  const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
+  let whole = false
+  const rest = (): readonly StoredObject[] => {
+    const one = shorter()
+    if (one === undefined) return []
+    const text = `"${one.key}" has fewer rows than it had: all objects are read, and take the place of the old rows.`
+    if (!whole) report.log('INFO', 'MEDIUM', text)
+    whole = true
+    return same
+  }
+  const together = { objects: came, before: before.columns, keyed: true, counts, rest }
+  for await (const feed of readObjectsAsOneTable(reading, together, report, signal)) {
+    const cursor = () => {
+      const rows = new Map([...Object.entries(before.rows), ...counts])
+      return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
+    }
+    yield { ...feed, cursor, whole: () => whole }
+  }
+}
+
+async function* readOne(
+  reading: ObjectReading,
+  object: StoredObject,
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<SourceFeed, void, void> {
+  const { first, second } = splitProgress(report)
+  const onProgress = (bytes: number) => first(bytes, object.size)
+  const log: LoadReport['log'] = (...line) => report.log(...line)
+  using local = await fetchObject(reading, object, { log, onProgress }, signal)
+  try {
+    yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
+  } catch (error) {
+    if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
+    yield emptyFeed('', [...reading.columnsBefore])
+  }
+}
+
+const are = (amount: number): string => (amount === 1 ? 'is' : 'are')
+const objectsAre = (amount: number): string => `${formatCount(amount, 'object')} ${are(amount)}`
+
+function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
+  const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
+  const bytes = objects.reduce((sum, { size }) => sum + size, 0)
+  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
+}
+
+function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: LoadReport): void {
+  const { fresh, changed, gone } = diffObjects(before, objects)
+  if (changed.length + gone === 0) return
+  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
+  report.log('INFO', 'MEDIUM', message)
+}
+
+/** The cursor of a load, by which the next load finds new objects. */
+interface LoadedObjects {
+  /** A hash of the settings: after a change of the settings, everything is loaded. */
+  settings: string
+  /** Version marks by key. */
+  objects: Record<string, string>
+  /** Numbers of rows, by key; absent if they were not counted. */
+  rows: Record<string, number>
+  columns: FeedColumn[]
+}
+
+/** The difference between the objects of the store and those of the previous load. */
+interface ObjectDifferences {
+  fresh: StoredObject[]
+  changed: StoredObject[]
+  /** The unchanged objects. */
+  same: StoredObject[]
+  gone: number
+}
+
+function createLoadedObjects(
+  settings: unknown,
+  objects: readonly StoredObject[],
+  columns: FeedColumn[],
+  rows: ReadonlyMap<string, number>,
+): LoadedObjects {
+  const marks = objects.map((object) => [object.key, versionOf(object)])
+  return {
+    settings: fingerprint(settings),
+    objects: Object.fromEntries(marks),
+    rows: Object.fromEntries(rows),
+    columns,
+  }
+}
+
+/** Parses the cursor of a load with the same settings; undefined for other settings. */
+function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
+  const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
+  if (before !== fingerprint(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
+  return { settings: before, objects, rows, columns }
+}
+
+function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): ObjectDifferences {
+  const known = new Map(Object.entries(before.objects))
+  const found: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
+  for (const object of objects) {
+    const mark = known.get(object.key)
+    if (mark === undefined) found.fresh.push(object)
+    else if (mark !== versionOf(object)) found.changed.push(object)
+    else found.same.push(object)
+    known.delete(object.key)
+  }
+  return { ...found, gone: known.size }
+}
+
+/** For stores without version marks, the time of the last write and the length identify the version. */
+const versionOf = ({ etag, size, lastModified }: StoredObject): string => etag || `${size} ${lastModified.getTime()}`
+
+const fingerprint = (settings: unknown): string =>
+  createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)

@@ -1,0 +1,107 @@
+import type { TupleChunk } from '@sluice/row-stream'
+
+/**
+ * The source of a field: the index of a field of the input row, from 0; bytes that are the same in every row, null for a
+ * null; or the number of the row, from 1.
+ */
+export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
+
+/** A piece of a tuple: consecutive fields that stay consecutive, bytes with their length prefix, or the number of the row. */
+type TuplePiece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
+
+const usualBytes = 256 * 1024
+const numberBytes = 12
+
+/** Rearranges rows into the layout of a table. The memory is reused after a chunk is released. */
+export class TupleLayout {
+  readonly #pieces: TuplePiece[]
+  readonly #width: number
+  /** The start of each field, its length prefix included, and the end of the row. */
+  readonly #starts: Int32Array
+  /** Bytes added to every row for fields that are not in the input row. */
+  readonly #added: number
+  readonly #free: Buffer[] = []
+  #rows = 0
+
+  /** `fields` is the number of fields of the input rows. */
+  constructor(places: readonly FieldSource[], fields: number) {
+    this.#pieces = piecesOf(places)
+    this.#width = places.length
+    this.#starts = new Int32Array(fields + 1)
+    this.#added = this.#pieces.reduce((sum, piece) => sum + lengthOf(piece), 2)
+  }
+
+  /** Number of rows rearranged so far. */
+  get rows(): number {
+    return this.#rows
+  }
+
+  lay({ bytes, release }: TupleChunk): TupleChunk {
+    let into = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
+    const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const starts = this.#starts
+    const fields = starts.length - 1
+    let to = 0
+    for (let at = 0; at < from.length; ) {
+      const began = at
+      at += 2
+      for (let field = 0; field < fields; field++) {
+        starts[field] = at
+        at += 4 + Math.max(0, from.readInt32BE(at))
+      }
+      starts[fields] = at
+      // Every input field occurs at most once in a row, so a row grows at most by the added bytes.
+      const most = at - began + this.#added
+      if (into.length - to < most) into = larger(into, to, most)
+      this.#rows += 1
+      to = this.#put(from, into, to)
+    }
+    release?.()
+    return { bytes: into.subarray(0, to), release: () => void this.#free.push(into) }
+  }
+
+  #put(from: Buffer, into: Buffer, at: number): number {
+    let to = into.writeInt16BE(this.#width, at)
+    for (const piece of this.#pieces) {
+      if ('from' in piece) to += from.copy(into, to, this.#starts[piece.from], this.#starts[piece.to])
+      else if ('bytes' in piece) {
+        into.set(piece.bytes, to)
+        to += piece.bytes.length
+      } else {
+        to = into.writeInt32BE(8, to)
+        to = into.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), to)
+        to = into.writeUInt32BE(this.#rows % 2 ** 32, to)
+      }
+    }
+    return to
+  }
+}
+
+function piecesOf(places: readonly FieldSource[]): TuplePiece[] {
+  const pieces: TuplePiece[] = []
+  for (const place of places) {
+    const last = pieces.at(-1)
+    if (place === 'ROW_NUMBER') pieces.push({ number: true })
+    else if (typeof place !== 'number') pieces.push({ bytes: fieldOf(place) })
+    else if (last && 'to' in last && last.to === place) last.to = place + 1
+    else pieces.push({ from: place, to: place + 1 })
+  }
+  return pieces
+}
+
+function fieldOf(bytes: Uint8Array | null): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(bytes ? bytes.length : -1)
+  return bytes ? Buffer.concat([length, bytes]) : length
+}
+
+function lengthOf(piece: TuplePiece): number {
+  if ('bytes' in piece) return piece.bytes.length
+  return 'number' in piece ? numberBytes : 0
+}
+
+function larger(full: Buffer, kept: number, more: number): Buffer {
+  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, kept + more))
+  full.copy(next, 0, 0, kept)
+  return next
+}

@@ -1,0 +1,214 @@
+import { describe, expect, it } from '@jest/globals'
+import { textToSign } from '../../azure-blob/azure-store.ts'
+import { encodeKey } from '../store-requests.ts'
+import { prefetchInOrder } from '../object-cache.ts'
+import { keyPattern } from '../key-pattern.ts'
+import { TupleLayout } from '../remap-columns.ts'
+import { TransientError, parseRetryAfter, retryTransientErrors } from '../transient-error.ts'
+import { bucketAddress } from '../../s3/s3-config.ts'
+import { s3Problem } from '../../s3/s3-problems.ts'
+import { parseErrorResponse } from '../error-response.ts'
+import { widen } from '../widen-columns.ts'
+import { signed } from '../../s3/s3-store.ts'
+import { parseXml, textOf } from '../xml.ts'
+import { SourceProblem } from '@sluice/row-stream'
+import { tuple } from '@sluice/warehouses/testing/tuples'
+import { never } from './loading.ts'
+
+describe('a key', () => {
+  it.each([
+    ['data/', ['data/a.csv', 'data/b/c.csv'], ['dat/a.csv', 'other/data/a.csv']],
+    ['/', ['a', 'b/c'], []],
+    ['data/*.csv', ['data/a.csv', 'data/.csv'], ['data/b/a.csv', 'data/a.csv.gz']],
+    ['data/**/cases_*.csv', ['data/cases_1.csv', 'data/x/y/cases_.csv'], ['data/xcases_1.csv', 'cases_1.csv']],
+    ['**/a', ['a', 'b/a', 'b/c/a'], ['ba']],
+    ['a/**', ['a/b', 'a/b/c'], ['ab', 'b/a']],
+    ['20[0-2]?.{csv,json}', ['2011.csv', '2029.json'], ['2031.csv', '201/.csv', '2011.xml']],
+    ['[!a]b', ['cb', '-b'], ['ab', '/b', 'b']],
+    [String.raw`a\*b{,c}`, ['a*b', 'a*bc'], ['axb']],
+    ['æ?', ['æø', 'æ😀'], ['æ']],
+  ])('%s means some and not others', (pattern, some, others) => {
+    const { matches, prefix } = keyPattern(pattern)
+    for (const key of some) expect([key, matches(key), key.startsWith(prefix)]).toEqual([key, true, true])
+    for (const key of others) expect([key, matches(key)]).toEqual([key, false])
+  })
+
+  it('without signs of a pattern means one, whatever it holds', () => {
+    expect(keyPattern('/data/a b.csv').single).toBe('data/a b.csv')
+    expect(keyPattern(String.raw`a\[1\]\*.csv`).single).toBe('a[1]*.csv')
+    expect(keyPattern('a?').single).toBeUndefined()
+  })
+
+  it('of any pattern is looked at once', () => {
+    const { matches } = keyPattern(`${'*a'.repeat(200)}*b`)
+    expect(matches('a'.repeat(1000))).toBe(false)
+    expect(() => keyPattern('{a,b}'.repeat(40))).toThrow('stand for more than 200 keys')
+  })
+
+  it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
+    expect(() => keyPattern(pattern)).toThrow(/^The key ".*" is no pattern\. /)
+  })
+
+  it('is compared with no key that no store keeps, and with long ones at a bounded price', () => {
+    const pattern = keyPattern(`{${'b,'.repeat(20)}c}${'*a'.repeat(200)}*z`)
+    expect(pattern.matches(`b${'a'.repeat(100_000_000)}`)).toBe(false)
+    expect(pattern.matches(`b${'a'.repeat(1_023)}`)).toBe(false)
+    expect(pattern.matches(`c${'xa'.repeat(400)}z`)).toBe(true)
+    expect(() => keyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('more than 10000 signs')
+  })
+
+  it('is written so that every address holds it, but for folders that addresses have not', () => {
+    expect(encodeKey("a+b c/%?#'(1)*/ø")).toBe('a%2Bb%20c/%25%3F%23%27%281%29%2A/%C3%B8')
+    expect(() => encodeKey('a/../b')).toThrow(SourceProblem)
+  })
+})
+
+it('a bucket is asked where its kind of store has it', () => {
+  const at = (config: Partial<Parameters<typeof bucketAddress>[0]>) =>
+    bucketAddress({ bucket: 'my-bucket', ...config }, 'eu-west-1').href
+  expect(at({})).toBe('https://my-bucket.s3.eu-west-1.amazonaws.com/')
+  expect(at({ bucket: 'a.b' })).toBe('https://s3.eu-west-1.amazonaws.com/a.b/')
+  expect(at({ endpoint: 'https://store.example.org:9000/s3/' })).toBe('https://store.example.org:9000/s3/my-bucket/')
+  expect(at({ endpoint: 'https://store.example.org', pathStyle: false })).toBe('https://my-bucket.store.example.org/')
+  expect(bucketAddress({ bucket: 'b' }, 'cn-north-1').host).toBe('b.s3.cn-north-1.amazonaws.com.cn')
+})
+
+it('what Azure signs has its lines where it wants them', () => {
+  const url = new URL('https://a.blob.core.windows.net/c?restype=container&comp=list&prefix=x%20y')
+  const headers = new Headers({
+    'x-ms-version': '2021-12-02',
+    'x-ms-date': 'now',
+    range: 'bytes=0-9',
+    'if-match': '"e"',
+  })
+  expect(textToSign(url, headers, 'a').split('\n')).toEqual([
+    'GET',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '"e"',
+    '',
+    '',
+    'bytes=0-9',
+    'x-ms-date:now',
+    'x-ms-version:2021-12-02',
+    '/a/c',
+    'comp:list',
+    'prefix:x y',
+    'restype:container',
+  ])
+})
+
+describe('an answer of a store', () => {
+  it('is read where it is XML, and refused where it is anything else', () => {
+    const page = parseXml('<?xml version="1.0"?><!-- x --><a:R x=">"><K>1 &amp; &#x41;<![CDATA[<]]></K><E/></a:R>', 'h')
+    expect([page.name, textOf(page, 'K'), textOf(page, 'E'), textOf(page, 'Z')]).toEqual(['R', '1 & A<', '', ''])
+    const hostile = [
+      '',
+      'text',
+      '<a>',
+      '<a></b>',
+      '</a>',
+      '<a/><b/>',
+      '<!DOCTYPE a [<!ENTITY b "c">]><a/>',
+      '<a',
+      '<'.repeat(9),
+    ]
+    for (const text of [...hostile, `<${'a'.repeat(1e6)}`, '<!--'.repeat(1e5), '<a>'.repeat(50)])
+      expect(() => parseXml(text, 'h')).toThrow('is no object store')
+  })
+
+  it('is no list where it has more elements than one can have', () => {
+    expect(() => parseXml(`<L>${'<a/>'.repeat(300_000)}</L>`, 'h')).toThrow('is no object store')
+  })
+
+  it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {
+    const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
+    const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
+    const odd = s3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
+    expect(odd.message).toBe('h answers 400 when asked for bucket "b". It says: Odd: no … … here')
+    const busy = s3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
+      config,
+      host: 'h',
+      key: 'k',
+    })
+    expect(busy).toMatchObject({ name: 'TransientError', wait: 2000, problem: { code: 'SOURCE_FAILED' } })
+    expect(
+      parseRetryAfter(new Headers({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() })),
+    ).toBeGreaterThan(50_000)
+  })
+
+  it('is asked for again so many times, and not where it wants too long a rest', async () => {
+    const problem = new SourceProblem('SOURCE_FAILED', 'busy')
+    const retrying = { attempts: 3, firstDelayMs: 1, maxDelayMs: 2, maxRetryAfterMs: 100 }
+    let asked = 0
+    const ask = (wait?: number) =>
+      retryTransientErrors(
+        async () => {
+          asked += 1
+          throw new TransientError(problem, wait)
+        },
+        retrying,
+        never,
+      )
+    await expect(ask()).rejects.toBe(problem)
+    await expect(ask(1000)).rejects.toBe(problem)
+    expect(asked).toBe(4)
+  })
+})
+
+it('types widen to what holds both', () => {
+  const decimal = (precision: number, scale: number) => ({ dataType: 'DECIMAL' as const, precision, scale })
+  expect(widen({ dataType: 'SMALLINT' }, { dataType: 'BIGINT' })).toEqual({ dataType: 'BIGINT' })
+  expect(widen({ dataType: 'INTEGER' }, decimal(5, 2))).toEqual(decimal(12, 2))
+  expect(widen({ dataType: 'INTEGER' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DOUBLE' })
+  expect(widen({ dataType: 'BIGINT' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DECIMAL' })
+  expect(widen(decimal(38, 0), decimal(38, 10))).toEqual({ dataType: 'DECIMAL' })
+  expect(widen({ dataType: 'DATE' }, { dataType: 'TIMESTAMPTZ' })).toEqual({ dataType: 'TIMESTAMPTZ' })
+  expect(widen({ dataType: 'DATE' }, { dataType: 'INTEGER' })).toEqual({ dataType: 'TEXT' })
+})
+
+it('rows are laid out anew, in memory that is used again once it is free', () => {
+  const bytes = Buffer.concat([tuple([1, 'a', null]), tuple([2, 'x'.repeat(300_000), 'c'])])
+  const layout = new TupleLayout([2, null, 0, 1, Buffer.from('key'), 'ROW_NUMBER'], 3)
+  const number = (row: number) => Buffer.from([0, 0, 0, 0, 0, 0, 0, row]).toString('latin1')
+  const wanted = Buffer.concat([
+    tuple([null, null, 1, 'a', 'key', number(1)]),
+    tuple(['c', null, 2, 'x'.repeat(300_000), 'key', number(2)]),
+  ])
+  let released = 0
+  const first = layout.lay({ bytes, release: () => void (released += 1) })
+  expect([Buffer.compare(first.bytes, wanted), released]).toEqual([0, 1])
+  const second = layout.lay({ bytes: tuple([3, 'b', null]) })
+  expect(second.bytes.buffer).not.toBe(first.bytes.buffer)
+  first.release?.()
+  expect(layout.lay({ bytes: tuple([4, 'b', null]) }).bytes.buffer).toBe(first.bytes.buffer)
+})
+
+it('things are made ahead within bounds, come in order, and are given back when nobody takes them', async () => {
+  const made: number[] = []
+  const gone: number[] = []
+  const make = async (index: number) => {
+    made.push(index)
+    return { index, [Symbol.dispose]: () => void gone.push(index) }
+  }
+  const weights = [1, 1, 9, 1, 1]
+  for await (const { index } of prefetchInOrder({ weights, mostAhead: { things: 3, weight: 5 }, make }, never)) {
+    if (index === 0) expect(made).toEqual([0, 1])
+    if (index === 2) break
+  }
+  expect(made.toSorted()).toEqual([0, 1, 2])
+  expect(gone).toEqual([])
+})
+
+describe('a request to S3', () => {
+  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is not signed with %j, which no access key is', async (accessKey) => {
+    const config = { bucket: 'b', accessKey, secretKey: 'any €' }
+    const asked = signed(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
+    await expect(asked).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+  })
+})

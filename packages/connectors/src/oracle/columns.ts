@@ -1,0 +1,92 @@
+import oracledb from 'oracledb'
+import type { StoredType } from '@sluice/row-stream'
+
+/** A column as the driver describes a query's result. */
+export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'precision' | 'scale'>
+
+/** The scale of NUMBER without a precision; FLOAT has this scale too, and a precision in bits. */
+const floating = -127
+
+export function columnOf({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
+  switch (dbType) {
+    case oracledb.DB_TYPE_NUMBER:
+      return number(precision, scale)
+    case oracledb.DB_TYPE_BINARY_INTEGER:
+      return { dataType: 'INTEGER' }
+    case oracledb.DB_TYPE_BINARY_FLOAT:
+      return { dataType: 'FLOAT' }
+    case oracledb.DB_TYPE_BINARY_DOUBLE:
+      return { dataType: 'DOUBLE' }
+    case oracledb.DB_TYPE_DATE:
+    case oracledb.DB_TYPE_TIMESTAMP:
+      return { dataType: 'TIMESTAMP' }
+    case oracledb.DB_TYPE_TIMESTAMP_TZ:
+    case oracledb.DB_TYPE_TIMESTAMP_LTZ:
+      return { dataType: 'TIMESTAMPTZ' }
+    case oracledb.DB_TYPE_BOOLEAN:
+      return { dataType: 'BOOLEAN' }
+    case oracledb.DB_TYPE_JSON:
+      return { dataType: 'JSONB' }
+    default:
+      return { dataType: 'TEXT' }
+  }
+}
+
+function number(precision: number, scale: number): StoredType {
+  if (scale === floating || precision === 0 || scale < 0 || scale > precision) return { dataType: 'DECIMAL' }
+  if (scale > 0 || precision > 18) return { dataType: 'DECIMAL', precision, scale }
+  return { dataType: precision <= 4 ? 'SMALLINT' : precision <= 9 ? 'INTEGER' : 'BIGINT' }
+}
+
+const times: ReadonlySet<unknown> = new Set([
+  oracledb.DB_TYPE_DATE,
+  oracledb.DB_TYPE_TIMESTAMP,
+  oracledb.DB_TYPE_TIMESTAMP_TZ,
+  oracledb.DB_TYPE_TIMESTAMP_LTZ,
+])
+const texts: ReadonlySet<unknown> = new Set([
+  oracledb.DB_TYPE_NUMBER,
+  oracledb.DB_TYPE_CLOB,
+  oracledb.DB_TYPE_NCLOB,
+  oracledb.DB_TYPE_VECTOR,
+  ...times,
+])
+
+/**
+ * Returns the type in which the driver fetches a column: text for values that it would round, and contents instead of
+ * handles for large objects.
+ */
+export function fetchAs({ dbType }: { dbType?: unknown }): { type: oracledb.DbType } | undefined {
+  if (texts.has(dbType)) return { type: oracledb.DB_TYPE_VARCHAR }
+  if (dbType === oracledb.DB_TYPE_BLOB) return { type: oracledb.DB_TYPE_RAW }
+  return undefined
+}
+
+/** Returns the remaining conversion of a column's values, if any. */
+export function convertValue({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {
+  if (times.has(dbType)) return (value) => (typeof value === 'string' ? value.trim() : value)
+  if (dbType === oracledb.DB_TYPE_INTERVAL_DS || dbType === oracledb.DB_TYPE_INTERVAL_YM) return interval
+  return undefined
+}
+
+/** Formats an interval in ISO 8601, as PostgreSQL reads it: `P1Y2M`, `P3DT-4H`. */
+function interval(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  const {
+    years = 0,
+    months = 0,
+    days = 0,
+    hours = 0,
+    minutes = 0,
+    seconds = 0,
+    fseconds = 0,
+  } = value as Record<string, number>
+  const date = part(years, 'Y') + part(months, 'M') + part(days, 'D')
+  const sign = seconds < 0 || fseconds < 0 ? '-' : ''
+  const fraction = fseconds === 0 ? '' : `.${String(Math.abs(fseconds)).padStart(9, '0').replace(/0+$/, '')}`
+  const whole = seconds === 0 && fseconds === 0 ? '' : `${sign}${Math.abs(seconds)}${fraction}S`
+  const time = part(hours, 'H') + part(minutes, 'M') + whole
+  return date + time === '' ? 'PT0S' : `P${date}${time && `T${time}`}`
+}
+
+const part = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`)

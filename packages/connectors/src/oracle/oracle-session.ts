@@ -1,0 +1,187 @@
+import oracledb from 'oracledb'
+import { RowEncoder, type StoredType } from '@sluice/row-stream'
+import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../database-connector/session.ts'
+import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
+import { OracleInboundByteLimit, longestRows } from './inbound-byte-limit.ts'
+import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
+import { connectString } from './connect-string.ts'
+import { explainOracle } from './problems.ts'
+import dns from 'node:dns'
+import net from 'node:net'
+
+export const oracle: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
+
+/**
+ * Dates are fetched as text: the driver's own dates lose digits finer than a millisecond. The year has a sign because
+ * years before 1 exist.
+ */
+const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
+  nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
+
+async function open(access: SessionAccess): Promise<DatabaseSession> {
+  const { config, limits } = access
+  const connect = connectString(config, limits)
+  pinNetwork(access)
+  const arrivals = new OracleInboundByteLimit(access)
+  const signIn = {
+    user: config.username,
+    password: config.password,
+    connectString: connect,
+    sslServerDNMatch: !config.trustServerCertificate,
+  }
+  const connection = await arrivals.ask(() => oracledb.getConnection(signIn))
+  arrivals.signedIn()
+  const session = new OracleSession(connection, arrivals)
+  if (config.ssl && config.trustServerCertificate)
+    session.notes.push({
+      level: 'WARN',
+      message: 'Oracle’s driver always checks who signed the certificate; only its name is left unchecked.',
+    })
+  await arrivals.ask(() => connection.execute(sessionSettings))
+  await arrivals.ask(() => connection.execute('set transaction read only'))
+  return session
+}
+
+class OracleSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
+  readonly #connection: oracledb.Connection
+  readonly #arrivals: OracleInboundByteLimit
+  #text = ''
+  #columns: OracleField[] = []
+  #received = 0
+
+  constructor(connection: oracledb.Connection, arrivals: OracleInboundByteLimit) {
+    this.#connection = connection
+    this.#arrivals = arrivals
+  }
+
+  received = (): number => this.#received
+
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
+    this.#text = statementText(statement, quoted)
+    const { metaData, statementType } = await this.#arrivals.ask(() => this.#connection.getStatementInfo(this.#text))
+    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowed()
+    this.#columns = metaData
+    return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+    const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
+    const encoder = new RowEncoder(columns, sink.buffer)
+    const atOnce = rowsAtOnce(this.#columns)
+    const options = {
+      resultSet: true,
+      outFormat: oracledb.OUT_FORMAT_ARRAY,
+      fetchArraySize: atOnce,
+      prefetchRows: atOnce,
+      fetchTypeHandler: fetchAs,
+    }
+    const asked = () => this.#connection.execute<unknown[]>(this.#text, [], options)
+    const { resultSet } = await this.#arrivals.ask(asked, longestRows)
+    const rows = {
+      getRows: (most: number) => this.#arrivals.ask(() => resultSet!.getRows(most), longestRows),
+      close: () => resultSet!.close(),
+    }
+    // The driver does not expose its socket, so the received rows are counted instead of bytes.
+    await readRows(rows, this.#columns, encoder, sink, (rows) => (this.#received += rows))
+    return []
+  }
+
+  cancel(): Promise<void> {
+    return this.#connection.break()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#arrivals[Symbol.dispose]()
+    await this.#connection.close({ drop: true }).catch(() => {})
+  }
+}
+
+/** Quotes a name. Oracle cannot escape a quotation mark in a name, so no name contains one. */
+const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
+
+/**
+ * Restricts the driver to the checked addresses. The driver accepts no socket, resolves names itself and follows redirects
+ * of a listener. In this thread, which has its own copies of these modules and no other connections, the host therefore
+ * resolves to the checked addresses only, other hosts do not resolve, and connections to other addresses fail.
+ */
+function pinNetwork({ addresses, config, opened }: SessionAccess): void {
+  const admitted = new Set(addresses.map(({ address }) => address))
+  const lookup = async (host: string) => {
+    if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
+    return addresses.map(({ address, family }) => ({ address, family }))
+  }
+  const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
+  const pinned = (port: number | string, host: string, done: () => void): net.Socket => {
+    if (admitted.has(host) && Number(port) === config.port) {
+      const socket = connect(port, host, done)
+      opened.push(socket)
+      return socket
+    }
+    const socket = new net.Socket()
+    setImmediate(() => socket.destroy(elsewhere(host)))
+    return socket
+  }
+  Object.assign(dns.promises, { lookup })
+  Object.assign(net, { connect: pinned })
+}
+
+const elsewhere = (host: string): Error => new Error(`elsewhere: the database sends its clients to ${host}`)
+
+/** Types whose values may be megabytes each. The driver holds all rows of one response at once, as objects. */
+const large: ReadonlySet<unknown> = new Set([
+  oracledb.DB_TYPE_CLOB,
+  oracledb.DB_TYPE_NCLOB,
+  oracledb.DB_TYPE_BLOB,
+  oracledb.DB_TYPE_LONG,
+  oracledb.DB_TYPE_LONG_NVARCHAR,
+  oracledb.DB_TYPE_LONG_RAW,
+  oracledb.DB_TYPE_JSON,
+  oracledb.DB_TYPE_VECTOR,
+  oracledb.DB_TYPE_XMLTYPE,
+])
+
+/** Returns the number of rows per response, which the driver holds as objects at the same time. */
+export function rowsAtOnce(fields: readonly Pick<OracleField, 'dbType'>[]): number {
+  return fields.some(({ dbType }) => large.has(dbType)) ? 16 : 1000
+}
+
+/** The rows of a query, as the driver returns them. */
+export interface OracleRows {
+  getRows(atOnce: number): Promise<unknown[][]>
+  close(): Promise<void>
+}
+
+/** Writes all rows and closes the result set. `count` receives the number of rows in each response. */
+export async function readRows(
+  rows: OracleRows,
+  fields: readonly OracleField[],
+  encoder: RowEncoder,
+  sink: TupleSink,
+  count: (rows: number) => void,
+): Promise<void> {
+  const atOnce = rowsAtOnce(fields)
+  const converts = fields.map(convertValue)
+  try {
+    for (;;) {
+      const some = await rows.getRows(atOnce)
+      if (some.length === 0) return
+      count(some.length)
+      for (const row of some) {
+        for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
+        if (!writeRow(encoder, sink, row)) await sink.drained()
+      }
+    }
+  } finally {
+    // The error that ended the reading is reported; the failed close of a broken connection is not.
+    await rows.close().catch(() => {})
+  }
+}

@@ -1,0 +1,70 @@
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { codes, messageOf } from '../database-connector/problems.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+import { UnsupportedName } from './connect-string.ts'
+
+const byCode: Record<string, DatabaseProblemCode> = {
+  'ORA-01017': 'AUTHENTICATION_FAILED',
+  'ORA-28000': 'AUTHENTICATION_FAILED',
+  'ORA-28001': 'AUTHENTICATION_FAILED',
+  'ORA-01045': 'AUTHENTICATION_FAILED',
+  'NJS-116': 'AUTHENTICATION_FAILED',
+  'ORA-12514': 'DATABASE_MISSING',
+  'ORA-12505': 'DATABASE_MISSING',
+  'NJS-518': 'DATABASE_MISSING',
+  'ORA-12516': 'TOO_MANY_CONNECTIONS',
+  'ORA-12519': 'TOO_MANY_CONNECTIONS',
+  'ORA-00018': 'TOO_MANY_CONNECTIONS',
+  'ORA-00020': 'TOO_MANY_CONNECTIONS',
+  'ORA-01031': 'PERMISSION_DENIED',
+  'ORA-41900': 'PERMISSION_DENIED',
+  'ORA-00942': 'TABLE_MISSING',
+  'ORA-00904': 'TABLE_MISSING',
+  'ORA-00900': 'STATEMENT_INVALID',
+  'ORA-00933': 'STATEMENT_INVALID',
+  'ORA-00936': 'STATEMENT_INVALID',
+  'ORA-00923': 'STATEMENT_INVALID',
+  'ORA-01456': 'STATEMENT_NOT_ALLOWED',
+  'ORA-03113': 'CONNECTION_LOST',
+  'ORA-03114': 'CONNECTION_LOST',
+  'ORA-03135': 'CONNECTION_LOST',
+  'NJS-500': 'CONNECTION_LOST',
+  'NJS-501': 'CONNECTION_LOST',
+  'NJS-503': 'CONNECTION_REFUSED',
+  'NJS-506': 'CERTIFICATE_NOT_TRUSTED',
+  'NJS-507': 'CERTIFICATE_NOT_TRUSTED',
+  'NJS-508': 'CERTIFICATE_NOT_TRUSTED',
+  'NJS-510': 'CONNECTION_TIMEOUT',
+  'NJS-511': 'CONNECTION_REFUSED',
+  'NJS-519': 'DATABASE_MISSING',
+  'NJS-521': 'CONNECTION_LOST',
+  'NJS-138': 'OTHER_PROTOCOL',
+}
+
+const byMessage: [RegExp, DatabaseProblemCode][] = [
+  [/elsewhere:/, 'ADDRESS_NOT_ALLOWED'],
+  [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
+  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timed? ?out/i, 'CONNECTION_TIMEOUT'],
+  [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
+  [/EPROTO|SSL routines|wrong version number|before secure TLS/i, 'TLS_NOT_OFFERED'],
+  [/packet/i, 'OTHER_PROTOCOL'],
+  [/certificate|authoriz/i, 'CERTIFICATE_NOT_TRUSTED'],
+  [/ECONNRESET|EPIPE|closed|end-of-file|hang up/i, 'CONNECTION_LOST'],
+]
+
+export function explainOracle(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
+  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+  if (error instanceof UnsupportedName) return { code: error.code }
+  const message = messageOf(error)
+  const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? codes(error).find((code) => /^(ORA|NJS)-/.test(code))
+  // Network errors that the driver passes on have a code of the system or of a certificate, not of the driver.
+  if (oracleCode === undefined && !codes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
+    return undefined
+  const network = byMessage.find(([pattern]) => pattern.test(message))?.[1]
+  const known = oracleCode === undefined ? undefined : byCode[oracleCode]
+  // The driver has generic messages for all network errors; the cause inside them is more precise.
+  const vague = known === undefined || /^(CONNECTION|CERTIFICATE)_/.test(known)
+  const code = vague ? (network ?? known) : known
+  if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }
+  return /^(STATEMENT|PERMISSION|TABLE|CERTIFICATE|OTHER|ADDRESS)/.test(code) ? { code, detail: message } : { code }
+}

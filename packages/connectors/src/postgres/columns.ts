@@ -1,0 +1,137 @@
+import type { DataType } from '@sluice/contracts'
+import { type Connection, type Submittable, escapeIdentifier } from 'pg'
+import type { StoredType } from '@sluice/row-stream'
+
+/** A column as the server describes a statement's result. */
+export interface PostgresField {
+  name: string
+  dataTypeID: number
+  dataTypeModifier: number
+}
+
+/** The type of a column: its name in the catalogue, its schema, and its encoded modifier. */
+export interface PostgresType {
+  name: string
+  schema: string
+  modifier: number
+}
+
+/** Types whose bytes are equal to those of the warehouse's own type. */
+const same: Record<string, DataType> = {
+  int2: 'SMALLINT',
+  int4: 'INTEGER',
+  int8: 'BIGINT',
+  float4: 'FLOAT',
+  float8: 'DOUBLE',
+  bool: 'BOOLEAN',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMPTZ',
+  jsonb: 'JSONB',
+  text: 'TEXT',
+  varchar: 'TEXT',
+  numeric: 'DECIMAL',
+}
+
+/** Types that are cast to one of the types above. All others are cast to text. */
+const cast: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
+
+const sqlTypes: Record<DataType, string> = {
+  SMALLINT: 'int2',
+  INTEGER: 'int4',
+  BIGINT: 'int8',
+  DECIMAL: 'numeric',
+  FLOAT: 'float4',
+  DOUBLE: 'float8',
+  BOOLEAN: 'bool',
+  CHARACTER_11: 'text',
+  VARCHAR_50: 'text',
+  VARCHAR_255: 'text',
+  TEXT: 'text',
+  DATE: 'date',
+  TIMESTAMP: 'timestamp',
+  TIMESTAMPTZ: 'timestamptz',
+  GEOMETRY: 'text',
+  GEOMETRY_POINT: 'text',
+  JSONB: 'jsonb',
+}
+
+export function columnOf({ name, schema, modifier }: PostgresType): StoredType {
+  if (isGeometry(name)) return { dataType: 'GEOMETRY' }
+  if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
+  if (name === 'numeric') return { dataType: 'DECIMAL', ...digits(modifier) }
+  return { dataType: same[name] ?? cast[name] ?? 'TEXT' }
+}
+
+/** Returns the expression that converts `column` to its stored type, so that its bytes fit the warehouse. */
+export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
+  const offered = columnOf(type)
+  const value = plainValue(column, type, offered)
+  const wanted = sqlTypes[stored.dataType]
+  if (wanted === sqlTypes[offered.dataType]) return value
+  // The direct cast of a float to numeric rounds to 15 digits (6 for real).
+  if (wanted === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
+  return `${value}::${wanted}`
+}
+
+function plainValue(column: string, { name, schema }: PostgresType, { dataType }: StoredType): string {
+  if (isGeometry(name)) return `${escapeIdentifier(schema)}.st_asewkt(${column})`
+  return schema === 'pg_catalog' && same[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
+}
+
+const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
+
+/**
+ * Decodes `numeric(p,s)`. PostgreSQL 15 and later allow a scale that is negative or exceeds the precision; such a type is
+ * offered without precision and scale.
+ */
+export function digits(modifier: number): { precision?: number; scale?: number } {
+  if (modifier < 4) return {}
+  const precision = ((modifier - 4) >> 16) & 0xffff
+  const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024
+  return scale < 0 || scale > precision ? {} : { precision, scale }
+}
+
+/**
+ * Lets the server parse and describe a statement without executing it. The protocol accepts one statement this way, never
+ * several. `fields` is empty for a statement without a result.
+ */
+export class DescribeCommand implements Submittable {
+  readonly fields: Promise<PostgresField[]>
+  readonly #text: string
+  readonly #settle = Promise.withResolvers<PostgresField[]>()
+  #fields: PostgresField[] = []
+
+  constructor(text: string) {
+    this.#text = text
+    this.fields = this.#settle.promise
+    this.fields.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    connection.parse({ name: '', text: this.#text, types: [] }, true)
+    connection.describe({ type: 'S', name: '' }, true)
+    connection.sync()
+  }
+
+  handleRowDescription({ fields }: { fields: PostgresField[] }): void {
+    this.#fields = fields
+  }
+
+  handleError(error: Error): void {
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle.resolve(this.#fields)
+  }
+}
+
+/**
+ * Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. The inner query was parsed
+ * alone before, so it is one whole statement whose brackets, quotes and comments end inside it; a line comment ends at the line's end.
+ */
+export function embedded(query: string, expressions: readonly string[], columns: number): string {
+  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
+}

@@ -1,0 +1,196 @@
+import type { Socket } from 'node:net'
+import type { Connection, Submittable } from 'pg'
+import { Misfit, valueTooLong } from '@sluice/row-stream'
+import type { TupleSink } from '../database-connector/tuple-sink.ts'
+import { takeDirectly } from './direct-socket.ts'
+
+export class UnexpectedFormat extends Error {
+  override readonly name = 'OtherFormat'
+}
+
+type CopyListener = (bytes: Buffer) => void
+
+const copyData = 0x64
+const messageHeader = 5
+/** Bytes of the format's signature, flags and extension length, before the first row. */
+const formatHeader = 19
+const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
+
+/**
+ * `COPY … TO STDOUT (FORMAT binary)`: copies rows from the socket's bytes into the sink's buffer, without an object or a
+ * driver call per row. The server sends one message per row; the driver handles all other messages.
+ */
+export class CopyOut implements Submittable {
+  readonly done: Promise<void>
+  readonly #text: string
+  readonly #sink: TupleSink
+  readonly #labels: readonly string[]
+  readonly #settle = Promise.withResolvers<void>()
+  /** Set when the driver sends the statement; never set if the connection is lost before that. */
+  #socket: Socket | undefined
+  #driver!: CopyListener
+  /** Bytes of a truncated message: of its header, the rest of a row, and of messages for the driver. */
+  #stump: Buffer | undefined
+  #rowLeft = 0
+  #skipLeft = 0
+  #driverLeft = 0
+  #begun = false
+
+  /** `labels` has one label for each column that the statement returns. */
+  constructor(text: string, labels: readonly string[], sink: TupleSink) {
+    this.#text = text
+    this.#labels = labels
+    this.#sink = sink
+    this.done = this.#settle.promise
+    this.done.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    const socket = connection.stream as Socket
+    const listeners = socket.listeners('data') as CopyListener[]
+    if (listeners.length !== 1) throw new Error(`pg has ${listeners.length} listeners where one was expected`)
+    this.#socket = socket
+    this.#driver = listeners[0]!
+    if (!takeDirectly(socket, this.#read)) {
+      socket.removeListener('data', this.#driver)
+      socket.on('data', this.#read)
+    }
+    connection.query(this.#text)
+  }
+
+  handleError(error: Error): void {
+    this.#detach()
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.#detach()
+    this.#settle.resolve()
+  }
+
+  handleCommandComplete(): void {}
+
+  #detach(): void {
+    const socket = this.#socket
+    if (!socket || takeDirectly(socket, undefined)) return
+    socket.removeListener('data', this.#read)
+    if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
+  }
+
+  readonly #read = (given: Buffer): void => {
+    const socket = this.#socket!
+    try {
+      if (this.#take(given)) return
+      socket.pause()
+      void this.#sink.drained().then(() => socket.resume())
+    } catch (error) {
+      this.#settle.reject(error)
+      socket.destroy()
+    }
+  }
+
+  /** Returns false if the sink needs a pause. The given bytes are processed in any case. */
+  #take(given: Buffer): boolean {
+    const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
+    this.#stump = undefined
+    const end = bytes.length
+    let at = this.#finishCut(bytes)
+    while (at < end) {
+      if (end - at < messageHeader) {
+        this.#stump = Buffer.from(bytes.subarray(at))
+        break
+      }
+      const length = bytes.readUInt32BE(at + 1) + 1
+      if (bytes[at] !== copyData) {
+        const to = Math.min(end, at + length)
+        this.#driverLeft = at + length - to
+        this.#driver(Buffer.from(bytes.subarray(at, to)))
+        at = to
+      } else if (this.#begun) at = this.#row(bytes, at + messageHeader, at + length)
+      else if (end - at < Math.min(length, messageHeader + formatHeader + 4)) {
+        this.#stump = Buffer.from(bytes.subarray(at))
+        break
+      } else {
+        this.#begun = true
+        at = this.#row(bytes, afterFormatHeader(bytes, at + messageHeader), at + length)
+      }
+    }
+    return !this.#sink.waiting
+  }
+
+  /** Completes the message that the last bytes only began. Returns the position where it ends. */
+  #finishCut(bytes: Buffer): number {
+    if (this.#driverLeft > 0) {
+      const to = Math.min(bytes.length, this.#driverLeft)
+      this.#driverLeft -= to
+      this.#driver(Buffer.from(bytes.subarray(0, to)))
+      return to
+    }
+    if (this.#skipLeft > 0) {
+      const to = Math.min(bytes.length, this.#skipLeft)
+      this.#skipLeft -= to
+      return to
+    }
+    if (this.#rowLeft === 0) return 0
+    const to = Math.min(bytes.length, this.#rowLeft)
+    this.#copy(bytes, 0, to)
+    this.#rowLeft -= to
+    if (this.#rowLeft === 0) this.#endRow()
+    return to
+  }
+
+  /** Copies one row, or its available part; `to` may exceed the available bytes. Returns the position of the next message. */
+  #row(bytes: Buffer, from: number, to: number): number {
+    const length = to - from
+    // This message contains only the format's header, or the count of -1 after the last row.
+    if (length <= 2) return to
+    const { buffer } = this.#sink
+    const until = Math.min(to, bytes.length)
+    buffer.beginTuple()
+    try {
+      buffer.room(length)
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error
+      buffer.dropRow()
+      this.#sink.reject(undefined, `The row is longer than fits: it ${error.message}.`, '')
+      this.#skipLeft = to - until
+      return until
+    }
+    if (until - from >= 2 && bytes.readInt16BE(from) !== this.#labels.length)
+      throw new UnexpectedFormat(
+        `a row has ${bytes.readInt16BE(from)} fields where ${this.#labels.length} were expected`,
+      )
+    this.#copy(bytes, from, until)
+    this.#rowLeft = to - until
+    if (this.#rowLeft === 0) this.#endRow()
+    return until
+  }
+
+  /** Counts the copied row, or rejects it if one of its values is too long. */
+  #endRow(): void {
+    const { buffer } = this.#sink
+    const long = buffer.findLongValue()
+    if (long < 0) return void this.#sink.rowDone()
+    buffer.dropRow()
+    this.#sink.reject(this.#labels[long], `The value ${valueTooLong}.`, '')
+  }
+
+  #copy(source: Buffer, from: number, to: number): void {
+    const { buffer } = this.#sink
+    const target = buffer.bytes
+    let { at } = buffer
+    if (to - from > 96) {
+      source.copy(target, at, from, to)
+      buffer.at = at + to - from
+      return
+    }
+    for (let index = from; index < to; index++) target[at++] = source[index]!
+    buffer.at = at
+  }
+}
+
+function afterFormatHeader(bytes: Buffer, from: number): number {
+  if (bytes.compare(signature, 0, signature.length, from, from + signature.length) !== 0)
+    throw new UnexpectedFormat('the server does not send the binary format')
+  return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
+}

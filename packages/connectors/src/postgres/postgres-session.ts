@@ -1,0 +1,177 @@
+import type { Socket } from 'node:net'
+import type { Client } from 'pg'
+import type { StoredType } from '@sluice/row-stream'
+import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedStatement,
+  type DescribedColumn,
+  type DatabaseEngine,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../database-connector/session.ts'
+import type { TupleSink } from '../database-connector/tuple-sink.ts'
+import { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
+import { CopyOut } from './copy-out.ts'
+import {
+  DescribeCommand,
+  type PostgresField,
+  type PostgresType,
+  columnOf,
+  embedded,
+  readExpression,
+} from './columns.ts'
+import { cancelSession, signIn } from './sign-in.ts'
+import { explainPostgres } from './problems.ts'
+
+export const postgres: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
+
+/** Session settings for readings of any length; settings that the server does not know are skipped. */
+const settings = {
+  timezone: 'UTC',
+  datestyle: 'ISO, YMD',
+  intervalstyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '3',
+  standard_conforming_strings: 'on',
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  transaction_timeout: '0',
+  // Ends an abandoned query on the server too.
+  client_connection_check_interval: '10s',
+}
+
+async function open(access: SessionAccess): Promise<DatabaseSession> {
+  const { client, socket } = await signIn(
+    access,
+    new PostgresInboundByteLimit(access.config, 'PostgreSQL'),
+    async (opened) => {
+      await opened.query('begin isolation level repeatable read read only')
+      await opened.query(
+        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+       where name in (select lower(name) from pg_settings)`,
+        [JSON.stringify(settings)],
+      )
+    },
+  )
+  return new PostgresSession(client, socket, access)
+}
+
+interface Explained {
+  Plan: { 'Plan Rows': number; 'Plan Width': number }
+}
+
+class PostgresSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
+  readonly #client: Client
+  readonly #socket: Socket
+  readonly #access: SessionAccess
+  #text = ''
+  #types: PostgresType[] = []
+  #labels: string[] = []
+
+  constructor(client: Client, socket: Socket, access: SessionAccess) {
+    this.#access = access
+    this.#client = client
+    this.#socket = socket
+  }
+
+  received = (): number => this.#socket.bytesRead
+
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
+    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
+    // The query is described alone first: only one whole statement may be embedded in another one.
+    const fields = await this.#fieldsOf(this.#text)
+    if (fields.length === 0) throw new StatementNotAllowed()
+    this.#types = await this.#typesOf(fields)
+    this.#labels = fields.map(({ name }) => name)
+    await this.#demandQuery(fields.length)
+    const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
+    const columns = fields.map((field, index) => {
+      const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
+      return keys.has(field.name) ? { ...column, primaryKey: true } : column
+    })
+    const bytes = await this.#estimate(fields.length)
+    return { columns, notes: [], ...(bytes !== undefined && { bytes }) }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+    const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
+    const query = embedded(this.#text, expressions, types.length)
+    const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
+    this.#client.query(copy)
+    await copy.done
+    return []
+  }
+
+  cancel(): Promise<void> {
+    return cancelSession(this.#access, this.#client)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy()
+  }
+
+  #fieldsOf(text: string): Promise<PostgresField[]> {
+    const describe = new DescribeCommand(text)
+    this.#client.query(describe)
+    return describe.fields
+  }
+
+  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
+  async #demandQuery(columns: number): Promise<void> {
+    try {
+      const query = { text: `${embedded(this.#text, ['*'], columns)} limit 0`, queryMode: 'extended' }
+      await this.#client.query(query)
+    } catch (error) {
+      if ((error as { code?: string }).code !== '42601') throw error
+      throw new StatementNotAllowed(undefined, { cause: error })
+    }
+  }
+
+  /**
+   * Returns the planner's estimate of the result in bytes. It decides only whether the writer starts for many rows or for
+   * few; a wrong estimate causes no error.
+   */
+  async #estimate(columns: number): Promise<number | undefined> {
+    await this.#client.query('savepoint estimate')
+    try {
+      const text = `explain (format json) ${embedded(this.#text, ['*'], columns)}`
+      const query = { text, queryMode: 'extended' }
+      const { rows } = await this.#client.query(query)
+      const plan = (rows[0]?.['QUERY PLAN'] as Explained[] | undefined)?.[0]?.Plan
+      return plan && plan['Plan Rows'] * (2 + 4 * columns + plan['Plan Width'])
+    } catch {
+      return undefined
+    } finally {
+      await this.#client.query('rollback to savepoint estimate')
+    }
+  }
+
+  async #typesOf(fields: readonly PostgresField[]): Promise<PostgresType[]> {
+    const oids = [...new Set(fields.map(({ dataTypeID }) => dataTypeID))]
+    const { rows } = await this.#client.query<{ oid: string; name: string; schema: string }>(
+      `select t.oid::text, t.typname as name, n.nspname as schema
+       from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+       where t.oid = any($1::oid[])`,
+      [oids],
+    )
+    const known = new Map(rows.map(({ oid, name, schema }) => [Number(oid), { name, schema }]))
+    return fields.map(({ dataTypeID, dataTypeModifier }) => ({
+      ...(known.get(dataTypeID) ?? { name: 'unknown', schema: 'pg_catalog' }),
+      modifier: dataTypeModifier,
+    }))
+  }
+
+  async #primaryKey({ schema, name }: Extract<SourceStatement, { name: string }>): Promise<Set<string>> {
+    const table = schema ? `${this.#client.escapeIdentifier(schema)}.` : ''
+    const { rows } = await this.#client.query<{ name: string }>(
+      `select a.attname as name from pg_catalog.pg_index i
+       join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+       where i.indrelid = $1::regclass and i.indisprimary`,
+      [table + this.#client.escapeIdentifier(name)],
+    )
+    return new Set(rows.map((row) => row.name))
+  }
+}

@@ -1,0 +1,45 @@
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { codes, messageOf } from '../database-connector/problems.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+import { UnexpectedFormat } from './copy-out.ts'
+
+const byState: Record<string, DatabaseProblemCode> = {
+  '28P01': 'AUTHENTICATION_FAILED',
+  '28000': 'AUTHENTICATION_FAILED',
+  '3D000': 'DATABASE_MISSING',
+  '53300': 'TOO_MANY_CONNECTIONS',
+  '57P03': 'CONNECTION_REFUSED',
+  '57P01': 'CONNECTION_LOST',
+  '57P02': 'CONNECTION_LOST',
+  '42501': 'PERMISSION_DENIED',
+  '42P01': 'TABLE_MISSING',
+  '42703': 'TABLE_MISSING',
+  '3F000': 'TABLE_MISSING',
+  '42601': 'STATEMENT_INVALID',
+  '25006': 'STATEMENT_NOT_ALLOWED',
+}
+
+const byMessage: [RegExp, DatabaseProblemCode][] = [
+  [/does not support SSL/, 'TLS_NOT_OFFERED'],
+  [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
+  [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
+  [/SASL|password must be a string|unsupported authentication/i, 'AUTHENTICATION_FAILED'],
+  [/Connection terminated|(closed and|connection error and) is not queryable/, 'CONNECTION_LOST'],
+  [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
+]
+
+export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ExplainedError | undefined {
+  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+  const message = messageOf(error)
+  const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
+  if (state === undefined) {
+    const code = byMessage.find(([pattern]) => pattern.test(message))?.[1]
+    if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
+    return code && { code }
+  }
+  // pg_hba.conf errors say "no encryption" or "SSL off", and have the same state for every reason.
+  if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
+  const code = byState[state] ?? 'STATEMENT_FAILED'
+  const speaks = /^(STATEMENT|PERMISSION|TABLE)_/.test(code) && code !== 'STATEMENT_NOT_ALLOWED'
+  return speaks ? { code, detail: message } : { code }
+}

@@ -1,0 +1,88 @@
+import type { Socket } from 'node:net'
+import { Client, type Connection } from 'pg'
+import type { SessionAccess } from '../database-connector/session.ts'
+import { openSocket } from '../database-connector/sockets.ts'
+import type { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
+import { connectDirectly } from './direct-socket.ts'
+
+/** A signed-in client and its socket. */
+export interface SignedInClient {
+  client: Client
+  socket: Socket
+}
+
+const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
+
+/** Signs in to a server that speaks PostgreSQL's protocol. `begin` is part of the sign-in: if it fails, the connection is closed. */
+export async function signIn(
+  access: SessionAccess,
+  arrivals: PostgresInboundByteLimit,
+  begin: (client: Client) => Promise<unknown>,
+): Promise<SignedInClient> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+  const socket = await (ssl ? openSocket(access) : openSocket(access, connectDirectly))
+  const client = new Client({
+    host,
+    port,
+    database,
+    user: username,
+    // The driver treats an empty text as absent and then looks for another password.
+    password: () => password,
+    ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
+    stream: () => connected(socket),
+    connectionTimeoutMillis: access.limits.signIn,
+    application_name: 'sluice',
+  })
+  client.on('error', () => {})
+  try {
+    // @types/pg does not declare this property.
+    const { connection } = client as unknown as { connection: Connection }
+    connection.once('sslconnect', () => arrivals.watch(connection.stream))
+    const connecting = client.connect()
+    if (!ssl) arrivals.watch(socket)
+    if (!ssl)
+      socket.once('data', (bytes: Buffer) => {
+        if (!firstBytes.has(bytes[0]!))
+          socket.destroy(Object.assign(new Error('not its protocol'), { code: 'ERR_SSL' }))
+      })
+    await connecting
+    await begin(client)
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+  return { client, socket }
+}
+
+/** The code of `CancelRequest` in the protocol. */
+const cancelCode = 80_877_102
+/** Timeout of a cancellation, in milliseconds. */
+const longestCancel = 1_500
+
+/**
+ * Requests the cancellation of a session's query over a separate connection, because the session's own is busy. The server
+ * responds by closing the connection.
+ */
+export async function cancelSession(access: SessionAccess, client: Client): Promise<void> {
+  const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
+  if (processID === null || secretKey === null) return
+  const request = Buffer.alloc(16)
+  for (const [index, value] of [16, cancelCode, processID, secretKey].entries()) request.writeInt32BE(value, index * 4)
+  const socket = await openSocket(access)
+  await new Promise<void>((resolve) => {
+    socket.setTimeout(longestCancel, () => socket.destroy())
+    socket.on('error', () => {})
+    socket.once('close', () => resolve())
+    socket.resume()
+    socket.end(request)
+  })
+}
+
+/** Returns an open socket for the driver, which would otherwise connect by itself, by name. */
+function connected(socket: Socket): Socket {
+  socket.connect = () => {
+    setImmediate(() => socket.emit('connect'))
+    return socket
+  }
+  return socket
+}

@@ -1,0 +1,65 @@
+import { lookup } from 'node:dns/promises'
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { databaseSource, tryDatabase } from '../database-connector/database-source.ts'
+import type { SourceReading, SourceKind } from '../connector.ts'
+import { type SourceFeed, SourceProblem } from '@sluice/row-stream'
+
+/** A public dataset in the dataset catalogue. */
+export interface DatasetTable {
+  host: string
+  port: number
+  database: string
+  user: string
+  password: string
+  ssl: boolean
+  /** Whether to accept any certificate. */
+  trustServerCertificate: boolean
+  schema: string
+  table: string
+  /** Labels of the columns in the file, by column name. */
+  labels: ReadonlyMap<string, string>
+}
+
+export interface DatasetDatabase {
+  /** Returns undefined if the dataset does not exist; `table` is absent until the dataset is loaded. */
+  find(key: string): Promise<{ table?: DatasetTable } | undefined>
+}
+
+/** Reads a table of the dataset catalogue as the role `read`, with its types and labels. */
+export function publicDatasets(datasets: DatasetDatabase): SourceKind {
+  // The operator configures this warehouse, so its host may have any address.
+  const connectable = (host: string) => lookup(host, { all: true })
+  const source = databaseSource(connectable)
+
+  async function tableOf({ settings }: SourceReading): Promise<DatasetTable> {
+    const { key } = settings as { key: string }
+    const found = await datasets.find(key)
+    if (!found) throw new SourceProblem('DATASET_MISSING', `There is no public dataset "${key}". Choose another one.`)
+    if (!found.table)
+      throw new SourceProblem('DATASET_NOT_LOADED', `The public dataset "${key}" has no rows yet. Try again later.`)
+    return found.table
+  }
+
+  return {
+    async *read(reading, report, signal) {
+      const { labels, ...table } = await tableOf(reading)
+      for await (const feed of source.read(configOf(table), report, signal)) yield asUploaded(feed, labels)
+    },
+    async test(reading, signal) {
+      await tryDatabase(configOf(await tableOf(reading)), connectable, signal)
+    },
+  }
+}
+
+/** Returns the feed as the pipeline's own table, with the labels of the file. */
+const asUploaded = (feed: SourceFeed, labels: ReadonlyMap<string, string>): SourceFeed => ({
+  ...feed,
+  table: '',
+  columns: feed.columns.map((column) => ({ ...column, label: labels.get(column.name) ?? column.label })),
+})
+
+function configOf({ user, schema, table, ...server }: Omit<DatasetTable, 'labels'>): DatabaseConfig {
+  const { host, port, database, password, ssl, trustServerCertificate } = server
+  const login = { host, port, database, username: user, password, ssl, trustServerCertificate }
+  return { kind: 'postgres', ...login, tables: [{ schema, name: table }] }
+}

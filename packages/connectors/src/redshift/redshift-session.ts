@@ -1,0 +1,232 @@
+import type { Socket } from 'node:net'
+import type { Client } from 'pg'
+import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { DescribeCommand, digits, embedded } from '../postgres/columns.ts'
+import { cancelSession, signIn } from '../postgres/sign-in.ts'
+import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import {
+  type SessionAccess,
+  type DescribedStatement,
+  type DatabaseEngine,
+  type ExplainedError,
+  StatementNotAllowed,
+  type DatabaseSession,
+  statementText,
+} from '../database-connector/session.ts'
+import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
+import { FetchCommand, type FetchedRowHandler } from './fetch.ts'
+import { PostgresInboundByteLimit } from '../postgres/inbound-byte-limit.ts'
+import type { DataType } from '@sluice/contracts'
+import { explainPostgres } from '../postgres/problems.ts'
+import { messageOf } from '../database-connector/problems.ts'
+
+/** Matches the driver's error for Redshift's own password method. */
+const digestSignIn = /Unknown authenticationOk message type/
+
+function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError | undefined {
+  const message = messageOf(error)
+  if (digestSignIn.test(message))
+    return {
+      code: 'AUTHENTICATION_FAILED',
+      detail:
+        'The password of this user is kept as SHA-256, which only Amazon’s drivers can send. Set it again as an MD5 hash.',
+    }
+  // The leader node reports these errors in the wording of PostgreSQL 8.
+  if (/password authentication failed|user ".*" does not exist/.test(message)) return { code: 'AUTHENTICATION_FAILED' }
+  return explainPostgres(error, config)
+}
+
+export const redshift: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+
+/** Each setting is a separate statement: Redshift has no `set_config`, and no list of known settings. */
+const opening = [
+  'begin read only',
+  `set timezone to 'UTC'`,
+  `set datestyle to 'ISO, YMD'`,
+  // Makes a float's text exact to its last digit.
+  'set extra_float_digits to 2',
+  'set statement_timeout to 0',
+]
+
+/** Rows of the first fetch, and the maximum of any fetch; other fetches have as many rows as amount to about this many bytes. */
+const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
+
+async function open(access: SessionAccess): Promise<DatabaseSession> {
+  const arrivals = new RedshiftInboundByteLimit(access.config, redshift.name)
+  const { client, socket } = await signIn(access, arrivals, async (opened) => {
+    await assertRedshift(opened, access.config)
+    for (const statement of opening) await opened.query(statement)
+  })
+  return new RedshiftSession(client, socket, arrivals, access)
+}
+
+/**
+ * Throws unless the server is Redshift. PostgreSQL would accept all statements too, but the reading would be slow and
+ * ignore PostgreSQL's own types.
+ */
+async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
+  const { rows } = await client.query<{ version: string }>('select version() as version')
+  if (/redshift/i.test(rows[0]?.version ?? '')) return
+  throw new SourceProblem(
+    'OTHER_PROTOCOL',
+    `${host}, port ${port} is PostgreSQL, not Amazon Redshift. Choose the type SQL_DATABASE_D.`,
+  )
+}
+
+/** Reads rows through a cursor: Redshift does not support COPY to a client, and sends the whole result of a plain query at once. */
+class RedshiftSession implements DatabaseSession {
+  readonly notes: ReadingNote[] = []
+  readonly #client: Client
+  readonly #socket: Socket
+  readonly #arrivals: RedshiftInboundByteLimit
+  readonly #access: SessionAccess
+  #text = ''
+  #types: RedshiftType[] = []
+  #labels: string[] = []
+
+  constructor(client: Client, socket: Socket, arrivals: RedshiftInboundByteLimit, access: SessionAccess) {
+    this.#access = access
+    this.#client = client
+    this.#socket = socket
+    this.#arrivals = arrivals
+  }
+
+  received = (): number => this.#socket.bytesRead
+
+  /** Redshift does not enforce declared keys, so no key is offered. */
+  async describe(statement: SourceStatement): Promise<DescribedStatement> {
+    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
+    // The query is described alone first: only one whole statement may be embedded in another one.
+    const describe = new DescribeCommand(this.#text)
+    this.#client.query(describe)
+    const fields = await describe.fields
+    if (fields.length === 0) throw new StatementNotAllowed()
+    this.#labels = fields.map(({ name }) => name)
+    const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
+    this.#types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
+      name: names.get(dataTypeID) ?? '',
+      modifier: dataTypeModifier,
+    }))
+    await this.#demandQuery()
+    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...columnOf(type) }))
+    return { columns, notes: [] }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+    const encoder = new RowEncoder(
+      types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
+      sink.buffer,
+    )
+    const bytes = this.#types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
+    const take = (row: readonly (string | null)[]) => {
+      const shown = bytes.length === 0 ? row : row.map((text, index) => shownText(text, this.#types[index]!))
+      return writeRow(encoder, sink, shown)
+    }
+    const taker = { take, drained: () => sink.drained() }
+    const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
+    await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list)}`)
+    let size = rowsAtOnce.first
+    for (;;) {
+      const before = this.received()
+      const came = await this.#fetch(size, taker)
+      if (came < size) break
+      const each = Math.max(1, (this.received() - before) / came)
+      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / each)))
+    }
+    await this.#client.query('close sluice_rows')
+    return []
+  }
+
+  cancel(): Promise<void> {
+    return cancelSession(this.#access, this.#client)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy()
+  }
+
+  async #fetch(rows: number, taker: FetchedRowHandler): Promise<number> {
+    const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, taker)
+    this.#arrivals.fetching = true
+    this.#client.query(fetch)
+    try {
+      return await fetch.done
+    } finally {
+      this.#arrivals.fetching = false
+    }
+  }
+
+  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
+  async #demandQuery(): Promise<void> {
+    try {
+      const query = { text: `${this.#embedded(['*'])} limit 0`, queryMode: 'extended' }
+      await this.#client.query(query)
+    } catch (error) {
+      if ((error as { code?: string }).code !== '42601') throw error
+      throw new StatementNotAllowed(undefined, { cause: error })
+    }
+  }
+
+  #embedded(expressions: readonly string[]): string {
+    return embedded(this.#text, expressions, this.#types.length)
+  }
+
+  async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
+    const { rows } = await this.#client.query<{ oid: string; name: string }>(
+      `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${[...new Set(oids)].join(', ')})`,
+    )
+    return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
+  }
+}
+
+const dataRow = 0x44
+
+/** While rows of a cursor are fetched, the driver keeps one row at a time: each row is limited, and not their sum. */
+class RedshiftInboundByteLimit extends PostgresInboundByteLimit {
+  fetching = false
+
+  protected override begin(header: Buffer): number {
+    const before = this.answer
+    const rest = super.begin(header)
+    if (this.fetching && header[0] === dataRow) this.answer = before
+    return rest
+  }
+}
+
+/** The type of a column: its name in the catalogue, and its encoded modifier. */
+interface RedshiftType {
+  name: string
+  modifier: number
+}
+
+const dataTypes: Record<string, DataType> = {
+  int2: 'SMALLINT',
+  int4: 'INTEGER',
+  int8: 'BIGINT',
+  oid: 'BIGINT',
+  float4: 'FLOAT',
+  float8: 'DOUBLE',
+  numeric: 'DECIMAL',
+  bool: 'BOOLEAN',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMPTZ',
+  super: 'JSONB',
+  geometry: 'GEOMETRY',
+  geography: 'GEOMETRY',
+}
+
+/** Returns the offered type of a column. Types that are not listed above are read as text. */
+function columnOf({ name, modifier }: RedshiftType): StoredType {
+  const dataType = dataTypes[name] ?? 'TEXT'
+  return dataType === 'DECIMAL' ? { dataType, ...digits(modifier) } : { dataType }
+}
+
+/** Returns the expression that reads `column` as the server's own text, which is exact; shapes have an expression of their own. */
+const readExpression = (column: string, { name }: RedshiftType): string =>
+  name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
+
+/** Redshift sends bytes as bare hexadecimal digits; other systems add a prefix. */
+const shownText = (text: string | null, { name }: RedshiftType): string | null =>
+  text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text

@@ -1,0 +1,78 @@
+import mssql from 'mssql'
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { codes, messageOf } from '../database-connector/problems.ts'
+import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+
+const byNumber: Record<number, DatabaseProblemCode> = {
+  18456: 'AUTHENTICATION_FAILED',
+  18452: 'AUTHENTICATION_FAILED',
+  18486: 'AUTHENTICATION_FAILED',
+  18487: 'AUTHENTICATION_FAILED',
+  18488: 'AUTHENTICATION_FAILED',
+  4060: 'DATABASE_MISSING',
+  911: 'DATABASE_MISSING',
+  916: 'PERMISSION_DENIED',
+  229: 'PERMISSION_DENIED',
+  230: 'PERMISSION_DENIED',
+  297: 'PERMISSION_DENIED',
+  208: 'TABLE_MISSING',
+  207: 'TABLE_MISSING',
+  102: 'STATEMENT_INVALID',
+  105: 'STATEMENT_INVALID',
+  156: 'STATEMENT_INVALID',
+  1033: 'STATEMENT_INVALID',
+  17809: 'TOO_MANY_CONNECTIONS',
+  10928: 'TOO_MANY_CONNECTIONS',
+}
+
+const byMessage: [RegExp, DatabaseProblemCode][] = [
+  [/self-signed|certificate|altnames/i, 'CERTIFICATE_NOT_TRUSTED'],
+  [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
+  [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
+  [/ETIMEDOUT|Failed to connect.*in \d+ms/, 'CONNECTION_TIMEOUT'],
+  [/no encryption is offered/, 'TLS_NOT_OFFERED'],
+  [/requires encryption|EENCRYPT/, 'TLS_REQUIRED'],
+  [/unexpected message|unknown type|token|packet/i, 'OTHER_PROTOCOL'],
+  [/Connection lost|socket hang up|ECONNRESET|Connection is closed|closed/i, 'CONNECTION_LOST'],
+]
+
+export function explainSqlServer(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
+  const message = messageOf(error)
+  if (error instanceof StatementNotAllowed)
+    return /view/.test(message) ? { code: 'STATEMENT_NOT_ALLOWED', detail: message } : { code: 'STATEMENT_NOT_ALLOWED' }
+  const number = numbers(error).find((each) => byNumber[each] !== undefined)
+  if (number !== undefined) {
+    const code = byNumber[number]!
+    return /^(STATEMENT|PERMISSION|TABLE)/.test(code) ? { code, detail: message } : { code }
+  }
+  const all = codes(error)
+  // For a refused sign-in, the driver keeps the message and drops the number.
+  if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
+  if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
+  if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
+  if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
+    return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
+  const code = byMessage.find(([pattern]) => pattern.test([message, ...all].join(' ')))?.[1] ?? 'CONNECTION_LOST'
+  return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
+}
+
+/**
+ * Whether the error comes from the driver, which has its own class, or from the server's description of a statement, which
+ * has the code and a number.
+ */
+function isDrivers(error: unknown): boolean {
+  return (
+    error instanceof mssql.MSSQLError || (codes(error).includes('EREQUEST') && numbers(error).some((each) => each > 0))
+  )
+}
+
+/** Returns the server's numbers of an error and of its causes. */
+function numbers(error: unknown): number[] {
+  const found: number[] = []
+  for (let each = error; each instanceof Error && found.length < 10; ) {
+    const { number, originalError, cause } = each as Error & { number?: unknown; originalError?: unknown }
+    found.push(typeof number === 'number' ? number : 0)
+    each = originalError ?? cause
+  }
+  return found
+}

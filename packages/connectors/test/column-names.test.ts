@@ -1,0 +1,24 @@
+import { describe, expect, it } from '@jest/globals'
+import { groupColumns } from '../src/record-tables/names.ts'
+import { checkColumnName as clickhouse } from '@sluice/warehouses/clickhouse/names'
+import { checkColumnName as postgres } from '@sluice/warehouses/postgres/names'
+import { names as redshift } from '@sluice/warehouses/redshift/names'
+import { namesOf } from '@sluice/warehouses/tsql/names'
+
+const tsql = namesOf({ prefix: '', ledger: 'sluice' })
+
+describe('the names of columns', () => {
+  it.each(groupColumns)('%s, which rows of groups have, is good in every warehouse', (name) => {
+    for (const check of [
+      clickhouse,
+      postgres,
+      (column: string) => redshift.check('column', column),
+      (column: string) => tsql.check('column', column),
+    ])
+      expect(() => check(name)).not.toThrow()
+  })
+
+  it.each(['_part', '_part_offset', '_row_exists', '_block_number'])('%s is ClickHouse’s own', (name) => {
+    expect(() => clickhouse(name)).toThrow('is one of ClickHouse’s own columns')
+  })
+})

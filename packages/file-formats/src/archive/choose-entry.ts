@@ -1,0 +1,68 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { detectionBytes, detectFormat } from '../upload/detect-format.ts'
+import { startOf } from '../spool/byte-source.ts'
+import type { UploadOptions } from '../upload/upload.ts'
+import type { ZipArchive } from './zip-archive.ts'
+
+/** Maximum number of entries that are examined; a list in a message is shorter. */
+const lookedInto = 100
+const listed = 20
+
+/** Files that some archivers add and users do not need. */
+const clutter = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
+
+/**
+ * Returns the entry that holds the rows: the named one, the only one, or the only one that looks like rows. Throws
+ * SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
+ */
+export async function chooseEntry(archive: ZipArchive, { entry, encoding }: UploadOptions): Promise<string> {
+  const names = [...archive.entries.keys()]
+  if (entry !== undefined) {
+    if (archive.entries.has(entry)) return entry
+    const text = `${archive.name} holds no ${entry}; it holds ${list(names)}.`
+    throw new SourceProblem('ENTRY_NOT_FOUND', text)
+  }
+  const candidates = names.filter((name) => !clutter.test(name))
+  if (candidates.length === 0) {
+    throw new SourceProblem('ARCHIVE_EMPTY', `${archive.name} holds no file; pack the file with the rows into it.`)
+  }
+  if (candidates.length === 1) return candidates[0]!
+  const withRows: string[] = []
+  for (const name of candidates.slice(0, lookedInto)) {
+    if (await looksLikeRows(archive, name, encoding)) withRows.push(name)
+  }
+  if (withRows.length === 1 && candidates.length <= lookedInto) return withRows[0]!
+  const text = `${archive.name} holds several files (${list(withRows.length > 0 ? withRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
+  throw new SourceProblem('ENTRY_AMBIGUOUS', text)
+}
+
+/** Whether an entry looks like a table. The result is false for an unreadable entry. */
+async function looksLikeRows(archive: ZipArchive, name: string, declared?: string): Promise<boolean> {
+  try {
+    const start = await startOf(archive.bytes(name), detectionBytes)
+    const content = detectFormat(start, name, declared)
+    if (content.kind !== 'TEXT') return true
+    return isDelimited(new TextDecoder(content.encoding).decode(start.subarray(content.skip)))
+  } catch (error) {
+    if (error instanceof SourceProblem) return false
+    throw error
+  }
+}
+
+/** Whether the first two lines have the same number of one delimiter outside of quotes. */
+function isDelimited(text: string): boolean {
+  const [first, second] = text
+    .replace(/"[^"]*"/g, '""')
+    .split(/\r\n?|\n/)
+    .filter((line) => line.trim() !== '')
+  if (first === undefined) return false
+  return [',', ';', '\t', '|'].some((delimiter) => {
+    const count = first.split(delimiter).length
+    return count > 1 && (second === undefined || second.split(delimiter).length === count)
+  })
+}
+
+function list(names: string[]): string {
+  const shown = names.slice(0, listed).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
+  return names.length > listed ? `${shown.join(', ')} and ${names.length - listed} more` : shown.join(', ')
+}

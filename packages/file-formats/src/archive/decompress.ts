@@ -1,0 +1,81 @@
+import { Readable, type Transform, pipeline } from 'node:stream'
+import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
+import type { UploadLimits } from '../spool/limits.ts'
+import { SourceProblem } from '@sluice/row-stream'
+import { tooLarge } from '../spool/spool-writer.ts'
+import { createGunzip } from 'node:zlib'
+
+/** Yields the decompressed chunks of a part of a file, within the limits. Messages refer to the file by `name`. */
+export async function* decompress(
+  file: FileBytes,
+  decompressor: Transform,
+  name: string,
+  limits: UploadLimits,
+): AsyncGenerator<Buffer, void, void> {
+  const guard = new DecompressionLimit(name, limits)
+  const pieces = file.pieces((bytes) => {
+    guard.packed = bytes
+  })
+  // An error reaches the loop below through the stream itself.
+  pipeline(Readable.from(pieces, { highWaterMark: 1 }), decompressor, () => {})
+  try {
+    for await (const chunk of decompressor as AsyncIterable<Buffer>) {
+      guard.passed(chunk.length)
+      yield chunk
+    }
+  } catch (error) {
+    throw damage(error, name, guard.unpacked) ?? error
+  }
+}
+
+/**
+ * Compares the output of a decompressor with its input, and stops it at the limits. The ratio applies only above a minimum
+ * size, because small files of one repeated line compress very well and are harmless.
+ */
+class DecompressionLimit {
+  /** Compressed bytes given to the decompressor so far. */
+  packed = 0
+  unpacked = 0
+  readonly #name: string
+  readonly #limits: UploadLimits
+
+  constructor(name: string, limits: UploadLimits) {
+    this.#name = name
+    this.#limits = limits
+  }
+
+  /** Throws SourceProblem TOO_LARGE or SUSPICIOUS_ARCHIVE. */
+  passed(bytes: number): void {
+    const { spoolBytes, ratio, ratioFrom } = this.#limits
+    this.unpacked += bytes
+    if (this.unpacked > spoolBytes) throw tooLarge(this.#name, spoolBytes)
+    if (this.unpacked <= ratioFrom || this.unpacked <= this.packed * ratio) return
+    const text = `${this.#name} unpacks to more than ${ratio} times its size, as archives do that are made to fill a disk; upload it unpacked if it is meant so.`
+    throw new SourceProblem('SUSPICIOUS_ARCHIVE', text)
+  }
+}
+
+/** Maps an error of the decompressor to a problem, given the number of bytes that it returned before; undefined for any other error. */
+function damage(cause: unknown, name: string, unpacked: number): SourceProblem | undefined {
+  const { code, message } = cause as NodeJS.ErrnoException
+  if (code !== 'Z_DATA_ERROR' && code !== 'Z_BUF_ERROR') return undefined
+  return damaged(name, why(code, message, unpacked), cause)
+}
+
+export const damaged = (name: string, what: string, cause?: unknown): SourceProblem =>
+  new SourceProblem('ARCHIVE_DAMAGED', `${name} ${what}.`, { cause })
+
+function why(code: string, message: string, unpacked: number): string {
+  const where = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`
+  if (code === 'Z_BUF_ERROR') return `ends too early, ${where}; upload it again, whole`
+  if (message !== 'incorrect header check') return `is damaged ${where} (${message}); upload it again`
+  return 'is damaged: it holds something that is not gzip at its start or behind its end; compress it anew'
+}
+
+/**
+ * Returns the contents of a gzip file. Several members may follow each other, as after `cat a.gz b.gz`, and zeros may follow the last
+ * one. The checksum of each member is verified. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ */
+export function gunzip(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
+  return { chunks: () => decompress(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }
+}

@@ -1,0 +1,98 @@
+import { crc32, createInflateRaw } from 'node:zlib'
+import { type Entry, fromFdPromise, getFileNameLowLevel, type ZipFile } from 'yauzl'
+import { SourceProblem } from '@sluice/row-stream'
+import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
+import type { UploadLimits } from '../spool/limits.ts'
+import { damaged, decompress } from './decompress.ts'
+
+const stored = 0
+const deflated = 8
+
+/**
+ * The central directory of a ZIP archive in an open file, and the bytes of its entries. Entry names are never used as
+ * paths for writing.
+ */
+export class ZipArchive {
+  readonly name: string
+  /** The entries that are files, by name. The last of several entries with one name counts, as in other tools. */
+  readonly entries = new Map<string, Entry>()
+  readonly #zip: ZipFile
+  readonly #file: FileBytes
+  readonly #limits: UploadLimits
+
+  private constructor(zip: ZipFile, file: FileBytes, name: string, limits: UploadLimits) {
+    this.#zip = zip
+    this.#file = file
+    this.name = name
+    this.#limits = limits
+  }
+
+  /** Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
+  static async open(file: FileBytes, name: string, limits: UploadLimits): Promise<ZipArchive> {
+    try {
+      // Names are decoded below: yauzl would refuse a whole archive because of one name and would not say which.
+      const zip = await fromFdPromise(file.descriptor, { autoClose: false, decodeStrings: false })
+      if (zip.entryCount > limits.entries) throw tooMany(name, zip.entryCount, limits.entries)
+      const archive = new ZipArchive(zip, file, name, limits)
+      for await (const entry of zip.eachEntry()) archive.#add(entry)
+      return archive
+    } catch (cause) {
+      if (cause instanceof SourceProblem) throw cause
+      throw damaged(name, `is not a complete ZIP archive (${(cause as Error).message}); upload it again`, cause)
+    }
+  }
+
+  /** Returns the contents of an entry and verifies size and checksum. Throws SourceProblem at the first error. */
+  bytes(entryName: string): ByteSource {
+    const entry = this.entries.get(entryName)!
+    return { chunks: () => this.#read(entry, `${entryName} in ${this.name}`) }
+  }
+
+  #add(entry: Entry): void {
+    const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false)
+    if (/(^|[\\/])\.\.([\\/]|$)|^[\\/]|^[a-z]:/i.test(name) || name.includes('\0')) throw leadsOut(this.name, name)
+    if (!name.endsWith('/')) this.entries.set(name, entry)
+  }
+
+  async *#read(entry: Entry, name: string): AsyncGenerator<Buffer, void, void> {
+    if (entry.isEncrypted()) {
+      const text = `${name} is protected with a password; pack it without one and upload it again.`
+      throw new SourceProblem('ARCHIVE_ENCRYPTED', text)
+    }
+    const { compressionMethod: method, uncompressedSize } = entry
+    if (method !== stored && method !== deflated) {
+      const text = `${name} is packed by a method (number ${method}) that is not known here; pack it as an ordinary ZIP archive.`
+      throw new SourceProblem('NOT_SUPPORTED', text)
+    }
+    const data = await this.#data(entry, name)
+    let size = 0
+    let sum = 0
+    const inflate = () => decompress(data, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
+    for await (const chunk of method === stored ? data.chunks() : inflate()) {
+      size += chunk.length
+      sum = crc32(chunk, sum)
+      if (size > uncompressedSize) throw damaged(name, 'is longer than the archive says; pack it anew')
+      yield chunk
+    }
+    if (size !== uncompressedSize) throw damaged(name, 'is shorter than the archive says; upload it again')
+    if (sum !== entry.crc32) throw damaged(name, 'is damaged: its checksum does not hold; upload it again')
+  }
+
+  async #data(entry: Entry, name: string): Promise<FileBytes> {
+    try {
+      const { fileDataStart } = await this.#zip.readLocalFileHeaderPromise(entry, { minimal: true })
+      return this.#file.part(fileDataStart, fileDataStart + entry.compressedSize)
+    } catch (cause) {
+      throw damaged(name, `cannot be found in the archive (${(cause as Error).message}); upload it again`, cause)
+    }
+  }
+}
+
+const tooMany = (name: string, entries: number, most: number) =>
+  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} holds ${entries} entries where at most ${most} are allowed.`)
+
+const leadsOut = (name: string, entry: string) =>
+  new SourceProblem(
+    'SUSPICIOUS_ARCHIVE',
+    `${name} holds an entry whose name leads out of the archive (${JSON.stringify(entry.slice(0, 200))}); pack it anew without it.`,
+  )

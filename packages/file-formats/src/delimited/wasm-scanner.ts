@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs'
+
+/** Results of `scan` and `take`, as in assembly/take.ts. */
+export const ODD_RECORD = 1
+export const OUT_IS_FULL = 2
+export const TAKEN = 3
+export const IS_REFUSED = 4
+export const IS_UNFIT = 5
+
+/** Purposes of `scan` and `take`. */
+export const OBSERVE = 0
+export const ENCODE = 1
+
+interface WasmGlobal {
+  readonly value: number
+}
+
+/** The exports of assembly/scanner.ts. Positions are addresses in its memory. */
+export interface ScannerExports {
+  memory: { readonly buffer: ArrayBuffer }
+  IN: WasmGlobal
+  IN_BYTES: WasmGlobal
+  OUT: WasmGlobal
+  OUT_BYTES: WasmGlobal
+  POWERS: WasmGlobal
+  COLUMNS: WasmGlobal
+  COLUMN_BYTES: WasmGlobal
+  FIELDS: WasmGlobal
+  FIELD_BYTES: WasmGlobal
+  NULLS: WasmGlobal
+  NULLS_BYTES: WasmGlobal
+  PROFILES: WasmGlobal
+  PROFILE_BYTES: WasmGlobal
+  REGISTERS: WasmGlobal
+  REGISTER_COUNT: WasmGlobal
+  rows: WasmGlobal
+  lines: WasmGlobal
+  stoppedAt: WasmGlobal
+  outEnd: WasmGlobal
+  blamed: WasmGlobal
+  forgetColumns(columns: number): void
+  setNulls(spellings: number): void
+  spellsNull(from: number, to: number): number
+  setDecimal(byte: number): void
+  columnType(column: number): number
+  openColumns(width: number): void
+  setShape(delimiter: number, fields: number, trailing: number, recordBytes: number): void
+  setUse(columns: number, outBytes: number, given: number): void
+  scan(from: number, end: number, use: number): number
+  take(bytes: number, use: number): number
+  hasRoom(bytes: number): number
+  emptyOut(): void
+  forgetProfiles(columns: number): void
+  setProfile(column: number, kind: number): void
+  profile(from: number, to: number): void
+}
+
+/** Node has it; its types lack it. */
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array) => object
+  Instance: new (module: object, imports: object) => { readonly exports: ScannerExports }
+}
+
+/**
+ * The compiled scanner (assembly/) and its memory. A page uses memory only after the first write to it, so the areas can be as large as the
+ * longest record. A scanner reads one file at a time.
+ */
+export interface WasmScanner {
+  run: ScannerExports
+  /** The whole memory; addresses are indexes. */
+  bytes: Buffer
+  /** The area of the text. */
+  window: Buffer
+  /** The fields of the current record, four numbers each: start, end, marks, unused. */
+  fields: Int32Array
+}
+
+/** The scanner reads blocks of 64 bytes, also past the end of the text. */
+const slack = 64
+
+export function startScanner(
+  code: Uint8Array = readFileSync(new URL('../../generated/scan.wasm', import.meta.url)),
+): WasmScanner {
+  const text = (from: number, length: number) => bytes.toString('latin1', from, from + length).replace(',', '.')
+  const host = {
+    exponentFits: (from: number, length: number) => (fitsDouble(text(from, length)) ? 1 : 0),
+    parseDouble: (from: number, length: number) => Number(text(from, length)),
+    isJson: (from: number, length: number) => (parsesAsJsonb(bytes.toString('utf8', from, from + length)) ? 1 : 0),
+  }
+  const abort = () => {
+    throw new Error('The scanner gave up')
+  }
+  const { exports: run } = new WebAssembly.Instance(new WebAssembly.Module(code), { host, env: { abort } })
+  const bytes = Buffer.from(run.memory.buffer)
+  bytes.set(new Uint8Array(powersOfFive().buffer), run.POWERS.value)
+  return {
+    run,
+    bytes,
+    window: bytes.subarray(run.IN.value, run.IN.value + run.IN_BYTES.value - slack),
+    fields: new Int32Array(run.memory.buffer, run.FIELDS.value),
+  }
+}
+
+/** Warehouses refuse numbers that overflow, and numbers that underflow to zero. */
+function fitsDouble(text: string): boolean {
+  const value = Number(text)
+  return Number.isFinite(value) && (value !== 0 || /^[-.0]*e/i.test(text))
+}
+
+/** Whether PostgreSQL accepts a text as JSONB: JSON without NUL, lone surrogates and powers of ten that numeric cannot hold. */
+function parsesAsJsonb(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (/\de\+?\d{6,}/i.test(text)) return false
+    // JSON.stringify escapes only lone surrogates.
+    return !text.includes('\\u') || !/\\ud[89a-f]|\\u0000/i.test(JSON.stringify(value).replaceAll('\\\\', ''))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The 651 powers of five from 5^-342 to 5^308 as the upper 128 bits of each, truncated (rounded up below 5^0), low half first:
+ * the factors of the method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021).
+ */
+function powersOfFive(): BigUint64Array<ArrayBuffer> {
+  const powers = new BigUint64Array(651 * 2)
+  const half = (1n << 64n) - 1n
+  for (let power = -342; power <= 308; power++) {
+    const bits = power < 0 ? reciprocalBits(5n ** BigInt(-power), power >= -27) : leadingBits(5n ** BigInt(power))
+    const at = (power + 342) * 2
+    powers[at] = bits & half
+    powers[at + 1] = bits >> 64n
+  }
+  return powers
+}
+
+/** Returns the first 128 bits of a number. */
+function leadingBits(value: bigint): bigint {
+  const bits = BigInt(value.toString(2).length)
+  return bits > 128n ? value >> (bits - 128n) : value << (128n - bits)
+}
+
+/** Returns the first 128 bits of a reciprocal, rounded up before truncation, as the proof of the method requires. */
+function reciprocalBits(value: bigint, exact: boolean): bigint {
+  const bits = BigInt((value - 1n).toString(2).length)
+  return leadingBits((1n << (exact ? bits + 127n : 2n * bits + 128n)) / value + 1n)
+}

@@ -1,0 +1,64 @@
+import { SourceProblem } from '@sluice/row-stream'
+
+export interface TextEncoding {
+  /** TextDecoder's name of the encoding, such as `utf-8`, `utf-16le`, `windows-1252`. */
+  encoding: string
+  /** Length of its byte order mark in bytes. */
+  skip: number
+  because: string
+}
+
+/**
+ * Minimum share of UTF-16 units with one zero half; nearly all units of Latin text have one, and any file of rows has
+ * delimiters and digits.
+ */
+const zeroHalves = 0.1
+
+/**
+ * Detects the encoding of a text by its start. A byte order mark takes precedence over the declared encoding. Without
+ * both, the encoding is UTF-8, unless the zero bytes are all in one half of the 16-bit units. Throws SourceProblem
+ * ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED.
+ */
+export function textEncoding(start: Uint8Array, declared: string | undefined, name: string): TextEncoding {
+  const [a, b, c, d] = start
+  if (a === 0xef && b === 0xbb && c === 0xbf)
+    return { encoding: 'utf-8', skip: 3, because: 'as its byte order mark says' }
+  if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
+    throw utf32(name)
+  }
+  if (a === 0xff && b === 0xfe) return { encoding: 'utf-16le', skip: 2, because: 'as its byte order mark says' }
+  if (a === 0xfe && b === 0xff) return { encoding: 'utf-16be', skip: 2, because: 'as its byte order mark says' }
+  if (declared !== undefined) return { encoding: known(declared, name), skip: 0, because: 'as declared' }
+  const guessed = byZeros(start, name)
+  if (guessed) return { encoding: guessed, skip: 0, because: 'as its zero bytes tell' }
+  return { encoding: 'utf-8', skip: 0, because: '' }
+}
+
+function known(label: string, name: string): string {
+  if (/^\s*utf-?32/i.test(label)) throw utf32(name)
+  try {
+    return new TextDecoder(label).encoding
+  } catch (cause) {
+    const text = `${label} is no encoding that is known here; say utf-8, utf-16le, windows-1252, iso-8859-15 or another of that kind.`
+    throw new SourceProblem('ENCODING_NOT_KNOWN', text, { cause })
+  }
+}
+
+function byZeros(start: Uint8Array, name: string): string | undefined {
+  const zeros = [0, 0, 0, 0]
+  const units = Math.floor(start.length / 4) * 2
+  const counted = Math.max(units * 2, Math.min(start.length, 2))
+  for (let i = 0; i < counted; i++) if (start[i] === 0) zeros[i & 3]!++
+  const [even, odd] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
+  const least = Math.max(1, (counted / 2) * zeroHalves)
+  if (even < least && odd < least) return undefined
+  if (odd >= least && odd > even * 3) return 'utf-16le'
+  if (even >= least && even > odd * 3) return 'utf-16be'
+  const quarter = counted / 4
+  if (zeros[2]! + zeros[3]! > quarter * 1.9 && zeros[0]! < quarter * 0.1) throw utf32(name)
+  if (zeros[0]! + zeros[1]! > quarter * 1.9 && zeros[3]! < quarter * 0.1) throw utf32(name)
+  return undefined
+}
+
+const utf32 = (name: string) =>
+  new SourceProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)

@@ -1,0 +1,82 @@
+import { SourceProblem } from '@sluice/row-stream'
+import type { UploadOptions } from '../upload/upload.ts'
+import type { WorkbookSheet } from './workbook.ts'
+
+/** A sheet of a workbook, as users choose it. */
+export interface FoundSheet {
+  /** Its position among the sheets with cells, from 1, including hidden sheets. */
+  number: number
+  name: string
+  isHidden: boolean
+  hasRows: boolean
+  isRead: boolean
+}
+
+type ListedSheet = WorkbookSheet & { hasRows: boolean }
+
+/**
+ * Chooses the sheet that the options name, or else the first visible one that has rows. Throws SourceProblem SHEET_NOT_FOUND,
+ * SHEET_EMPTY if the sheet has no rows and another sheet has some, or EMPTY_FILE if no sheet has rows.
+ */
+export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptions, file: string): ListedSheet {
+  const { sheet: name, sheetNumber: number } = options
+  const sheet =
+    name !== undefined
+      ? (sheets.find((one) => one.name === name) ?? sheets.find((one) => fold(one.name) === fold(name)))
+      : number !== undefined
+        ? sheets[number - 1]
+        : (sheets.find(({ isHidden, hasRows }) => !isHidden && hasRows) ??
+          sheets.find(({ isHidden }) => !isHidden) ??
+          sheets[0])
+  if (!sheet) {
+    const wanted =
+      name !== undefined
+        ? ` has no sheet called ${name}; it`
+        : number !== undefined
+          ? ` has no sheet number ${number}; it`
+          : ''
+    const there = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${listed(sheets, sheets)}`
+    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${there}.`)
+  }
+  if (sheet.hasRows) return sheet
+  const others = sheets.filter(({ hasRows }) => hasRows)
+  const instead = others.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${listed(others, sheets)}.`
+  const code = others.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
+  throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
+}
+
+export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): FoundSheet[] =>
+  sheets.map((sheet, index) => ({
+    number: index + 1,
+    name: sheet.name,
+    isHidden: sheet.isHidden,
+    hasRows: sheet.hasRows,
+    isRead: sheet === read,
+  }))
+
+/** Returns a sentence about sheets with rows that are not read although no setting excludes them; undefined if all are read. */
+export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
+  if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
+  const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
+  const read = sheets.find(({ isRead }) => isRead)
+  if (unread.length === 0 || !read) return undefined
+  const named = unread.slice(0, mostListed).map((sheet) => described(sheet, sheet.number))
+  const more = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
+  return `Only the sheet ${described(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
+}
+
+const mostListed = 20
+/** Excel allows 31 characters; other programs exceed this limit. */
+const longestName = 60
+
+function listed(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
+  const names = some.slice(0, mostListed).map((sheet) => described(sheet, all.indexOf(sheet) + 1))
+  return some.length > mostListed ? `${names.join(', ')} and ${some.length - mostListed} more` : names.join(', ')
+}
+
+function described({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {
+  const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
+  return `"${shown}" (${isHidden ? 'hidden, ' : ''}number ${number})`
+}
+
+const fold = (name: string) => name.trim().toLowerCase()

@@ -1,0 +1,98 @@
+import { posix } from 'node:path'
+import type { ZipArchive } from '../archive/zip-archive.ts'
+import { type NumberMeaning, builtInMeaning, meaningOf } from './serial-dates.ts'
+import { type XmlReader, readPart } from './read-part.ts'
+import { SourceProblem } from '@sluice/row-stream'
+
+/** The properties of a workbook that are read before its sheets. */
+export interface OpenWorkbook {
+  sheets: WorkbookSheet[]
+  sharedTexts: string | undefined
+  meanings: NumberMeaning[]
+  is1904: boolean
+}
+
+export interface WorkbookSheet {
+  name: string
+  isHidden: boolean
+  part: string
+}
+
+/** Reads the list of sheets with cells; charts are left out. Throws SourceProblem EXCEL_DAMAGED. */
+export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
+  const part = workbookPart(archive)!
+  const relations = await readRelations(archive, part)
+  const found: { id: string; name: string; isHidden: boolean }[] = []
+  let is1904 = false
+  await readPart(archive, part, (xml) => {
+    if (xml.is('workbookPr')) is1904 = /^(1|true)$/.test(xml.attribute('date1904') ?? '')
+    if (!xml.is('sheet')) return
+    const isHidden = /hidden$/i.test(xml.attribute('state') ?? '')
+    found.push({ id: xml.attribute('id') ?? '', name: xml.attribute('name') ?? '', isHidden })
+  })
+  const sheets = found.flatMap(({ id, name, isHidden }): WorkbookSheet[] => {
+    const relation = relations.get(id)
+    return relation?.type === 'worksheet' ? [{ name, isHidden, part: relation.part }] : []
+  })
+  const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.part
+  const styles = partOf('styles')
+  return {
+    sheets,
+    sharedTexts: partOf('sharedStrings'),
+    meanings: styles === undefined ? [] : await readMeanings(archive, styles),
+    is1904,
+  }
+}
+
+/**
+ * Reads the relations of the workbook, by id. The kind is the last word of a relation's type, because two editions of the
+ * standard have different prefixes.
+ */
+async function readRelations(archive: ZipArchive, part: string): Promise<Map<string, { type: string; part: string }>> {
+  const folder = posix.dirname(part)
+  const relations = new Map<string, { type: string; part: string }>()
+  await readPart(archive, `${folder}/_rels/${posix.basename(part)}.rels`, (xml) => {
+    if (!xml.is('Relationship') || xml.attribute('TargetMode') === 'External') return
+    const target = xml.attribute('Target') ?? ''
+    const type = posix.basename(xml.attribute('Type') ?? '')
+    const absolute = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
+    relations.set(xml.attribute('Id') ?? '', { type, part: absolute })
+  })
+  return relations
+}
+
+async function readMeanings(archive: ZipArchive, part: string): Promise<NumberMeaning[]> {
+  const own = new Map<number, NumberMeaning>()
+  const meanings: NumberMeaning[] = []
+  let inCells = false
+  const reader: XmlReader = (xml) => {
+    if (xml.is('numFmt')) own.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
+    else if (xml.is('cellXfs')) inCells = true
+    else if (inCells && xml.is('xf')) {
+      const id = Number(xml.attribute('numFmtId') ?? 0)
+      meanings.push(own.get(id) ?? builtInMeaning(id))
+    }
+  }
+  await readPart(archive, part, reader, (xml) => {
+    if (xml.is('cellXfs')) inCells = false
+  })
+  return meanings
+}
+
+/** Returns the main part of a workbook; some Microsoft services append a number to its name. */
+const workbookPart = (archive: ZipArchive): string | undefined =>
+  [...archive.entries.keys()].find((name) => /^xl\/workbook\d*\.xml$/i.test(name))
+
+export const isWorkbook = (archive: ZipArchive): boolean => workbookPart(archive) !== undefined
+
+/** Throws SourceProblem NOT_SUPPORTED for archives that contain another kind of document. */
+export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
+  const kind = entries.has('xl/workbook.bin')
+    ? 'a binary Excel workbook (.xlsb)'
+    : entries.has('content.xml') && entries.has('META-INF/manifest.xml')
+      ? 'an OpenDocument file, as LibreOffice writes them'
+      : entries.has('word/document.xml') || entries.has('ppt/presentation.xml')
+        ? 'a document of Microsoft Office that is no workbook'
+        : undefined
+  if (kind) throw new SourceProblem('NOT_SUPPORTED', `${name} is ${kind}; save it as .xlsx or CSV and upload that.`)
+}

@@ -1,0 +1,83 @@
+import { isUtf8 } from 'node:buffer'
+import type { DeclaredColumn } from '../upload/upload.ts'
+import { maxColumns, SourceProblem } from '@sluice/row-stream'
+
+export const PLAIN = 1
+export const NESTED = 2
+/** Marks a text that begins like a date. */
+export const DAY = 4
+export const TEXT = 8
+
+const QUOTE = 34
+/** Maximum number of remembered key spellings: a key can be escaped in very many ways. */
+const maxSpellings = 10_000
+
+/** The keys of all objects as columns, in the order of their first appearance. */
+export class JsonColumns {
+  readonly labels: string[] = []
+  /** Bits for the kinds of values found in each column. */
+  readonly seen = new Uint8Array(maxColumns)
+  readonly #name: string
+  readonly #byLabel = new Map<string, number>()
+  readonly #bySpelling = new Map<string, number>()
+  readonly #spellings: Uint8Array[] = []
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /**
+   * Returns the position after the closing quote of the key that opens at `from` if its spelling matches this column, or
+   * 0. Most objects have their keys in one order, so the next key can be recognised without a scan.
+   */
+  endOf(column: number, bytes: Uint8Array, from: number, end: number): number {
+    const spelling = this.#spellings[column]
+    if (spelling === undefined) return 0
+    const closing = from + spelling.length + 1
+    if (closing >= end || bytes[closing] !== QUOTE) return 0
+    for (let i = 0; i < spelling.length; i++) if (bytes[from + 1 + i] !== spelling[i]) return 0
+    return closing + 1
+  }
+
+  /**
+   * Returns the column of the key with this spelling, and adds a new column if necessary; -1 if the key is not UTF-8.
+   * Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
+   */
+  indexOf(bytes: Buffer, from: number, to: number): number {
+    const spelling = bytes.toString('latin1', from, to)
+    const known = this.#bySpelling.get(spelling)
+    if (known !== undefined) return known
+    if (!isUtf8(bytes.subarray(from, to))) return -1
+    const index = this.#column(bytes.toString('utf8', from, to))
+    if (this.#bySpelling.size < maxSpellings) this.#bySpelling.set(spelling, index)
+    this.#spellings[index] ??= Uint8Array.from(bytes.subarray(from, to))
+    return index
+  }
+
+  /** Returns the types that the source declares: texts stay texts, except for dates; objects and arrays are JSONB. */
+  declared(): DeclaredColumn[] {
+    return this.labels.flatMap((label, index): DeclaredColumn[] => {
+      const seen = this.seen[index]!
+      if (seen === NESTED) return [{ index, label, dataType: 'JSONB' }]
+      return seen & (TEXT | NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
+    })
+  }
+
+  #column(spelling: string): number {
+    const label = JSON.parse(`"${spelling}"`) as string
+    const known = this.#byLabel.get(label)
+    if (known !== undefined) return known
+    if (this.labels.length === maxColumns) {
+      const text = `${this.#name} has objects with more than ${maxColumns} different keys; a table holds no more columns. Keys that are data, such as dates or ids, should be values.`
+      throw new SourceProblem('TOO_MANY_COLUMNS', text)
+    }
+    if (label.includes('\0') || !label.isWellFormed()) {
+      throw new SourceProblem(
+        'JSON_BROKEN',
+        `${this.#name} has a key that no column can be called by: "${spelling.slice(0, 200)}".`,
+      )
+    }
+    this.#byLabel.set(label, this.labels.length)
+    return this.labels.push(label) - 1
+  }
+}

@@ -1,0 +1,120 @@
+import type { SourceProblem } from '@sluice/row-stream'
+import type { ByteWindow } from './byte-window.ts'
+import {
+  afterSpace,
+  BACKSLASH,
+  BROKEN,
+  COMMA,
+  isSpace,
+  JsonScanner,
+  MORE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-scanner.ts'
+import { brokenJson, endsTooEarly, tooLong } from './problems.ts'
+
+const CLOSE_ARRAY = 93
+const CLOSE_OBJECT = 125
+
+/** A position in a JSON document. It moves over whole tokens and values only and reads more bytes when it needs them. */
+export class JsonCursor {
+  readonly window: ByteWindow
+  readonly name: string
+  readonly recordBytes: number
+  readonly #scanner = new JsonScanner()
+
+  constructor(window: ByteWindow, name: string, recordBytes: number) {
+    this.window = window
+    this.name = name
+    this.recordBytes = recordBytes
+  }
+
+  /** Returns the next byte that is not white space, without consuming it; undefined at the end. */
+  async peek(): Promise<number | undefined> {
+    const { window } = this
+    for (;;) {
+      window.from = afterSpace(window.bytes, window.from, window.end)
+      if (window.from < window.end) return window.bytes[window.from]
+      if (!(await window.grow())) return undefined
+    }
+  }
+
+  async expect(byte: number): Promise<void> {
+    const found = await this.peek()
+    if (found === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
+    if (found !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
+    this.window.from++
+  }
+
+  /** Reads a key with its colon. */
+  async key(): Promise<string> {
+    await this.peek()
+    const { window } = this
+    const after = await this.#whole((from, end) => this.#scanner.key(window.bytes, from, end))
+    const closed = this.#scanner.string(window.bytes, window.from, window.end)
+    const key = JSON.parse(window.bytes.toString('utf8', window.from, closed)) as string
+    window.from = after
+    return key
+  }
+
+  /** Skips a value. Returns its first byte, and the first byte after that and white space. */
+  async skipValue(): Promise<[number, number]> {
+    await this.peek()
+    const { window } = this
+    const after = await this.#whole((from, end) => this.#scanner.value(window.bytes, from, end))
+    const { bytes, from, end } = window
+    window.from = after
+    return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
+  }
+
+  /** Skips a value that is too long to keep in memory. Only its quotes and brackets are parsed. */
+  async skipLongValue(): Promise<void> {
+    const { window } = this
+    let depth = 0
+    let isText = false
+    let isEscaped = false
+    for (;;) {
+      const { bytes, end } = window
+      for (let at = window.from; at < end; at++) {
+        const byte = bytes[at]!
+        if (isEscaped) isEscaped = false
+        else if (isText && byte === BACKSLASH) isEscaped = true
+        else if (byte === QUOTE) isText = !isText
+        else if (isText) continue
+        else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
+        else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
+        const isEnd = depth === 0 && !isText && (byte === QUOTE || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)
+        // A number or literal ends before a comma, a bracket or white space.
+        const isPastEnd = depth < 0 || (depth === 0 && !isText && (byte === COMMA || isSpace(byte)))
+        if (!isEnd && !isPastEnd) continue
+        window.from = isEnd ? at + 1 : at
+        return
+      }
+      window.from = end
+      if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
+    }
+  }
+
+  /** Reads more of a token that starts at the window's start. Throws SourceProblem if it is too long or if the stream ends. */
+  async more(): Promise<void> {
+    const { window } = this
+    if (window.end - window.from > this.recordBytes) {
+      throw tooLong(this.name, this.recordBytes, window.place(window.from))
+    }
+    if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
+  }
+
+  broken(fault: string, at: number): SourceProblem {
+    return brokenJson(this.name, fault, this.window.place(at))
+  }
+
+  async #whole(scan: (from: number, end: number) => number): Promise<number> {
+    for (;;) {
+      const after = scan(this.window.from, this.window.end)
+      if (after === BROKEN) throw this.broken(this.#scanner.fault, this.#scanner.faultAt)
+      if (after !== MORE) return after
+      await this.more()
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { isUtf8 } from 'node:buffer'
+import { DAY, type JsonColumns, NESTED, PLAIN, TEXT } from './json-columns.ts'
+import { afterSpace, ESCAPED, HALF, HUGE, JsonScanner, MORE, NUL, OPEN_OBJECT } from './json-scanner.ts'
+import { maxColumns } from '@sluice/row-stream'
+import type { SpoolWriter } from '../spool/spool-writer.ts'
+import { putDoubled, putUnescaped } from './put-text.ts'
+
+const QUOTE = 34
+const COMMA = 44
+const LF = 10
+const CLOSE_OBJECT = 125
+/** From this many bytes on, one native copy is faster than a loop. */
+const longText = 64
+
+const ABSENT = 0
+const PLAIN_VALUE = 1
+const TEXT_VALUE = 2
+const ESCAPED_TEXT = 3
+const NESTED_VALUE = 4
+
+/** One object at a time: the positions of its values by column, and their output as a line of delimited text. */
+export class JsonRecord {
+  readonly scanner = new JsonScanner()
+  readonly columns: JsonColumns
+  /** The reason why valid JSON cannot be stored, and the key at fault. */
+  unfit: { reason: string; column: string } | undefined
+  readonly #starts = new Int32Array(maxColumns)
+  readonly #ends = new Int32Array(maxColumns)
+  readonly #kinds = new Uint8Array(maxColumns)
+
+  constructor(columns: JsonColumns) {
+    this.columns = columns
+  }
+
+  /** Reads the object that begins at `from`. Returns the position after it, MORE or BROKEN. The last value of a duplicate key counts. */
+  read(bytes: Buffer, from: number, end: number): number {
+    const { scanner, columns } = this
+    this.#kinds.fill(ABSENT, 0, columns.labels.length)
+    this.unfit = undefined
+    let expected = 0
+    let at = afterSpace(bytes, from + 1, end)
+    if (at < end && bytes[at] === CLOSE_OBJECT) return at + 1
+    for (;;) {
+      if (at >= end) return MORE
+      if (bytes[at] !== QUOTE) return scanner.broken('a key in double quotes is expected', at)
+      let closed = columns.endOf(expected, bytes, at, end)
+      let column = expected
+      if (closed === 0) {
+        closed = scanner.string(bytes, at, end)
+        if (closed < 0) return closed
+        column = columns.indexOf(bytes, at + 1, closed - 1)
+        if (column < 0) return scanner.broken('a key is not valid UTF-8', at)
+      }
+      const valueAt = scanner.colon(bytes, closed, end)
+      if (valueAt < 0) return valueAt
+      expected = column + 1
+      at = this.#value(bytes, afterSpace(bytes, valueAt, end), end, column)
+      if (at < 0) return at
+      at = afterSpace(bytes, at, end)
+      if (at >= end) return MORE
+      if (bytes[at] === CLOSE_OBJECT) return at + 1
+      if (bytes[at] !== COMMA) return scanner.broken('a comma or } is expected', at)
+      at = afterSpace(bytes, at + 1, end)
+    }
+  }
+
+  /**
+   * Writes the object that was read last. It quotes texts, copies numbers and booleans as they are, and leaves null and
+   * absent values empty.
+   */
+  write(bytes: Buffer, writer: SpoolWriter, length: number): void {
+    const { labels, seen } = this.columns
+    const width = labels.length
+    // Doubled quotes make a value at most twice as long; each value has a comma and two quotes of its own.
+    writer.room(2 * length + 3 * width + 1)
+    const out = writer.bytes
+    let at = writer.at
+    for (let column = 0; column < width; column++) {
+      const kind = this.#kinds[column]!
+      const from = this.#starts[column]!
+      const to = this.#ends[column]!
+      if (column > 0) out[at++] = COMMA
+      if (kind === ABSENT) continue
+      if (kind === PLAIN_VALUE) {
+        seen[column]! |= PLAIN
+        for (let i = from; i < to; i++) out[at++] = bytes[i]!
+        continue
+      }
+      seen[column]! |= kind === NESTED_VALUE ? NESTED : isDay(bytes, from, to) ? DAY : TEXT
+      out[at++] = QUOTE
+      if (kind === ESCAPED_TEXT) at = putUnescaped(bytes, from, to, out, at)
+      else if (kind === NESTED_VALUE) at = putDoubled(bytes, from, to, out, at)
+      else if (to - from >= longText) at += bytes.copy(out, at, from, to)
+      else for (let i = from; i < to; i++) out[at++] = bytes[i]!
+      out[at++] = QUOTE
+    }
+    out[at++] = LF
+    writer.at = at
+  }
+
+  #value(bytes: Buffer, from: number, end: number, column: number): number {
+    const { scanner } = this
+    if (from >= end) return MORE
+    scanner.marks = 0
+    const byte = bytes[from]!
+    const to = byte === QUOTE ? scanner.string(bytes, from, end) : scanner.value(bytes, from, end)
+    if (to < 0) return to
+    const quoted = byte === QUOTE ? 1 : 0
+    this.#starts[column] = from + quoted
+    this.#ends[column] = to - quoted
+    const nested = byte === OPEN_OBJECT || byte === 91
+    this.#kinds[column] = quoted
+      ? scanner.marks & ESCAPED
+        ? ESCAPED_TEXT
+        : TEXT_VALUE
+      : nested
+        ? NESTED_VALUE
+        : byte === 110
+          ? ABSENT
+          : PLAIN_VALUE
+    if (scanner.marks & (NUL | HALF) || (nested && scanner.marks & HUGE)) this.#refuse(scanner.marks, column)
+    return to
+  }
+
+  #refuse(marks: number, column: number): void {
+    const reason =
+      marks & NUL
+        ? 'holds the character U+0000, which no text column can store'
+        : marks & HALF
+          ? 'holds half a surrogate pair, which is no character'
+          : 'holds a number that is too long or too large for JSONB'
+    this.unfit ??= { reason, column: this.columns.labels[column]! }
+  }
+}
+
+/** Whether a record is UTF-8. Called only if the bytes around it are not known to be UTF-8. */
+export const isText = (bytes: Buffer, from: number, to: number): boolean => isUtf8(bytes.subarray(from, to))
+
+function isDay(bytes: Buffer, from: number, to: number): boolean {
+  return to - from >= 10 && bytes[from]! >= 48 && bytes[from]! <= 57 && bytes[from + 4] === 45 && bytes[from + 7] === 45
+}

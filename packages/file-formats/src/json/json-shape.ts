@@ -1,0 +1,118 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { unlessCut } from '../spool/byte-source.ts'
+import type { ByteWindow } from './byte-window.ts'
+import { brokenJson, endsTooEarly } from './problems.ts'
+import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
+
+export type JsonShape =
+  /** One object per line. */
+  | { kind: 'LINES' }
+  /** Consecutive objects. */
+  | { kind: 'SEQUENCE' }
+  /** The elements of an array: the whole document, or the value of one of its keys. */
+  | { kind: 'ARRAY'; under?: string }
+
+const OPEN_ARRAY = 91
+const LF = 10
+const linesLookedAt = 20
+const linesBytes = 64 * 1024
+
+interface ShapeSample {
+  window: ByteWindow
+  name: string
+  recordBytes: number
+  rowsUnder: string | undefined
+}
+
+/**
+ * Examines the start of a text. A single object is one row, unless it contains arrays of objects: then the rows are in the
+ * only such array, or in the named one. If the source is cut short, only the part before the cut is examined. Throws
+ * SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
+ */
+export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
+  const { window, name, recordBytes } = look
+  let isCut = false
+  const grow = async () => {
+    if (isCut) return false
+    const grown = await window.grow().catch(unlessCut)
+    isCut ||= grown === 'CUT'
+    return grown !== false
+  }
+  await grow()
+  let start = 0
+  while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await grow()));
+  if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
+  const scanner = new JsonScanner()
+  for (;;) {
+    const after = scanner.value(window.bytes, start, window.end)
+    if (after === BROKEN) {
+      while (window.end < linesBytes && (await grow()));
+      if (someLineIsAnObject(window)) return { kind: 'LINES' }
+      throw brokenJson(name, scanner.fault, window.place(scanner.faultAt))
+    }
+    const next = after === MORE ? window.end : afterSpace(window.bytes, after, window.end)
+    if (next < window.end) return shapeOfSeveral(window, start, after, next)
+    if (window.end <= recordBytes && (await grow())) continue
+    if (after === MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
+    return shapeOfOne(look, start, isCut)
+  }
+}
+
+function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, next: number): JsonShape {
+  const inOneLine = !bytes.subarray(start, after).includes(LF)
+  const lineEnds = bytes.subarray(after, next).includes(LF) || bytes[next] !== OPEN_OBJECT
+  return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
+}
+
+function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
+  const scanner = new JsonScanner()
+  let from = 0
+  for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
+    const found = bytes.subarray(0, end).indexOf(LF, from)
+    const to = found < 0 ? end : found
+    if (bytes[from] === OPEN_OBJECT) {
+      const after = scanner.value(bytes, from, to)
+      if (after > 0 && afterSpace(bytes, after, to) === to) return true
+    }
+    from = to + 1
+  }
+  return false
+}
+
+/** Returns the shape of a document that is one object; only its examined start may be available. */
+function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
+  const arrays = arraysUnderKeys(window, start)
+  if (rowsUnder !== undefined) {
+    if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', under: rowsUnder }
+    throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
+  }
+  const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
+  // One line may be a document or the only row; only this case checks the file name.
+  if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
+  if (first && second) throw ambiguous(name, first.key, second.key)
+  return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
+}
+
+export function ambiguous(name: string, one: string, other: string): SourceProblem {
+  const text = `${name} has several arrays of objects, at least under ${one} and ${other}. Set rowsUnder to the key of the rows, or upload only that array.`
+  return new SourceProblem('JSON_AMBIGUOUS', text)
+}
+
+/** Returns the keys whose values are arrays that are empty or begin with an object. */
+function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
+  const scanner = new JsonScanner()
+  const arrays: { key: string; empty: boolean }[] = []
+  let at = start
+  do {
+    const keyAt = afterSpace(bytes, at + 1, end)
+    const valueAt = scanner.key(bytes, keyAt, end)
+    if (valueAt < 0) break
+    const value = afterSpace(bytes, valueAt, end)
+    const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
+    const key = JSON.parse(bytes.toString('utf8', keyAt, scanner.string(bytes, keyAt, end))) as string
+    if (element === OPEN_OBJECT || element === 93) arrays.push({ key, empty: element === 93 })
+    at = scanner.value(bytes, value, end)
+    if (at > 0) at = afterSpace(bytes, at, end)
+  } while (at > 0 && bytes[at] === 44)
+  return arrays
+}

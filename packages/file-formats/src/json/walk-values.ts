@@ -1,0 +1,174 @@
+import { SourceProblem } from '@sluice/row-stream'
+import type { JsonCursor } from './json-cursor.ts'
+import type { JsonPass } from './json-pass.ts'
+import { BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT, afterSpace } from './json-scanner.ts'
+import { ambiguous } from './json-shape.ts'
+import { size } from './problems.ts'
+import type { ByteWindow } from './byte-window.ts'
+
+const CLOSE_ARRAY = 93
+const CLOSE_OBJECT = 125
+const END = -3
+/** A value was taken, and the window ends before the comma or bracket that follows the value. */
+const VALUE = -4
+
+/** Takes consecutive objects up to the end of the text. A broken object ends the walk, because the start of the next object is unknown. */
+export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+  while ((await cursor.peek()) !== undefined) {
+    if (takeRun(cursor, pass, false) !== MORE || cursor.window.from === cursor.window.end) continue
+    if (isTooLong(cursor)) await rejectLongValue(cursor, pass)
+    else await cursor.more()
+  }
+}
+
+/**
+ * Takes the elements of the document's array, or of the array under one of its keys. The rest of the document must be
+ * valid too. `alone` forbids another array of objects under another key.
+ */
+export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: string, alone = false): Promise<void> {
+  const { window } = cursor
+  if (under !== undefined) await findKey(cursor, under)
+  await cursor.expect(OPEN_ARRAY)
+  if ((await cursor.peek()) === CLOSE_ARRAY) window.from++
+  else await takeElements(cursor, pass)
+  if (under !== undefined) await restOfObject(cursor, under, alone)
+  if ((await cursor.peek()) === undefined) return
+  throw cursor.broken('something stands behind the end of the document', window.from)
+}
+
+async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+  const { window } = cursor
+  for (;;) {
+    const outcome = takeRun(cursor, pass, true)
+    if (outcome === END) return
+    if (outcome === MORE && !isTooLong(cursor)) {
+      await cursor.more()
+      continue
+    }
+    if (outcome === MORE) await rejectLongValue(cursor, pass)
+    if ((await cursor.peek()) === CLOSE_ARRAY) {
+      window.from++
+      return
+    }
+    await cursor.expect(COMMA)
+  }
+}
+
+/** Whether the value at the window's start exceeds the maximum length of a record. */
+const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end - window.from > recordBytes
+
+async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+  const { window, recordBytes } = cursor
+  pass.reject(window, window.from, window.end, window.place(window.from).line, `is longer than ${size(recordBytes)}`)
+  await cursor.skipLongValue()
+}
+
+/** Takes rows while the window contains whole ones: elements of an array up to its end, or objects that nothing separates. */
+function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof MORE | typeof END | typeof VALUE {
+  const { window } = cursor
+  const { bytes, end } = window
+  const { scanner } = pass.record
+  for (;;) {
+    const from = afterSpace(bytes, window.from, end)
+    window.from = from
+    if (from === end) return MORE
+    const isObject = bytes[from] === OPEN_OBJECT
+    const after = isObject ? pass.record.read(bytes, from, end) : scanner.value(bytes, from, end)
+    if (after === BROKEN) throw cursor.broken(scanner.fault, scanner.faultAt)
+    if (after === MORE) return MORE
+    const next = separated ? afterSpace(bytes, after, end) : after
+    const isLast = separated && next === end
+    // White space after a value does not count towards its length.
+    if (isLast && !isTooLong(cursor)) return MORE
+    const line = () => window.place(from).line
+    if (after - from > cursor.recordBytes) {
+      pass.reject(window, from, after, line(), `is longer than ${size(cursor.recordBytes)}`)
+    } else if (isObject) pass.take(window, from, after, line)
+    else if (pass.rows === 0) throw notRows(cursor, line())
+    else pass.reject(window, from, after, line(), 'is not a JSON object')
+    window.from = separated && !isLast ? next + 1 : after
+    if (isLast) return VALUE
+    if (!separated || bytes[next] === COMMA) continue
+    if (bytes[next] === CLOSE_ARRAY) return END
+    throw cursor.broken('a comma or ] is expected', next)
+  }
+}
+
+/** Moves to the position after the colon of a key of the document's object. */
+async function findKey(cursor: JsonCursor, wanted: string): Promise<void> {
+  await cursor.expect(OPEN_OBJECT)
+  while ((await cursor.key()) !== wanted) {
+    await cursor.skipValue()
+    await cursor.expect(COMMA)
+  }
+}
+
+async function restOfObject(cursor: JsonCursor, under: string, alone: boolean): Promise<void> {
+  while ((await cursor.peek()) === COMMA) {
+    await cursor.expect(COMMA)
+    const key = await cursor.key()
+    const [first, second] = await cursor.skipValue()
+    if (alone && first === OPEN_ARRAY && second === OPEN_OBJECT) throw ambiguous(cursor.name, under, key)
+  }
+  await cursor.expect(CLOSE_OBJECT)
+}
+
+function notRows({ name }: JsonCursor, line: number): SourceProblem {
+  const text = `${name} holds values that are no objects (line ${line}); rows have to be objects with the columns as keys.`
+  return new SourceProblem('JSON_NOT_ROWS', text)
+}
+
+const LF = 10
+
+/** Takes one object from each line. An invalid line is rejected and affects no other line; blank lines are skipped. */
+export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes: number): Promise<void> {
+  let line = 1
+  let looked = 0
+  do {
+    const held = window.bytes.subarray(0, window.end)
+    for (;;) {
+      const end = held.indexOf(LF, Math.max(looked, window.from))
+      if (end < 0) break
+      takeLine(window, pass, window.from, end, line++, recordBytes)
+      window.from = end + 1
+    }
+    if (window.end - window.from > recordBytes) {
+      await skipLine(window, pass, line++, recordBytes)
+      looked = 0
+    } else looked = window.end - window.from
+  } while (await window.grow())
+  if (window.from < window.end) takeLine(window, pass, window.from, window.end, line, recordBytes)
+}
+
+function takeLine(
+  window: ByteWindow,
+  pass: JsonPass,
+  from: number,
+  end: number,
+  line: number,
+  recordBytes: number,
+): void {
+  const { bytes } = window
+  const { record } = pass
+  const start = afterSpace(bytes, from, end)
+  if (start === end) return
+  const reject = (reason: string) => pass.reject(window, from, end, line, reason)
+  if (end - from > recordBytes) return reject(`is longer than ${size(recordBytes)}`)
+  if (bytes[start] !== OPEN_OBJECT) return reject('is not a JSON object')
+  const after = record.read(bytes, start, end)
+  if (after === MORE) return reject('ends in the middle of an object')
+  if (after === BROKEN) return reject(`${record.scanner.fault} (byte ${record.scanner.faultAt - from + 1} of the line)`)
+  if (afterSpace(bytes, after, end) < end)
+    return reject(`something stands behind the object (byte ${after - from + 1} of the line)`)
+  pass.take(window, from, end, () => line)
+}
+
+/** Skips a line that is too long for memory. */
+async function skipLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
+  pass.reject(window, window.from, window.end, line, `is longer than ${size(recordBytes)}`)
+  do {
+    const end = window.bytes.subarray(0, window.end).indexOf(LF, window.from)
+    window.from = end < 0 ? window.end : end + 1
+    if (end >= 0) return
+  } while (await window.grow())
+}

@@ -1,0 +1,34 @@
+import { SourceProblem } from '@sluice/row-stream'
+
+export type FileProblemCode =
+  | 'FILE_DAMAGED'
+  | 'FILE_EMPTY'
+  | 'NOT_PARQUET'
+  | 'PARQUET_ENCRYPTED'
+  | 'PARQUET_NOT_SUPPORTED'
+  | 'FILE_TOO_DENSE'
+
+/** An error of the file, raised where the file's display name is unknown: `message` follows the file's name. */
+export class FileWarning extends Error {
+  override readonly name = 'FileTrouble'
+  readonly code: FileProblemCode
+
+  constructor(code: FileProblemCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  problem(fileName: string): SourceProblem {
+    return new SourceProblem(this.code, `${fileName} ${this.message}`, { cause: this.cause })
+  }
+}
+
+/** `where` names the part that cannot be read. */
+export function damagedFileProblem(where: string, cause?: unknown): FileWarning {
+  const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
+  return new FileWarning(
+    'FILE_DAMAGED',
+    `is damaged: ${where} cannot be read${detail}. Upload the file again, or have it written anew.`,
+    { cause },
+  )
+}

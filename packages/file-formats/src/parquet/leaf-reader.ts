@@ -1,0 +1,189 @@
+import type { DataType } from '@sluice/contracts'
+import { type ColumnVector, emptyVector } from '@sluice/row-stream'
+import type { ColumnMetaData } from 'hyparquet'
+import type { MemoryBudget } from './memory-budget.ts'
+import { damagedFileProblem, FileWarning } from './file-problems.ts'
+import { type FillFunction, filler, type ConversionNotes } from './fill.ts'
+import type { ParquetFile } from './footer.ts'
+import { HybridReader } from './hybrid.ts'
+import type { ParquetLimits } from './limits.ts'
+import { type DataPage, PageReader } from './pages.ts'
+import type { SchemaLeaf } from './schema.ts'
+import { forget, free, NotText, readValues, type DecodedValues } from './values.ts'
+
+const nothing = new Uint8Array(0)
+
+/**
+ * Reads the values of one leaf, a batch at a time, over all row groups. It holds at most one page and one dictionary, so a
+ * row group may have any size. Errors caused by the bytes are thrown as FileWarning with the column's name.
+ */
+export class LeafReader implements ConversionNotes {
+  readonly leaf: SchemaLeaf
+  /** The entries filled last. For a plain column, an entry is a row; in a list, a row has several entries. */
+  readonly vector: ColumnVector
+  readonly definitions: Uint8Array
+  readonly repetitions: Uint8Array
+  /** Reasons why the warehouse cannot store entries filled last. */
+  readonly faults = new Map<number, string>()
+  /** Number of values that lost digits so far. */
+  cuts = 0
+  readonly #places: Int32Array
+  readonly #file: ParquetFile
+  readonly #budget: MemoryBudget
+  readonly #limits: ParquetLimits
+  readonly #fill: FillFunction
+  #pages: PageReader | undefined
+  #dictionary: DecodedValues | undefined
+  #values: DecodedValues | undefined
+  #page: DataPage | undefined
+  /** Dictionary indices of the page, if it is dictionary-encoded. */
+  #indices: HybridReader | undefined
+  #held = 0
+  #next = 0
+  #leftInPage = 0
+  #leftInChunk = 0
+
+  constructor(file: ParquetFile, leaf: SchemaLeaf, dataType: DataType, budget: MemoryBudget, limits: ParquetLimits) {
+    const { kind, scale } = leaf.type
+    this.leaf = leaf
+    this.vector = emptyVector(kind, limits.batchRows, scale)
+    this.definitions = new Uint8Array(limits.batchRows)
+    this.repetitions = new Uint8Array(limits.batchRows)
+    this.#places = new Int32Array(limits.batchRows)
+    this.#file = file
+    this.#budget = budget
+    this.#limits = limits
+    this.#fill = filler(leaf.type, dataType)
+  }
+
+  /** Opens the leaf's chunk of the next row group. */
+  open(chunk: ColumnMetaData): void {
+    this.#guard(() => {
+      if (chunk.type !== this.leaf.type.physical) throw new RangeError('it has another type than the schema says')
+      this.#pages = new PageReader(this.#file, chunk, this.leaf, this.#budget)
+    })
+    this.#drop()
+    if (this.#dictionary) forget(this.#dictionary)
+    this.#dictionary = undefined
+    this.#budget.hold(-this.#held)
+    this.#held = 0
+    this.#leftInPage = 0
+    this.#leftInChunk = Number(chunk.num_values)
+  }
+
+  get bytesRead(): number {
+    return this.#pages?.bytesRead ?? 0
+  }
+
+  /** Returns the number of entries that can be filled without another page; 0 at the end of the chunk. */
+  available(): number {
+    if (this.#leftInPage === 0 && this.#leftInChunk > 0) this.#guard(() => this.#nextPage())
+    return this.#leftInPage
+  }
+
+  /** Fills the next entries, at most as many as are available. */
+  fill(count: number): void {
+    this.faults.clear()
+    this.#guard(() => this.#fillFrom(this.#page!, count))
+    this.#leftInPage -= count
+    this.#leftInChunk -= count
+  }
+
+  fault(row: number, reason: string): void {
+    this.faults.set(row, reason)
+  }
+
+  cut(): void {
+    this.cuts++
+  }
+
+  #nextPage(): void {
+    this.#drop()
+    do {
+      this.#page = this.#pages!.next(({ values, body }) => {
+        this.#dictionary = readValues(body, 'PLAIN', values, this.leaf.type, this.#limits.pageBytes)
+        this.#hold(body.length)
+      })
+      if (!this.#page) throw new RangeError('values are missing')
+    } while (this.#page.entries === 0)
+    const { entries, encoding, body, values } = this.#page
+    if (entries > this.#leftInChunk) throw new RangeError('there are more values than announced')
+    this.#hold(body.length)
+    this.#leftInPage = entries
+    this.#next = 0
+    if (encoding !== 'RLE_DICTIONARY' && encoding !== 'PLAIN_DICTIONARY') {
+      this.#values = readValues(body, encoding, values ?? entries, this.leaf.type, this.#limits.pageBytes)
+      return
+    }
+    if (body.length === 0) return
+    if (!this.#dictionary) throw new RangeError('a dictionary is missing')
+    this.#values = this.#dictionary
+    this.#indices = new HybridReader(body, 1, body.length, body[0]!)
+  }
+
+  #fillFrom(page: DataPage, count: number): void {
+    const { maxDefinition } = this.leaf
+    const { nulls } = this.vector
+    page.repetitions?.read(this.repetitions, count)
+    let present = count
+    if (page.definitions) {
+      page.definitions.read(this.definitions, count)
+      present = 0
+      for (let i = 0; i < count; i++) {
+        const there = this.definitions[i] === maxDefinition
+        nulls[i] = there ? 0 : 1
+        if (there) present++
+      }
+    } else nulls.fill(0, 0, count)
+    if (present > 0 && !this.#values) throw new RangeError('values are missing')
+    this.#place(count, present)
+    if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
+    // The old data of the vector may refer to freed memory.
+    else if ('data' in this.vector) this.vector.data = nothing
+  }
+
+  /** Computes the index of each entry's value among the values of the page or the dictionary. */
+  #place(count: number, present: number): void {
+    const places = this.#places
+    const { nulls } = this.vector
+    const known = this.#values?.count ?? 0
+    if (this.#indices) {
+      this.#indices.read(places, present)
+      // An index beyond 2^31 is negative.
+      for (let i = 0; i < present; i++)
+        if (places[i]! >>> 0 >= known) throw new RangeError('a value is not in the dictionary')
+      // In reverse order, the present values move to their entries without another array.
+      for (let i = count - 1, from = present - 1; i >= 0 && from < i; i--) places[i] = nulls[i] ? -1 : places[from--]!
+      return
+    }
+    if (this.#next + present > known) throw new RangeError('values are missing')
+    let next = this.#next
+    for (let i = 0; i < count; i++) places[i] = nulls[i] ? -1 : next++
+    this.#next = next
+  }
+
+  #hold(bytes: number): void {
+    this.#held += bytes
+    this.#budget.hold(bytes)
+  }
+
+  #drop(): void {
+    if (this.#values && this.#values !== this.#dictionary) forget(this.#values)
+    if (this.#page) free(this.#page.memory)
+    this.#page = undefined
+    this.#values = undefined
+    this.#indices = undefined
+    const kept = this.#dictionary?.bytes.length ?? 0
+    this.#budget.hold(kept - this.#held)
+    this.#held = kept
+  }
+
+  #guard(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      if (error instanceof FileWarning || error instanceof NotText) throw error
+      throw damagedFileProblem(`column "${this.leaf.path}"`, error)
+    }
+  }
+}

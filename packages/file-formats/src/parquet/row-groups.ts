@@ -1,0 +1,180 @@
+import type { ColumnVector } from '@sluice/row-stream'
+import type { ColumnMetaData, RowGroup } from 'hyparquet'
+import type { DataType } from '@sluice/contracts'
+import { MemoryBudget } from './memory-budget.ts'
+import { damagedFileProblem, FileWarning } from './file-problems.ts'
+import { knownCodecs, findDecompression } from './codecs.ts'
+import type { ParquetFile } from './footer.ts'
+import { LeafReader } from './leaf-reader.ts'
+import type { ParquetLimits } from './limits.ts'
+import { NestedColumn } from './nested-column.ts'
+import { isFlat, type SchemaLeaf, type ParquetColumn } from './schema.ts'
+import { NotText } from './values.ts'
+
+/** One column of the table during the reading. */
+interface OpenColumn {
+  vector: ColumnVector
+  faults: ReadonlyMap<number, string>
+  readers: LeafReader[]
+  open(chunks: readonly ColumnMetaData[]): void
+  available(): number
+  fill(rows: number): void
+  assertEnded(): void
+}
+
+/** A column that was read as text contains other bytes. */
+export class HoldsBytes extends Error {
+  override readonly name = 'HoldsBytes'
+  readonly column: number
+
+  constructor(column: number) {
+    super(`column ${column} is no text`)
+    this.column = column
+  }
+}
+
+/** Rows that were decoded together. The vectors are reused for the next batch. */
+export interface RowBatch {
+  rows: number
+  /** Number of rows before the batch in the file. */
+  before: number
+  vectors: ColumnVector[]
+  /** Reasons why the warehouse cannot store a row: the column's position and a reason. */
+  faults: Map<number, { column: number; reason: string }>
+}
+
+/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileWarning, or HoldsBytes. */
+export class RowGroups {
+  readonly #file: ParquetFile
+  readonly #limits: ParquetLimits
+  readonly #columns: OpenColumn[]
+  #behind = 0
+  #current = () => 0
+
+  constructor(file: ParquetFile, columns: readonly ParquetColumn[], types: readonly DataType[], limits: ParquetLimits) {
+    const budget = new MemoryBudget(limits)
+    this.#file = file
+    this.#limits = limits
+    this.#columns = columns.map(({ node }, index) => {
+      const readerOf = (leaf: SchemaLeaf) => {
+        return new LeafReader(file, leaf, isFlat(node) ? types[index]! : leaf.type.dataType, budget, limits)
+      }
+      if (!isFlat(node)) return nested(new NestedColumn(node, node.leaves.map(readerOf), budget, limits))
+      return flat(readerOf(node.leaf))
+    })
+  }
+
+  /** Number of bytes of the file read so far. */
+  get bytesRead(): number {
+    return this.#behind + this.#current()
+  }
+
+  /** Number of values that lost digits finer than a microsecond, by column. */
+  get cuts(): number[] {
+    return this.#columns.map(({ readers }) => readers.reduce((sum, { cuts }) => sum + cuts, 0))
+  }
+
+  *batches(): Generator<RowBatch, void, void> {
+    let before = 0
+    for (const [index, group] of this.#file.metadata.row_groups.entries()) {
+      const rows = Number(group.num_rows)
+      if (rows === 0) continue
+      this.#open(group, index)
+      for (let left = rows; left > 0; ) {
+        const batch = this.#batch(left, before)
+        yield batch
+        left -= batch.rows
+        before += batch.rows
+      }
+      for (const column of this.#columns) column.assertEnded()
+      this.#behind += this.#current()
+      this.#current = () => 0
+    }
+  }
+
+  #open(group: RowGroup, index: number): void {
+    const chunks = chunksOf(group, index)
+    const leaves = this.#columns.flatMap(({ readers }) => readers)
+    if (chunks.length !== leaves.length) throw damagedFileProblem(`row group ${index + 1}`)
+    for (const column of this.#columns) column.open(chunks)
+    this.#current = () => leaves.reduce((sum, reader) => sum + reader.bytesRead, 0)
+  }
+
+  #batch(left: number, before: number): RowBatch {
+    const faults: RowBatch['faults'] = new Map()
+    let rows = Math.min(left, this.#limits.batchRows)
+    const inColumn = (run: (reading: OpenColumn, column: number) => void) => {
+      for (const [column, reading] of this.#columns.entries()) {
+        try {
+          run(reading, column)
+        } catch (error) {
+          throw error instanceof NotText ? new HoldsBytes(column) : error
+        }
+      }
+    }
+    inColumn((reading) => {
+      rows = Math.min(rows, reading.available())
+    })
+    if (rows === 0) throw damagedFileProblem('its last rows', new RangeError('values are missing'))
+    inColumn((reading, column) => {
+      reading.fill(rows)
+      for (const [row, reason] of reading.faults) {
+        if (!faults.has(row)) faults.set(row, { column, reason })
+      }
+    })
+    return { rows, before, vectors: this.#columns.map(({ vector }) => vector), faults }
+  }
+}
+
+function flat(reader: LeafReader): OpenColumn {
+  return {
+    vector: reader.vector,
+    faults: reader.faults,
+    readers: [reader],
+    open: (chunks) => reader.open(chunks[reader.leaf.index]!),
+    available: () => reader.available(),
+    fill: (rows) => reader.fill(rows),
+    assertEnded() {
+      if (reader.available() === 0) return
+      throw damagedFileProblem(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
+    },
+  }
+}
+
+function nested(column: NestedColumn): OpenColumn {
+  return {
+    vector: column.vector,
+    faults: column.faults,
+    readers: column.readers,
+    open: (chunks) => column.open(chunks),
+    available: () => Infinity,
+    fill: (rows) => column.fill(rows),
+    assertEnded: () => column.assertEnded(),
+  }
+}
+
+function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
+  return group.columns.map((chunk) => {
+    if (chunk.crypto_metadata || chunk.encrypted_column_metadata) {
+      throw new FileWarning(
+        'PARQUET_ENCRYPTED',
+        'has encrypted columns. Write it without encryption and upload it again.',
+      )
+    }
+    if (chunk.file_path) {
+      throw new FileWarning(
+        'PARQUET_NOT_SUPPORTED',
+        'keeps its columns in other files. Write it as one file and upload it again.',
+      )
+    }
+    const data = chunk.meta_data
+    if (!data) throw damagedFileProblem(`row group ${index + 1}`)
+    if (!findDecompression(data.codec)) {
+      throw new FileWarning(
+        'PARQUET_NOT_SUPPORTED',
+        `is compressed with ${data.codec ?? 'an unknown codec'}. Use none, or ${knownCodecs.join(', ')}.`,
+      )
+    }
+    return data
+  })
+}

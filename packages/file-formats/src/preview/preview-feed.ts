@@ -1,0 +1,66 @@
+import { type SourceFeed, type FeedColumn, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import { mostCharacters, readTuples } from './read-tuples.ts'
+import type { PreviewCell, SourcePreview } from './source-preview.ts'
+
+const mostRejected = 100
+const mostNotes = 100
+
+/**
+ * Returns the first rows of a source's first feed, read as a load would read them. It reads at most as much ahead as a
+ * load has in flight. Throws the errors of the source.
+ */
+export async function previewFeed(
+  read: (report: LoadReport, signal: AbortSignal) => AsyncIterable<SourceFeed>,
+  most: number,
+  signal: AbortSignal,
+): Promise<SourcePreview> {
+  const notes: string[] = []
+  let rejected: RejectedRow[] = []
+  const report: LoadReport = {
+    progress: () => {},
+    reject: (row) => void (rejected.length < mostRejected && rejected.push(row)),
+    rejectMore: () => {},
+    async startOver() {
+      rejected = []
+    },
+    log: (_level, _importance, message) => void (notes.length < mostNotes && notes.push(message)),
+  }
+  for await (const feed of read(report, signal)) {
+    const first = await firstRows(feed, most)
+    return { ...first, rejected, notes }
+  }
+  return { columns: [], rows: [], rejected, notes, complete: true }
+}
+
+async function firstRows(
+  { columns, content }: SourceFeed,
+  most: number,
+): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
+  if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')
+  for (let known: FeedColumn[] = columns; ; ) {
+    try {
+      return { columns: known, ...(await take(content.rows(known), known, most)) }
+    } catch (error) {
+      if (!(error instanceof TypesWidened)) throw error
+      known = error.columns
+    }
+  }
+}
+
+async function take(
+  chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
+  types: FeedColumn[],
+  most: number,
+): Promise<{ rows: PreviewCell[][]; complete: boolean }> {
+  const rows: PreviewCell[][] = []
+  let left = mostCharacters
+  for await (const chunk of chunks) {
+    const read = readTuples(chunk.bytes, types, most + 1 - rows.length, left)
+    for (const row of read.rows) rows.push(row)
+    left -= read.characters
+    chunk.release?.()
+    if (rows.length > most) return { rows: rows.slice(0, most), complete: false }
+    if (left < 0) return { rows, complete: false }
+  }
+  return { rows, complete: true }
+}

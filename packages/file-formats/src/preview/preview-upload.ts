@@ -1,0 +1,86 @@
+import type { DelimitedOptions } from '../delimited/delimited.ts'
+import { identifiers, likelyRejected, tooManyRejected, type RejectedRow, type StoredType } from '@sluice/row-stream'
+import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open-upload.ts'
+import type { UploadOptions } from '../upload/upload.ts'
+import { previewInThread } from './preview-in-thread.ts'
+import { mostCharacters, readTuples } from './read-tuples.ts'
+import type { PreviewCell, SourcePreview } from './source-preview.ts'
+
+/** Bytes of rows that are read: more than the preview examines. */
+const firstBytes = 2 * 1024 * 1024
+const mostRejected = 100
+
+/** Returns the first rows of an uploaded text file, workbook or archive, with the detected settings. */
+export async function previewUpload(
+  upload: Omit<UploadToOpen, 'options'>,
+  options: DelimitedOptions & UploadOptions,
+  most: number,
+  signal: AbortSignal,
+): Promise<SourcePreview> {
+  using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
+  const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
+  const preview = await previewInThread(job, signal)
+  const { columns, tuples, sample, guesses, notes, description, hasSeenAllRows } = preview
+  const rejected = await firstRejected(preview.rejected, opened)
+  const rows = readRows(tuples, columns)
+  const isComplete = opened.complete && sample.complete
+  const count = sample.rejected + opened.rejected
+  const [first] = rejected
+  const tooMany = isComplete ? tooManyRejected(sample.rows - sample.rejected, { count, ...firstOf(first) }) : undefined
+  const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
+  const given = options.columns ?? []
+  const typesKnown = hasSeenAllRows && opened.complete
+  const names = identifiers(
+    columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
+  )
+  return {
+    columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
+      const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
+      const known = evidence && typesKnown ? { evidence } : {}
+      return { name: names[index]!, label, dataType, ...decimal, ...known }
+    }),
+    rows,
+    rejected,
+    notes: [
+      ...(opened.unread === undefined ? [] : [opened.unread]),
+      opened.how,
+      // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
+      ...(opened.dialect ? [] : [`It is read with ${description}.`]),
+      ...notes,
+    ],
+    complete: isComplete && sample.rows - preview.rejected.length <= rows.length,
+    csvGuesses: guesses,
+    ...(typesKnown && { typesKnown }),
+    ...(opened.sparse && { sparse: true as const }),
+    ...(likely !== undefined && { likelyRejected: likely }),
+    ...(opened.unread !== undefined && { unread: opened.unread }),
+    ...(tooMany !== undefined && { tooManyRejected: tooMany }),
+    ...(opened.sheets && { sheets: opened.sheets }),
+  }
+}
+
+const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.line}: ${row.reason}` } : {})
+
+/** Returns as many rows as fit into a response. */
+function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
+  const rows: PreviewCell[][] = []
+  let left = mostCharacters
+  for (const tuple of tuples) {
+    if (left < 0) break
+    const read = readTuples(tuple, columns, 1, left)
+    rows.push(...read.rows)
+    left -= read.characters
+  }
+  return rows
+}
+
+/** Returns the rejected rows found in the preview, then those rejected before, up to the number that is shown. */
+async function firstRejected(found: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
+  const first = found.slice(0, mostRejected)
+  if (first.length === mostRejected) return first
+  for await (const rows of opened.rejects()) {
+    first.push(...rows.slice(0, mostRejected - first.length))
+    if (first.length === mostRejected) break
+  }
+  return first
+}

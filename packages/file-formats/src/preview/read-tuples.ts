@@ -1,0 +1,150 @@
+import type { DataType } from '@sluice/contracts'
+import type { StoredType } from '@sluice/row-stream'
+import type { PreviewCell } from './source-preview.ts'
+
+export interface ReadRows {
+  rows: PreviewCell[][]
+  /** Approximate length of the rows as JSON, in characters; exceeds the limit by less than a row of short values. */
+  characters: number
+}
+
+/** Length of a preview, in characters, after which it has enough rows, whatever their number. */
+export const mostCharacters = 4_000_000
+
+/** Minimum length, in characters, to which a value is cut. */
+const shortest = 1000
+/** Characters for the quotes, the comma, and `null`. */
+const perCell = 5
+
+/**
+ * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `room`
+ * characters. Bytes are a poor measure of that: ten bytes can be a number of a hundred thousand digits. A text or document
+ * longer than the remaining `room` is cut and ends in `…`.
+ */
+export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const rows: PreviewCell[][] = []
+  let characters = 0
+  let at = 0
+  while (at < bytes.length && rows.length < most) {
+    if (characters > room) break
+    at += 2
+    rows.push(
+      types.map(({ dataType }) => {
+        const length = bytes.readInt32BE(at)
+        at += 4
+        characters += perCell
+        if (length < 0) return null
+        const value = bytes.subarray(at, at + length)
+        at += length
+        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, room - characters))
+        characters += typeof cell === 'string' ? cell.length : length
+        return cell
+      }),
+    )
+  }
+  return { rows, characters }
+}
+
+type ValueReader = (value: Buffer, room: number) => PreviewCell
+
+const text: ValueReader = (value, room) => {
+  if (value.length <= room) return value.toString('utf8')
+  let end = room
+  // Do not cut in the middle of a character.
+  while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
+  return `${value.toString('utf8', 0, end)}…`
+}
+
+const readers: Partial<Record<DataType, ValueReader>> = {
+  SMALLINT: (value) => value.readInt16BE(),
+  INTEGER: (value) => value.readInt32BE(),
+  BIGINT: (value) => value.readBigInt64BE().toString(),
+  // JSON has no NaN or Infinity; their names are more informative than null.
+  FLOAT: (value) => nameable(Number(value.readFloatBE().toPrecision(7))),
+  DOUBLE: (value) => nameable(value.readDoubleBE()),
+  BOOLEAN: (value) => value[0] === 1,
+  DECIMAL: numeric,
+  DATE: (value) => day(value.readInt32BE()),
+  TIMESTAMP: (value) => moment(value.readBigInt64BE()),
+  TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
+  JSONB: (value, room) =>
+    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell) : text(value.subarray(1), room),
+}
+
+const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
+
+const dayLength = 86_400_000
+const epoch = Date.UTC(2000, 0, 1)
+const endless = { low: -0x8000_0000, high: 0x7fff_ffff }
+
+function day(days: number): string {
+  if (days === endless.high) return 'infinity'
+  if (days === endless.low) return '-infinity'
+  return dayText(epoch + days * dayLength)
+}
+
+/** Formats a date as PostgreSQL prints it: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
+function dayText(milliseconds: number): string {
+  const date = new Date(milliseconds)
+  // The range of years in PostgreSQL exceeds that of Date.
+  if (Number.isNaN(date.getTime())) return 'beyond the calendar'
+  const year = date.getUTCFullYear()
+  const digits = (amount: number, length = 2) => String(amount).padStart(length, '0')
+  const shown = year > 0 ? year : 1 - year
+  return `${digits(shown, 4)}-${digits(date.getUTCMonth() + 1)}-${digits(date.getUTCDate())}${year > 0 ? '' : ' BC'}`
+}
+
+/** Formats microseconds since 2000 as PostgreSQL prints them: `2026-01-31 12:30:00.25`. */
+function moment(microseconds: bigint, zone = ''): string {
+  if (microseconds === 0x7fff_ffff_ffff_ffffn) return 'infinity'
+  if (microseconds === -0x8000_0000_0000_0000n) return '-infinity'
+  const inDay = 86_400_000_000n
+  const time = ((microseconds % inDay) + inDay) % inDay
+  const date = dayText(epoch + Number((microseconds - time) / 1000n))
+  const [plain = '', era = ''] = date.split(/(?= BC)/)
+  const seconds = new Date(Number(time / 1000n)).toISOString().slice(11, 19)
+  const fraction = String(time % 1_000_000n)
+    .padStart(6, '0')
+    .replace(/0+$/, '')
+  return `${plain} ${seconds}${fraction && `.${fraction}`}${zone}${era}`
+}
+
+const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
+
+/** Maximum characters of a number that is written out; longer numbers are written as `1.5e+2000`, with at most this many digits. */
+const longestNumber = 1000
+
+/** Reads a numeric in base 10000: the number of digits, the weight of the first, the sign, and the digits after the decimal point. */
+function numeric(value: Buffer): string {
+  const [count, weight, sign, scale] = [
+    value.readInt16BE(0),
+    value.readInt16BE(2),
+    value.readUInt16BE(4),
+    value.readInt16BE(6),
+  ]
+  if (special[sign]) return special[sign]
+  const zeros = (groups: number) => '0000'.repeat(Math.max(0, groups))
+  // Groups before the first or after the last are zeros.
+  const groups = (from: number, to: number) => {
+    let digits = zeros(Math.min(0, to + 1) - from)
+    const end = Math.min(count - 1, to)
+    for (let index = Math.max(0, from); index <= end; index++)
+      digits += String(value.readInt16BE(8 + index * 2)).padStart(4, '0')
+    return digits + zeros(to - Math.max(end, from - 1))
+  }
+  const minus = sign === 0x4000 ? '-' : ''
+  if (Math.max(0, weight + 1) * 4 + scale > longestNumber) {
+    const shown = Math.min(count, longestNumber / 4)
+    const padded = groups(0, shown - 1)
+    const first = padded.search(/[1-9]/)
+    if (first < 0) return '0'
+    const digits = padded.slice(first).replace(/0+$/, '')
+    const exponent = weight * 4 + 3 - first
+    const more = digits.slice(1) + (shown < count ? '…' : '')
+    return `${minus}${digits[0]}${more && `.${more}`}e${exponent < 0 ? '' : '+'}${exponent}`
+  }
+  const whole = groups(0, weight).replace(/^0+(?=\d)/, '') || '0'
+  const fraction = groups(weight + 1, weight + Math.ceil(scale / 4)).slice(0, scale)
+  return `${minus}${whole}${fraction && `.${fraction}`}`
+}

@@ -1,0 +1,30 @@
+import type { CsvGuesses } from '@sluice/contracts'
+import type { FoundSheet } from '../excel/choose-sheet.ts'
+import type { FeedColumn, RejectedRow } from '@sluice/row-stream'
+
+/** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */
+export type PreviewCell = string | number | boolean | null | object
+
+/** The first rows of a source, and its detected structure. */
+export interface SourcePreview {
+  columns: FeedColumn[]
+  rows: PreviewCell[][]
+  /** The rejected rows among them. */
+  rejected: RejectedRow[]
+  /** Notes as sentences. */
+  notes: string[]
+  /** Whether the preview contains all rows of the source. */
+  complete: boolean
+  /** Whether types and evidence of the columns come from all rows. */
+  typesKnown?: true
+  /** Whether only columns that occur in some record are present. */
+  sparse?: true
+  /** The reason why a load would fail. Set if all rows were read and too many of them do not fit. */
+  tooManyRejected?: string
+  /** A sentence with the number of rows at the beginning of a larger file that do not fit; set if nearly all of them do not fit. */
+  likelyRejected?: string
+  /** A sentence about sheets with rows that a load would not read. */
+  unread?: string
+  csvGuesses?: CsvGuesses
+  sheets?: FoundSheet[]
+}

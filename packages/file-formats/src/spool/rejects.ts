@@ -1,0 +1,69 @@
+import { read } from 'node:fs'
+import { promisify } from 'node:util'
+import type { RejectedRow } from '@sluice/row-stream'
+import type { SpoolWriter } from './spool-writer.ts'
+
+const rawBytes = 4096
+const readBytes = 64 * 1024
+const LF = 10
+const readAt = promisify(read)
+
+/** Rows rejected while a spool is written: a separate file holds the first of them, and all are counted. */
+export class RejectsFile {
+  count = 0
+  readonly #writer: SpoolWriter
+  readonly #kept: number
+
+  /** Stores at most `kept` rows; counts all. */
+  constructor(writer: SpoolWriter, kept: number) {
+    this.#writer = writer
+    this.#kept = kept
+  }
+
+  /** `raw` is cut to 4 KB, and its NULs are made visible, because a report must be storable as text. */
+  add(line: number, reason: string, raw: Uint8Array, column?: string): void {
+    this.count++
+    if (this.count > this.#kept) return
+    const row: RejectedRow = { line, reason, raw: shown(raw), ...(column !== undefined && { column }) }
+    this.#writer.put(Buffer.from(`${JSON.stringify(row)}\n`))
+  }
+
+  startOver(): void {
+    this.count = 0
+    this.#writer.startOver()
+  }
+
+  flush(): void {
+    this.#writer.flush()
+  }
+}
+
+function shown(raw: Uint8Array): string {
+  let end = raw.length
+  while (end > 0 && (raw[end - 1] === LF || raw[end - 1] === 13)) end--
+  if (end > rawBytes) {
+    end = rawBytes
+    while (end > 0 && (raw[end]! & 0xc0) === 0x80) end--
+  }
+  return Buffer.from(raw.buffer, raw.byteOffset, end).toString('utf8').replaceAll('\0', '␀')
+}
+
+/** Yields the rows of a rejects file from its start, in batches: the event loop is free between two batches. The owner closes the file. */
+export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
+  const chunk = Buffer.allocUnsafe(readBytes)
+  let held = Buffer.alloc(0)
+  for (let position = 0; ; ) {
+    const { bytesRead } = await readAt(descriptor, chunk, 0, chunk.length, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    const bytes = Buffer.concat([held, chunk.subarray(0, bytesRead)])
+    const rows: RejectedRow[] = []
+    let from = 0
+    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
+      rows.push(JSON.parse(bytes.toString('utf8', from, end)) as RejectedRow)
+      from = end + 1
+    }
+    held = Buffer.from(bytes.subarray(from))
+    if (rows.length > 0) yield rows
+  }
+}

@@ -1,0 +1,77 @@
+import { closeSync, mkdirSync, openSync, readdirSync, unlinkSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { SourceProblem } from '@sluice/row-stream'
+
+/** The directory of spools. Spools are unlinked, so a listing does not show them. */
+export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
+
+/**
+ * Creates an unlinked file that only its owner can use: its disk space is freed when the process ends for any reason.
+ * Returns the descriptor, to be read and written at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
+ */
+export function openSpool(directory: string): number {
+  const path = join(directory, randomUUID())
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    clearLeftovers(directory)
+    const descriptor = openSync(path, 'wx+', 0o600)
+    try {
+      remove(path)
+    } catch (error) {
+      closeSync(descriptor)
+      throw error
+    }
+    return descriptor
+  } catch (cause) {
+    const full = diskProblem(cause)
+    if (full) throw full
+    const text =
+      'The service cannot make files in its own folder; an operator has to mend the permissions of FILES_DIRECTORY.'
+    throw new SourceProblem('SPOOL_NOT_WRITABLE', text, { cause })
+  }
+}
+
+/** A name that still exists was left by a crash or is about to be removed, so it can be deleted. */
+function clearLeftovers(directory: string): void {
+  for (const name of readdirSync(directory)) remove(join(directory, name))
+}
+
+function remove(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** Returns the problem for a write error that means a full disk; undefined for other errors. */
+export function diskProblem(error: unknown): SourceProblem | undefined {
+  if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
+  const text =
+    'The disk of the service is full, so the upload could not be unpacked; an operator has to make room where FILES_DIRECTORY is.'
+  return new SourceProblem('DISK_FULL', text, { cause: error })
+}
+
+/** Unlinked temporary files for normalising one upload. Disposing closes them, which frees their disk space. */
+export class ScratchFiles implements Disposable {
+  readonly #directory: string
+  readonly #descriptors: number[] = []
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  open(): number {
+    const descriptor = openSpool(this.#directory)
+    this.#descriptors.push(descriptor)
+    return descriptor
+  }
+
+  [Symbol.dispose](): void {
+    for (const descriptor of this.#descriptors.splice(0)) closeSync(descriptor)
+  }
+}

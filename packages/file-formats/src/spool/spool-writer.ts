@@ -1,0 +1,92 @@
+import { ftruncateSync, writeSync } from 'node:fs'
+import { SourceProblem } from '@sluice/row-stream'
+import { diskProblem } from './spool-file.ts'
+
+const bufferBytes = 512 * 1024
+
+/**
+ * Writes a spool from its start. To write many small pieces, call `room`, write into `bytes` from `at` on and advance
+ * `at`; to write whole chunks, call `put`. Only the buffer is kept in memory.
+ */
+export class SpoolWriter {
+  bytes = Buffer.allocUnsafeSlow(bufferBytes)
+  at = 0
+  readonly #descriptor: number
+  readonly #limit: number
+  readonly #name: string
+  readonly #dense: number
+  #written = 0
+
+  /**
+   * `name` is the name of the upload in messages, and `limit` its maximum size in bytes; `dense` is the size above which
+   * no upload of this size is plausible.
+   */
+  constructor(descriptor: number, limit: number, name: string, dense = Infinity) {
+    this.#descriptor = descriptor
+    this.#limit = limit
+    this.#name = name
+    this.#dense = dense
+  }
+
+  get size(): number {
+    return this.#written + this.at
+  }
+
+  /** Ensures that `length` bytes can be written from `at` on. */
+  room(length: number): void {
+    if (length <= this.bytes.length - this.at) return
+    this.flush()
+    if (length > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(length)
+    else if (this.bytes.length > bufferBytes && length <= bufferBytes) this.bytes = Buffer.allocUnsafeSlow(bufferBytes)
+  }
+
+  put(chunk: Uint8Array): void {
+    const large = chunk.length >= bufferBytes / 2
+    // The buffered bytes precede a large chunk, so they are flushed even if both fit into the buffer.
+    if (large || chunk.length > this.bytes.length - this.at) this.flush()
+    if (large) return this.#write(chunk)
+    this.room(chunk.length)
+    this.bytes.set(chunk, this.at)
+    this.at += chunk.length
+  }
+
+  /** Throws SourceProblem DISK_FULL, or TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
+  flush(): void {
+    const { at } = this
+    this.at = 0
+    if (at > 0) this.#write(this.bytes.subarray(0, at))
+  }
+
+  /** Discards everything that was written. */
+  startOver(): void {
+    this.at = 0
+    this.#written = 0
+    ftruncateSync(this.#descriptor, 0)
+  }
+
+  #write(chunk: Uint8Array): void {
+    const written = this.#written + chunk.length
+    if (written > this.#limit) throw tooLarge(this.#name, this.#limit)
+    if (written > this.#dense) throw tooDense(this.#name)
+    try {
+      for (let done = 0; done < chunk.length; ) {
+        const wrote = writeSync(this.#descriptor, chunk, done, chunk.length - done, this.#written)
+        done += wrote
+        this.#written += wrote
+      }
+    } catch (error) {
+      throw diskProblem(error) ?? error
+    }
+  }
+}
+
+function tooDense(name: string): SourceProblem {
+  const text = `${name} grows to far more than its size when it is read, as files do that are made to fill a disk. Upload it as plain CSV if it is meant so.`
+  return new SourceProblem('SUSPICIOUS_ARCHIVE', text)
+}
+
+export function tooLarge(name: string, limit: number): SourceProblem {
+  const most =
+    limit >= 1e9 ? `${Math.floor(limit / 1e9)} GB` : limit >= 1e6 ? `${Math.floor(limit / 1e6)} MB` : `${limit} bytes`
+  return new SourceProblem('TOO_LARGE', `${name} comes to more than ${most} once it is unpacked; load it in parts.`)
+}

@@ -1,0 +1,134 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { chooseEntry } from '../archive/choose-entry.ts'
+import { gunzip } from '../archive/decompress.ts'
+import { ZipArchive } from '../archive/zip-archive.ts'
+import { convertToUtf8 } from '../encodings/convert-to-utf8.ts'
+import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
+import { writeSheet } from '../excel/write-sheet.ts'
+import { size } from '../json/problems.ts'
+import { writeJson } from '../json/write-json.ts'
+import { type FileContent, detectionBytes, detectFormat } from './detect-format.ts'
+import { assertFormat } from './assert-format.ts'
+import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from '../spool/byte-source.ts'
+import type { RowOutput } from '../spool/output.ts'
+import type { NormaliseJob, NormalisedFile } from './protocol.ts'
+import { RejectsFile } from '../spool/rejects.ts'
+import { ScratchFiles } from '../spool/spool-file.ts'
+import { SpoolWriter } from '../spool/spool-writer.ts'
+
+/** A job, and where it gets its temporary files. */
+type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
+
+/** Converts an upload that is not plain UTF-8 text into the job's spool. `tell` receives the number of bytes read from the source. */
+export async function normalise(job: NormaliseJob, tell: (bytes: number) => void): Promise<NormalisedFile> {
+  using scratch = new ScratchFiles(job.directory)
+  return await normaliseWith({ ...job, scratch }, tell)
+}
+
+async function normaliseWith(job: NormaliseWork, tell: (bytes: number) => void): Promise<NormalisedFile> {
+  const { source, size, name, limits, options } = job
+  const file = new FileBytes(source, 0, size, limits.chunkBytes, tell)
+  const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
+  if (content.kind === 'GZIP') return packed(job, gunzip(file, name, limits), name, 'gzip')
+  if (content.kind !== 'ZIP') return plain(job, file, content, [])
+  const archive = await ZipArchive.open(file, name, limits)
+  if (isWorkbook(archive)) return workbook(job, archive, [])
+  refuseOtherDocuments(archive)
+  const entry = await chooseEntry(archive, options)
+  return packed(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
+}
+
+/** Normalises unpacked content. It may have any supported format except another archive. */
+async function packed(job: NormaliseWork, inside: ByteSource, name: string, found: string): Promise<NormalisedFile> {
+  const { limits, options } = job
+  const content = detectFormat(await startOf(inside, detectionBytes), name, options.encoding)
+  if (content.kind !== 'ZIP') return plain({ ...job, name }, inside, content, [found])
+  // A workbook needs random access, so it has to be a file.
+  const unpacked = job.scratch.open()
+  const writer = new SpoolWriter(unpacked, limits.spoolBytes, name)
+  await copy(job.firstBytes === undefined ? inside : limitBytes(inside, limits.previewBytes, name), writer)
+  const archive = await ZipArchive.open(new FileBytes(unpacked, 0, writer.size, limits.chunkBytes), name, limits)
+  if (!isWorkbook(archive)) throw nested(name)
+  return workbook(job, archive, [found])
+}
+
+async function plain(
+  job: NormaliseJob,
+  whole: ByteSource,
+  content: FileContent,
+  found: string[],
+): Promise<NormalisedFile> {
+  assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
+  const out = output(job)
+  if (content.kind === 'PARQUET') {
+    await copy(whole, out.writer)
+    return finished('PARQUET', out, { found: [...found, 'Parquet'], complete: true })
+  }
+  if (!('encoding' in content)) throw nested(job.name)
+  const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
+  const text = convertToUtf8(source, content)
+  const told = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
+  if (content.kind === 'JSON') {
+    const { kind, ...rest } = await writeJson(text, out, job)
+    const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${told}`
+    return finished('DELIMITED', out, { ...rest, sparse: true, found: [...found, inside] })
+  }
+  const complete = (await copy(text, out.writer).catch(unlessCut)) !== 'CUT'
+  return finished('DELIMITED', out, { found: [...found, told], complete })
+}
+
+async function workbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {
+  assertFormat('DELIMITED', job.wanted, job.name)
+  const out = output(job)
+  const written = await writeSheet(archive, out, job)
+  const { number, name } = written.sheets.find(({ isRead }) => isRead)!
+  const of = written.sheets.length
+  const sheet = of === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${of})`
+  return finished('DELIMITED', out, { ...written, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
+}
+
+function output({ spool, rejects, limits, name, size }: NormaliseJob): RowOutput {
+  const dense = Math.max(limits.writtenFrom, size * limits.ratio)
+  return {
+    writer: new SpoolWriter(spool, limits.spoolBytes, name, dense),
+    rejects: new RejectsFile(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
+  }
+}
+
+function finished(
+  format: NormalisedFile['format'],
+  { writer, rejects }: RowOutput,
+  rest: Omit<NormalisedFile, 'format' | 'size' | 'rejected'>,
+): NormalisedFile {
+  writer.flush()
+  rejects.flush()
+  return { format, size: writer.size, rejected: rejects.count, ...rest }
+}
+
+async function copy(source: ByteSource, writer: SpoolWriter): Promise<void> {
+  for await (const chunk of source.chunks()) writer.put(chunk)
+  writer.flush()
+}
+
+/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `most` bytes. */
+function limitBytes(source: ByteSource, most: number, name: string): ByteSource {
+  return {
+    async *chunks() {
+      let bytes = 0
+      for await (const chunk of source.chunks()) {
+        bytes += chunk.length
+        if (bytes > most) throw tooLargeForPreview(name, most)
+        yield chunk
+      }
+    },
+  }
+}
+
+const tooLargeForPreview = (name: string, most: number) =>
+  new SourceProblem(
+    'PREVIEW_TOO_LARGE',
+    `A preview unpacks workbooks of up to ${size(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
+  )
+
+const nested = (name: string) =>
+  new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it once and upload what is inside.`)

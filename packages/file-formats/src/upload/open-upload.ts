@@ -1,0 +1,198 @@
+import type { ColumnOptions } from '../delimited/delimited.ts'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
+import { type FoundSheet, unreadSheets } from '../excel/choose-sheet.ts'
+import { detectionBytes, detectFormat } from './detect-format.ts'
+import { defaultUploadLimits, type UploadLimits } from '../spool/limits.ts'
+import { normaliseInThread } from './normalise-in-thread.ts'
+import type { NormalisedFile } from './protocol.ts'
+import { readRejects } from '../spool/rejects.ts'
+import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
+import { assertFormat, type UploadFormat } from './assert-format.ts'
+import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
+
+export interface UploadToOpen {
+  /** A path on this machine, or the descriptor of an open file, which stays open. */
+  path: string | number
+  /** The display name; messages show it instead of the path. */
+  name: string
+  /** Spools are made in its folder `spool`. */
+  filesDirectory: string
+  options?: UploadOptions
+  limits?: UploadLimits
+  /** The only accepted format, if set. The other one is refused once it is recognised, before it is unpacked. */
+  wanted?: UploadFormat
+  /** The number of bytes of rows after which unpacking stops, for example for a preview. */
+  firstBytes?: number
+  /** Called while the upload is unpacked or rewritten, with bytes of the upload itself; never for an upload that is read in place. */
+  onProgress?: (bytesRead: number, bytesTotal: number) => void
+}
+
+export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
+
+/** An open upload of plain rows. Disposing it closes the file, which deletes a spool. */
+export interface OpenedUpload extends Disposable {
+  /** DELIMITED is UTF-8 text, with its byte order mark if it is read in place; PARQUET is unchanged. */
+  format: UploadFormat
+  /** Read the file at positions: the descriptor's own position is undefined. Threads of this process may use the descriptor. */
+  file: { fd: number; size: number; name: string }
+  /** Whether `file` is the upload itself, which other processes may change, or a private spool. */
+  inPlace: boolean
+  /** False if `firstBytes` left something out: the last record may then be truncated. */
+  complete: boolean
+  how: string
+  /** The dialect of a text that this process wrote. It overrides the given options and includes their columns. */
+  dialect?: ReadDialect
+  /** Whether only columns that occur in some record are present. */
+  sparse?: boolean
+  sheets?: FoundSheet[]
+  /** A sentence about contents of the upload that are not read although no setting excludes them. */
+  unread?: string
+  /** Number of rows rejected while the spool was written. */
+  rejected: number
+  /**
+   * Yields the first rejected rows, up to the kept number, with line numbers of the upload. They can be read again, for
+   * example after `startOver`.
+   */
+  rejects(): AsyncIterable<RejectedRow[]>
+  /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
+  written?: number
+}
+
+const unreadable: Record<string, string> = {
+  ENOENT: 'is not on the server any more; upload it again',
+  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  EISDIR: 'is a folder or something else that is not a file',
+}
+
+/**
+ * Opens an upload of any supported format as one file of plain rows. Text in UTF-8 and Parquet are opened in place; a
+ * thread writes everything else once into a spool, within the limits. An abort stops this at once and leaves no files.
+ * Throws SourceProblem for problems that a user can fix.
+ */
+export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Promise<OpenedUpload> {
+  signal.throwIfAborted()
+  const { path, name, options = {} } = upload
+  const fd = typeof path === 'number' ? path : openFile(path, name)
+  const close = () => {
+    if (fd !== path) closeSync(fd)
+  }
+  let kept = false
+  try {
+    const { size } = fstatSync(fd)
+    const start = Buffer.alloc(Math.min(size, detectionBytes))
+    const content = detectFormat(start.subarray(0, readSync(fd, start, 0, start.length, 0)), name, options.encoding)
+    if (content.kind !== 'PARQUET' && !(content.kind === 'TEXT' && content.encoding === 'utf-8')) {
+      return await openNormalised(upload, fd, size, signal)
+    }
+    const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
+    assertFormat(format, upload.wanted, name)
+    kept = true
+    const how = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
+    return {
+      format,
+      file: { fd, size, name },
+      inPlace: true,
+      complete: true,
+      how,
+      rejected: 0,
+      rejects: none,
+      [Symbol.dispose]: once(close),
+    }
+  } finally {
+    if (!kept) close()
+  }
+}
+
+async function openNormalised(
+  upload: UploadToOpen,
+  source: number,
+  size: number,
+  signal: AbortSignal,
+): Promise<OpenedUpload> {
+  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, firstBytes, wanted, onProgress } = upload
+  const directory = spoolDirectory(filesDirectory)
+  const spool = openSpool(directory)
+  let rejects: number | undefined
+  const close = once(() => {
+    closeSync(spool)
+    if (rejects !== undefined) closeSync(rejects)
+  })
+  try {
+    rejects = openSpool(directory)
+    const before = fstatSync(source, { bigint: true })
+    const job = {
+      name,
+      source,
+      size,
+      spool,
+      rejects,
+      directory,
+      options,
+      limits,
+      ...(firstBytes !== undefined && { firstBytes }),
+      ...(wanted && { wanted }),
+    }
+    const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
+    const after = fstatSync(source, { bigint: true })
+    if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) throw changed(name)
+    onProgress?.(size, size)
+    return opened(normalised, upload, { spool, rejects }, close)
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function opened(
+  { format, size, found, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
+  { name, options = {} }: UploadToOpen,
+  { spool, rejects }: { spool: number; rejects: number },
+  close: () => void,
+): OpenedUpload {
+  const columns = addDeclared(options.columns ?? [], dialect?.columns ?? [])
+  const unread = sheets && unreadSheets(sheets, options, name)
+  return {
+    format,
+    file: { fd: spool, size, name },
+    inPlace: false,
+    complete,
+    how: `${name} is ${found.join(' holding ')}.`,
+    ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
+    ...(sheets && { sheets }),
+    ...(unread !== undefined && { unread }),
+    ...(sparse && { sparse }),
+    rejected,
+    rejects: () => (rejected === 0 ? none() : readRejects(rejects)),
+    ...(written !== undefined && { written }),
+    [Symbol.dispose]: close,
+  }
+}
+
+function openFile(path: string, name: string): number {
+  try {
+    const fd = openSync(path, 'r')
+    if (fstatSync(fd).isFile()) return fd
+    closeSync(fd)
+    throw Object.assign(new Error(`${path} is no file`), { code: 'EISDIR' })
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? ''
+    const why = unreadable[code] ?? `cannot be read (${code})`
+    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, { cause })
+  }
+}
+
+async function* none(): AsyncGenerator<RejectedRow[], void, void> {}
+
+const changed = (name: string) =>
+  new SourceProblem('FILE_CHANGED', `${name} changed while it was being read; run the load again.`)
+
+function once(close: () => void): () => void {
+  let closed = false
+  return () => {
+    if (closed) return
+    closed = true
+    close()
+  }
+}

@@ -1,0 +1,121 @@
+import type { CsvOptions } from '@sluice/contracts'
+import type { RememberedDialect } from '../delimited/delimited.ts'
+import { csvSource } from '../csv/csv-source.ts'
+import { type OpenedUpload, type UploadToOpen, openUpload } from './open-upload.ts'
+import {
+  tooManyRejected,
+  emptyFeed,
+  type SourceFeed,
+  type FeedColumn,
+  type LoadReport,
+  SourceProblem,
+} from '@sluice/row-stream'
+import { splitProgress } from './split-progress.ts'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { parquetSource } from '../parquet/parquet-source.ts'
+import { isPacked } from './detect-format.ts'
+
+/** The options that a user gave for a file, and the decisions of earlier loads. */
+export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }
+
+/**
+ * Reads an uploaded file of rows in any supported format: opens it as plain text, then reads it as delimited text. An
+ * empty list has `columnsBefore`, the columns of the last load.
+ */
+export async function* readUpload(
+  upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
+  { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: FeedColumn[] },
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<SourceFeed, void, void> {
+  const { first: onProgress, second } = splitProgress(report)
+  const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
+    (error: unknown) => {
+      if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
+      throw error
+    },
+  )
+  if (!found) return yield emptyFeed('', columnsBefore)
+  using opened = found
+  yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
+}
+
+/** Reads an upload that is already open. Progress is in bytes of the opened file. */
+export async function* readOpened(
+  opened: OpenedUpload,
+  { lookAtAll, ...options }: FileOptions,
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<SourceFeed, void, void> {
+  const { fd, name } = opened.file
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
+
+  let first: string | undefined
+  const tellRejects = async () => {
+    let kept = 0
+    for await (const rows of opened.rejects()) {
+      first ??= `line ${rows[0]!.line}: ${rows[0]!.reason}`
+      for (const row of rows) report.reject(row)
+      kept += rows.length
+      signal.throwIfAborted()
+    }
+    if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
+  }
+  const told: LoadReport = {
+    ...report,
+    async startOver() {
+      await report.startOver()
+      await tellRejects()
+    },
+  }
+  await tellRejects()
+  // The written rows are all rows that can fit: if too many are rejected already, loading the rest is unnecessary.
+  const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
+  if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
+  const written = opened.dialect !== undefined
+  const config = {
+    ...options,
+    ...opened.dialect,
+    path: fd,
+    fileName: name,
+    written,
+    reportOddValues: true,
+    ...(lookAtAll && { lookAtAll }),
+  }
+  for await (const feed of csvSource.read(config, told, signal))
+    yield {
+      ...feed,
+      ...(opened.sparse && { sparse: true }),
+      ...(opened.unread !== undefined && { unread: opened.unread }),
+    }
+}
+
+/** Reads an uploaded Parquet file in place; one in gzip or ZIP is unpacked into a spool first. */
+export async function* readParquetUpload(
+  upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<SourceFeed, void, void> {
+  const { path, name: fileName } = upload
+  if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
+  const { first, second } = splitProgress(report)
+  using opened = await openUpload({ ...upload, wanted: 'PARQUET', onProgress: first }, signal)
+  const { fd, size } = opened.file
+  report.log('INFO', 'LOW', opened.how)
+  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: second(size) }, signal)
+}
+
+/** Returns false for a file that cannot be opened: the reader reports the error. */
+function looksPacked(path: string): boolean {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(path, 'r')
+    const start = Buffer.alloc(4)
+    readSync(descriptor, start, 0, start.length, 0)
+    return isPacked(start)
+  } catch {
+    return false
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}

@@ -1,0 +1,22 @@
+import type { LoadReport } from '@sluice/row-stream'
+
+/** Splits the progress of an upload into two halves, rewriting and reading; both report bytes of the upload. */
+export function splitProgress(report: LoadReport) {
+  let uploadSize: number | undefined
+  return {
+    /** Reports progress of the rewriting; an upload that is read in place skips this half. */
+    first(bytesRead: number, bytesTotal: number): void {
+      uploadSize = bytesTotal
+      report.progress({ bytesRead: Math.floor(bytesRead / 2), bytesTotal })
+    },
+
+    /** Returns the reporter of the reading, whose input has `size` bytes. */
+    second(size: number): LoadReport['progress'] {
+      return (counts) => {
+        if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)
+        const share = size === 0 ? 1 : Math.min(1, counts.bytesRead / size)
+        report.progress({ ...counts, bytesRead: Math.floor((uploadSize * (1 + share)) / 2), bytesTotal: uploadSize })
+      }
+    },
+  }
+}

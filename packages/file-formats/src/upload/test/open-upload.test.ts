@@ -1,0 +1,185 @@
+import { closeSync, existsSync, openSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { SourceProblem } from '@sluice/row-stream'
+import { openUpload } from '../open-upload.ts'
+import { defaultUploadLimits } from '../../spool/limits.ts'
+import { openSpool } from '../../spool/spool-file.ts'
+import { SpoolWriter } from '../../spool/spool-writer.ts'
+import { makeWorkbook } from './make-workbook.ts'
+import { contentOf, uploadFolder } from './open-bytes.ts'
+
+const folder = uploadFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const never = new AbortController().signal
+
+function file(name: string, bytes: Uint8Array | string): { path: string; name: string; filesDirectory: string } {
+  const path = join(folder.path, name)
+  writeFileSync(path, bytes)
+  return { path, name, filesDirectory: folder.path }
+}
+
+describe('opening an upload', () => {
+  it('leaves plain text and Parquet where they are', async () => {
+    expect(await folder.open('a.csv', 'a,b\n')).toMatchObject({
+      inPlace: true,
+      format: 'DELIMITED',
+      how: 'a.csv is UTF-8 text.',
+    })
+    expect(await folder.open('a.csv', '')).toMatchObject({ inPlace: true, text: '' })
+    expect(await folder.open('a', Buffer.from('PAR1\x15\0'))).toMatchObject({ inPlace: true, format: 'PARQUET' })
+    expect(await folder.open('a.csv', 'PAR1,PAR2,PAR3\n1,2,3\n')).toMatchObject({ format: 'DELIMITED' })
+    expect(await folder.open('a.csv', 'ORCID,[id],{x}\n1,2,3\n')).toMatchObject({ format: 'DELIMITED' })
+  })
+
+  it('leaves no name behind, whatever becomes of it', async () => {
+    await folder.open('a.gz', gzipSync('a,b\n1,2\n'))
+    await expect(folder.open('a.gz', gzipSync('a,b\n').subarray(0, -1))).rejects.toThrow(SourceProblem)
+    expect(folder.leftovers()).toEqual([])
+  })
+
+  it('closes every descriptor', async () => {
+    const open = () => readdirSync('/proc/self/fd').length
+    if (!existsSync('/proc/self/fd')) return
+    await folder.open('a.gz', gzipSync('a,b\n1,2\n'))
+    const before = open()
+    await folder.open('a.gz', gzipSync('a,b\n1,2\n'))
+    await folder.open('a.json', '{"a":1}\nx\n')
+    await expect(folder.open('a.gz', gzipSync('a,b\n').subarray(0, -1))).rejects.toThrow(SourceProblem)
+    expect(open()).toBe(before)
+  })
+
+  it('tells how far it is', async () => {
+    const told: [number, number][] = []
+    const bytes = Buffer.from(`\ufeff${'some text,1\n'.repeat(200_000)}`, 'utf16le')
+    const upload = { ...file('big.csv', bytes), onProgress: (...progress: [number, number]) => told.push(progress) }
+    using opened = await openUpload(upload, never)
+    expect(told.at(-1)).toEqual([bytes.length, bytes.length])
+    expect(told.map(([read]) => read)).toEqual(told.map(([read]) => read).toSorted((a, b) => a - b))
+    expect(contentOf(opened)).toHaveLength(2_400_000)
+  })
+
+  it('ends at once when it is aborted, and frees its room', async () => {
+    const bytes = Buffer.concat(Array.from({ length: 40 }, () => gzipSync(Buffer.alloc(10_000_000, 'some text,1\n'))))
+    const upload = file('slow.gz', bytes)
+    const stop = new AbortController()
+    const opening = openUpload({ ...upload, limits: { ...defaultUploadLimits, ratio: 2000 } }, stop.signal)
+    const reason = new Error('no more')
+    setTimeout(() => stop.abort(reason), 150)
+    const started = performance.now()
+    await expect(opening).rejects.toBe(reason)
+    expect(performance.now() - started).toBeLessThan(20_000)
+    expect(folder.leftovers()).toEqual([])
+    await expect(openUpload(upload, AbortSignal.abort(reason))).rejects.toBe(reason)
+  })
+
+  it('unpacks no more than is wanted of the start', async () => {
+    const rows = Array.from({ length: 100_000 }, (_, index) => `{"id":${index},"text":"some text to fill it"}`)
+    const lines = rows.join('\n')
+    const sheet = Array.from({ length: 100_000 }, (_, index) => `<row><c><v>${index}</v></c></row>`).join('')
+    const uploads = [
+      ['a.gz', gzipSync(lines.replaceAll('{', '[')), 300_000],
+      ['a.json', Buffer.from(`[${rows.join()}]`), 200_000],
+      ['a.ndjson', Buffer.from(lines), 200_000],
+      ['a.xlsx', makeWorkbook({ sheets: { One: sheet } }), 100_000],
+    ] as const
+    for (const [name, bytes, most] of uploads) {
+      using opened = await openUpload({ ...file(name, bytes), firstBytes: 100_000 }, never)
+      expect(opened.complete).toBe(false)
+      expect(opened.file.size).toBeGreaterThan(10_000)
+      expect(opened.file.size).toBeLessThan(most + 300_000)
+      using whole = await openUpload({ ...file(name, bytes), firstBytes: 100_000_000 }, never)
+      expect(whole.complete).toBe(true)
+      expect(whole.file.size).toBeGreaterThan(opened.file.size)
+    }
+  })
+
+  it('notices that the upload changed while it was read', async () => {
+    const upload = file(
+      'changing.gz',
+      Buffer.concat(Array.from({ length: 20 }, () => gzipSync(Buffer.alloc(10_000_000, 'a,b\n')))),
+    )
+    const opening = openUpload({ ...upload, limits: { ...defaultUploadLimits, ratio: 2000 } }, never)
+    truncateSync(upload.path, statSync(upload.path).size - 1)
+    await expect(opening).rejects.toMatchObject({ code: expect.stringMatching(/^(FILE_CHANGED|ARCHIVE_DAMAGED)$/) })
+  })
+
+  it('keeps the first rejected rows, counts all, and reads them some at a time as often as they are asked for', async () => {
+    using opened = await openUpload(file('bad.ndjson', `{"a":1}\n${'broken "ä"\n'.repeat(50_000)}`), never)
+    expect(opened).toMatchObject({ rejected: 50_000, written: 1 })
+    for (const _ of [1, 2]) {
+      const batches = await Array.fromAsync(opened.rejects())
+      const kept = batches.flat()
+      expect(batches.length).toBeGreaterThan(5)
+      expect([kept.length, kept[0], kept.at(-1)]).toEqual([
+        10_000,
+        { line: 2, reason: 'is not a JSON object', raw: 'broken "ä"' },
+        { line: 10_001, reason: 'is not a JSON object', raw: 'broken "ä"' },
+      ])
+    }
+  })
+
+  it('says so when an upload needs more memory than it may take', async () => {
+    const keys = Array.from({ length: 1000 }, (_, index) => `"${'k'.repeat(14_000)}${index}":1`)
+    const limits = { heapMegabytes: 20 }
+    expect(await folder.open('small.json', '[{"k":1}]', { limits })).toMatchObject({ text: '"k"\n1\n' })
+    const opening = folder.open('wide.json', `[{${keys.join()}}]`, { limits })
+    await expect(opening).rejects.toMatchObject({
+      name: 'SourceProblem',
+      code: 'FILE_TOO_DENSE',
+      message: expect.stringMatching(/^wide\.json needs more memory/),
+    })
+    expect(folder.leftovers()).toEqual([])
+  })
+
+  it.each([
+    ['%PDF-1.7', 'PDF'],
+    ['7z\xbc\xaf\x27\x1c', '7z'],
+    ['<!DOCTYPE html><html>', 'web page'],
+    ['\ufeff <?xml version="1.0"?>', 'XML'],
+    ['SQLite format 3\0', 'SQLite'],
+    [`${'x'.repeat(257)}ustar`, 'tar'],
+  ])('refuses what holds no rows: %s', async (start, kind) => {
+    const bytes = Buffer.from(start, start.startsWith('\ufeff') ? 'utf8' : 'latin1')
+    await expect(folder.open('a.csv', bytes)).rejects.toMatchObject({
+      code: 'NOT_SUPPORTED',
+      message: expect.stringContaining(kind),
+    })
+  })
+
+  it('says so when there is no such file', async () => {
+    const upload = { path: join(folder.path, 'none'), name: 'a.csv', filesDirectory: folder.path }
+    await expect(openUpload(upload, never)).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' })
+    await expect(openUpload({ ...upload, path: folder.path }, never)).rejects.toMatchObject({
+      code: 'FILE_NOT_READABLE',
+    })
+  })
+})
+
+describe('a spool', () => {
+  it('belongs to its owner alone and clears away what a crash left', () => {
+    const directory = join(folder.path, 'spool')
+    writeFileSync(join(directory, 'left'), 'x')
+    const descriptor = openSpool(directory)
+    expect(readdirSync(directory)).toEqual([])
+    expect(statSync(directory).mode & 0o777).toBe(0o700)
+    closeSync(descriptor)
+  })
+
+  it('says in one sentence that the disk is full', () => {
+    if (!existsSync('/dev/full')) return
+    const descriptor = openSync('/dev/full', 'w')
+    const writer = new SpoolWriter(descriptor, 1e9, 'a.gz')
+    writer.put(Buffer.from('some text'))
+    expect(() => writer.flush()).toThrow(expect.objectContaining({ code: 'DISK_FULL' }))
+    closeSync(descriptor)
+  })
+
+  it('that cannot be made is a matter for an operator', () => {
+    const path = join(folder.path, 'plain')
+    writeFileSync(path, '')
+    expect(() => openSpool(join(path, 'spool'))).toThrow(expect.objectContaining({ code: 'SPOOL_NOT_WRITABLE' }))
+  })
+})

@@ -1,0 +1,53 @@
+import type { DataType } from '@sluice/contracts'
+import type { ColumnOptions } from '../delimited/delimited.ts'
+
+export interface UploadOptions {
+  /** A label that TextDecoder knows, such as `windows-1252`; applies to text without a byte order mark. */
+  encoding?: string
+  /** The file inside a ZIP archive that holds the rows. */
+  entry?: string
+  sheet?: string
+  /** The position of the sheet among the sheets with cells, from 1. */
+  sheetNumber?: number
+  /** The key of a JSON document under which the rows are, where several keys hold arrays of objects. */
+  rowsUnder?: string
+  /** The columns as users describe them. They take precedence over the types that the source declares. */
+  columns?: readonly ColumnOptions[]
+}
+
+/** The dialect of a spool that this process wrote, in the terms of packages/file-formats/src/delimited/OPTIONS.md. It takes precedence over any guess. */
+export interface WrittenDialect {
+  delimiter: 'COMMA'
+  quote: 'DOUBLE'
+  escape: 'DOUBLED'
+  decimal: 'POINT'
+  /** Absent if the header is to be detected as in any other file. */
+  headerRow?: true
+  headerLines?: 1
+  skipLines?: 0
+  footerLines?: 0
+  trailingDelimiters?: 0
+  trimSpaces?: false
+  nullValues?: []
+  columns?: DeclaredColumn[]
+}
+
+export interface DeclaredColumn {
+  index: number
+  label: string
+  dataType: DataType
+}
+
+/** Returns the given columns, and adds the declared types of columns that have no given type. */
+export function addDeclared(given: readonly ColumnOptions[], declared: readonly DeclaredColumn[]): ColumnOptions[] {
+  const left = new Set(declared)
+  const columns = given.map((column) => {
+    const own = declared.find(({ index, label }) =>
+      column.index === undefined ? column.label === label : column.index === index,
+    )
+    if (own) left.delete(own)
+    const typed = column.dataType !== undefined || column.dateFormat !== undefined
+    return own && !typed ? { ...column, dataType: own.dataType, declared: true } : column
+  })
+  return [...columns, ...[...left].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
+}

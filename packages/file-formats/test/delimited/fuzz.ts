@@ -1,0 +1,110 @@
+import { isUtf8 } from 'node:buffer'
+import { expect } from '@jest/globals'
+import type { ColumnType } from '../../src/delimited/column-type.ts'
+import { grammarAtRandom, grammarOf } from './grammars.ts'
+import { TextFile } from '../../src/delimited/text-file.ts'
+import { below, charactersAtRandom, pick, type Random, rowsAtRandom, seeded } from './random-files.ts'
+import { type inputFolder, readText } from './read-whole.ts'
+import { textOf } from './read-text.ts'
+import { readSlowly } from './slow-reader.ts'
+
+/**
+ * Reads one random file the fast and the slow way, both as of `seed`: same types, same cells, or the same rows rejected for the same reasons.
+ * Throws with all that is needed to see it again.
+ */
+export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>): void {
+  const random = seeded(seed)
+  const grammar = grammarAtRandom(random)
+  const { delimiter } = grammar
+  const headerRow = random() < 0.8
+  const decimal = random() < 0.9 || delimiter === ',' ? '.' : ','
+  const nulls = random() < 0.8 ? [] : pick(random, [['NULL'], ['a', 'x y'], ['-12', '7', 'Ü'], ['\\N']])
+  const characters = random() < 0.5 ? charactersAtRandom(random) : rowsAtRandom(random, delimiter)
+  const content = Buffer.from(characters, 'latin1')
+  const limits = limitsAtRandom(random)
+  const given = random() < 0.8 ? [] : givenAtRandom(random)
+  const trailing = random() < 0.9 ? 0 : 1 + below(random, 2)
+  const dialect = { ...grammar, headerRow, decimal, nulls, given, trailing } as const
+  const slow = readSlowly(content, { ...dialect, recordBytes: limits.recordBytes })
+  if ('problem' in slow) return
+  const { from, line, labels } = slow
+  const plain = {
+    ...grammarOf(grammar),
+    from,
+    line,
+    end: content.length,
+    headerLine: headerRow ? 1 : 0,
+    labels,
+    trailing,
+    decimal: decimal.charCodeAt(0),
+    nulls,
+    columns: labels.map((_, column) => given[column]),
+  }
+  const encoded = encodedAtRandom(random, content)
+  const context = `seed ${seed}, ${JSON.stringify({ ...dialect, limits })}, input ${JSON.stringify(characters)}`
+  try {
+    using file = encoded && new TextFile(folder.write(encoded), 'input.csv')
+    const fast = readText(file ?? textOf(content), plain, limits)
+    const types = fast.columns.map(({ dataType, precision, scale }, column) =>
+      precision === undefined || given[column] ? dataType : `${dataType}(${precision},${scale})`,
+    )
+    same(types, slow.types)
+    same(fast.rows, slow.rows)
+    // Of a record over the limit only as much is shown as was read before it was given up.
+    const compared = (raw: string) => (limits.recordBytes < 100 ? raw.slice(0, 2) : raw)
+    same(
+      fast.rejected.map((row) => [row.line, compared(row.raw)]),
+      slow.rejected.map((row) => [row.line, compared(shown(row.raw))]),
+    )
+    for (const [index, { reason }] of fast.rejected.entries()) {
+      if (!slow.rejected[index]!.reason.test(reason)) expect(reason).toMatch(slow.rejected[index]!.reason)
+    }
+  } catch (error) {
+    throw new Error(`${context}\n${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** What jest compares, only where it differs: jest's own comparison takes most of the time. */
+function same(one: unknown, other: unknown): void {
+  if (JSON.stringify(one) !== JSON.stringify(other)) expect(one).toEqual(other)
+}
+
+function limitsAtRandom(random: Random) {
+  return {
+    readBytes: 7 + below(random, 58),
+    chunkBytes: 7 + below(random, 58),
+    chunksInFlight: 1,
+    recordBytes: random() < 0.3 ? 10 + below(random, 40) : 10_000,
+    wholeBytes: random() < 0.5 ? 0 : 10_000,
+    sampleBytes: below(random, 60),
+    slices: below(random, 4),
+    sliceBytes: below(random, 60),
+  }
+}
+
+const someGiven: readonly (ColumnType | undefined)[] = [
+  undefined,
+  { dataType: 'INTEGER' },
+  { dataType: 'BOOLEAN' },
+  { dataType: 'DECIMAL', precision: 6, scale: 2 },
+  { dataType: 'DOUBLE' },
+  { dataType: 'DATE' },
+  { dataType: 'DATE', dateFormat: 'YYYYMMDD' },
+  { dataType: 'TIMESTAMP', dateFormat: 'DD/MM/YYYY' },
+  { dataType: 'TIMESTAMPTZ' },
+  { dataType: 'TEXT' },
+  { dataType: 'VARCHAR_50' },
+]
+
+function givenAtRandom(random: Random): (ColumnType | undefined)[] {
+  return Array.from({ length: 5 }, () => pick(random, someGiven))
+}
+
+/** Now and then the same text as UTF-16, where it is text; a NUL at its start would be the mark of UTF-32. */
+function encodedAtRandom(random: Random, content: Buffer): Buffer | undefined {
+  if (random() < 0.98 || !isUtf8(content) || content[0] === 0) return undefined
+  const units = Buffer.from(`\ufeff${content.toString('utf8')}`, 'utf16le')
+  return random() < 0.5 ? units : units.swap16()
+}
+
+const shown = (raw: string) => Buffer.from(raw, 'latin1').toString('utf8').replaceAll('\0', '␀')

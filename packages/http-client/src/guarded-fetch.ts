@@ -1,0 +1,153 @@
+import type { GuardedAgent } from './guarded-fetch-agent.ts'
+import type { OutgoingAllowList } from './guarded-fetch-addresses.ts'
+import { type ResolvedAddress, outgoingAddresses } from './outgoing-addresses.ts'
+import { OutgoingProblem, outgoingProblem, addressRefused } from './guarded-fetch-problem.ts'
+
+export interface GuardedFetchOptions {
+  allowed: OutgoingAllowList
+  /** Milliseconds for the whole exchange, the body included. */
+  timeLimit?: number
+  /** Bytes of a body, after decompression. */
+  maxBytes?: number
+  /** Milliseconds for connecting; `timeLimit` when absent. */
+  connectLimit?: number
+  /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
+  follow?: boolean
+  /** Return redirect responses to the caller unchanged. Overrides `follow`. */
+  handOnRedirects?: boolean
+  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
+  lookup?: (host: string) => Promise<ResolvedAddress[]>
+}
+
+/** Sends requests to addresses that users typed. Every failure is an `OutgoingProblem`. */
+export interface GuardedFetch {
+  fetch(url: string | URL, init?: RequestInit): Promise<Response>
+  /** Throws if the address is not allowed. Resolves the name but does not connect. */
+  check(url: string | URL): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Returns a fetch for addresses that users typed: public addresses by https, and those on the operator's allow-list. Every new
+ * connection checks the addresses that it connects to, which prevents DNS rebinding.
+ */
+export function guardedFetch({
+  allowed,
+  timeLimit = 10_000,
+  maxBytes = 1_048_576,
+  connectLimit = timeLimit,
+  follow = false,
+  handOnRedirects = false,
+  lookup,
+}: GuardedFetchOptions): GuardedFetch {
+  const seconds = Math.ceil(timeLimit / 1000)
+  const resolveHost = outgoingAddresses({ allowed, timeLimit: Math.min(timeLimit, 5_000), ...(lookup && { lookup }) })
+
+  /** Returns the addresses to connect to. Throws if one of them is not allowed. */
+  async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
+    const { addresses, named } = await resolveHost(hostname, port)
+    if (protocol !== 'https:' && !named)
+      throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} is asked by https only.`)
+    return addresses
+  }
+
+  // Loaded with the first request: many processes never send one.
+  let opened: Promise<GuardedAgent> | undefined
+  const limits = { timeLimit, connectLimit }
+  const agent = () =>
+    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(resolveAllowed, limits)))
+
+  return {
+    async fetch(url, init = {}) {
+      const target = assertFetchableUrl(url)
+      const signals = [AbortSignal.timeout(timeLimit), ...(init.signal ? [init.signal] : [])]
+      const problem = (error: unknown) => outgoingProblem(error, target.host, seconds)
+      try {
+        const response = await (await agent()).fetch(target, {
+          ...init,
+          redirect: follow && !handOnRedirects ? 'follow' : 'manual',
+          signal: AbortSignal.any(signals),
+        })
+        const redirects = response.status >= 300 && response.status < 400 && response.headers.has('location')
+        if (redirects && !follow && !handOnRedirects) {
+          await response.body?.cancel()
+          throw new OutgoingProblem(`${target.host} redirects to another address, which is not followed.`, {
+            code: 'REDIRECTED',
+          })
+        }
+        return await limitBodySize(response, { maxBytes, host: target.host, problem })
+      } catch (error) {
+        throw problem(error)
+      }
+    },
+
+    async check(url) {
+      const { protocol, hostname, port, host } = assertFetchableUrl(url)
+      const { promise, reject } = Promise.withResolvers<never>()
+      const timer = setTimeout(() => reject(Object.assign(new Error(), { name: 'TimeoutError' })), timeLimit)
+      try {
+        await Promise.race([
+          resolveAllowed(protocol, hostname, Number(port || (protocol === 'https:' ? 443 : 80))),
+          promise,
+        ])
+      } catch (error) {
+        throw outgoingProblem(error, host, seconds)
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+
+    close: async () => (await opened)?.close(),
+  }
+}
+
+function assertFetchableUrl(given: string | URL): URL {
+  if (!URL.canParse(String(given))) throw addressRefused('This is not a complete address: it begins with https://.')
+  const url = new URL(given)
+  if (!['https:', 'http:'].includes(url.protocol)) throw addressRefused(`${url.protocol}// is not asked, only https.`)
+  if (url.username || url.password) throw addressRefused('An address holds no username and no password.')
+  return url
+}
+
+interface BodyLimit {
+  maxBytes: number
+  host: string
+  /** Maps an error of the stream to a problem. */
+  problem(error: unknown): OutgoingProblem
+}
+
+/** Returns the same response with a body that fails with a problem after `maxBytes`. */
+async function limitBodySize(response: Response, { maxBytes, host, problem }: BodyLimit): Promise<Response> {
+  const { status, statusText, headers, body } = response
+  const tooLarge = () =>
+    new OutgoingProblem(`${host} answers more than the ${maxBytes} bytes that are read.`, { code: 'ANSWER_TOO_LARGE' })
+  if (Number(headers.get('content-length') ?? 0) > maxBytes) {
+    await body?.cancel()
+    throw tooLarge()
+  }
+  const limited = body && stream(body, maxBytes, tooLarge, problem)
+  return new Response(limited, { status, statusText, headers: [...headers] })
+}
+
+function stream(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  tooLarge: () => OutgoingProblem,
+  problem: BodyLimit['problem'],
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  let read = 0
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw problem(error)
+      })
+      if (done) return controller.close()
+      read += value.byteLength
+      if (read <= maxBytes) return controller.enqueue(value)
+      controller.error(tooLarge())
+      await reader.cancel()
+    },
+    cancel: (reason) => reader.cancel(reason),
+  })
+}

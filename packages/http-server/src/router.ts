@@ -1,0 +1,176 @@
+import { Router, type Request, type Response } from 'express'
+import type { Logger } from '@sluice/process'
+import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
+import { assertAcceptable, requestedLocales } from './content-negotiation.ts'
+import { JsonResponse, HtmlPage, RedirectResponse, parseIfMatch } from './answer.ts'
+import { EventStream, sendEvents } from './event-stream.ts'
+import { anonymousCaller, type AuditActor, type Caller, type Operation, type RequestFacts } from './operation.ts'
+import { problems } from './problem.ts'
+import { readJsonBody } from './read-json-body.ts'
+
+export interface RequestPipeline<Context> {
+  logger: Logger
+  isStopping(): boolean
+  /** Throws 401 if the caller cannot be identified. Not called for the guard `anyone`. */
+  authenticate(request: Request, guard: Guard): Promise<Caller>
+  /** Runs a handler with its context: the pool for a read, one audited transaction for a write. */
+  run<T>(
+    operation: Operation<Context>,
+    caller: Caller,
+    facts: RequestFacts & { audited: AuditNote[] },
+    work: (context: Context) => Promise<T>,
+  ): Promise<T>
+}
+
+export interface AuditNote {
+  object: string | null
+  details: object
+  by: AuditActor | undefined
+}
+
+/** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
+export function router<Context>(
+  operations: readonly Operation<Context>[],
+  surroundings: RequestPipeline<Context>,
+): Router {
+  const routes = Router({ caseSensitive: true, strict: true })
+  for (const [index, operation] of operations.entries()) {
+    const { method, path } = operation.signature
+    routes[method](path, requestHandler(operation, surroundings))
+    // This handler must precede later paths with parameters, which would match `me` of `/users/me` as an id.
+    const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
+    if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
+  }
+  for (const path of new Set(operations.map(({ signature }) => signature.path)))
+    if (path.includes(':')) refuseOtherMethods(routes, operations, path)
+  return routes
+}
+
+/** Operations without query parameters reject unknown parameters instead of ignoring them, such as `?mode=INCREMENTAL` of a run. */
+const checkPlainQuery = checker(PlainQuery, 'query')
+
+/** Rejects fields in the body of operations without body fields. A restore that ignored `dryRun` would restore. */
+const checkNoFields = checker(NoFields)
+
+function requestHandler<Context>(operation: Operation<Context>, surroundings: RequestPipeline<Context>) {
+  const { authenticate, run } = surroundings
+  const { signature } = operation
+  const checkQuery = signature.query ? checker(signature.query, 'query') : checkPlainQuery
+  const checkBody = signature.body && checker(signature.body)
+
+  return async (request: Request, response: Response) => {
+    response.locals.operation = signature.id
+    const caller = signature.guard === 'anyone' ? anonymousCaller : await authenticate(request, signature.guard)
+    response.locals.caller = caller
+    authorize(signature, caller)
+    // A redirect has no body.
+    if (signature.response && !signature.leadsOn)
+      assertAcceptable(request.headers.accept, signature.events ? 'text/event-stream' : 'application/json')
+
+    const query = assertContract(checkQuery, rejectNulCharacters(request.query))
+    // The body is read after authorization, so that rejected callers cost no parsing.
+    if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
+    if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
+    const facts = factsOf(request, response)
+    const input = {
+      caller,
+      params: request.params as Record<string, string>,
+      query: signature.query && query,
+      body: checkBody && assertContract(checkBody, readBodyOrEmpty(request)),
+      request: facts,
+    }
+    assertOwnId(signature, input.params, input.body)
+    const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
+    if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
+    if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
+    if (result instanceof EventStream) return sendEvents(response, result, surroundings)
+    const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
+    response.status(signature.status).set(headers)
+    const languages = languagesFound(facts.locales)
+    if (languages.length > 0) response.set('Content-Language', languages.join(', '))
+    if (signature.response) response.json(body)
+    else response.end()
+  }
+}
+
+function assertContract<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
+  const checked = check(given)
+  if ('violations' in checked) throw problems.violated(checked)
+  return checked.value
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
+function rejectNulCharacters(query: Request['query']): Request['query'] {
+  const texts = Object.entries(query).flatMap(([name, given]) =>
+    Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
+  )
+  const holding = texts.filter(
+    ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),
+  )
+  if (holding.length === 0) return { ...query }
+  throw problems.malformed(
+    holding.slice(0, 100).map(([name]) => ({
+      pointer: `/${name.replaceAll('\0', '')}`.slice(0, 1000),
+      detail: 'must not contain the NUL character',
+    })),
+  )
+}
+
+/** Returns the parsed body, or `{}` for a request without one. */
+function readBodyOrEmpty(request: Request): unknown {
+  if (request.body !== undefined) return request.body
+  const type = request.headers['content-type']
+  const empty = !request.headers['transfer-encoding'] && Number(request.headers['content-length'] ?? 0) === 0
+  if (!empty) throw problems.unsupportedMediaType(`application/json${type ? `, not ${type}` : ''}`)
+  return {}
+}
+
+function authorize({ guard, inPerson = guard === 'in-person' }: Signature, caller: Caller): void {
+  if (guard === 'anyone' || guard === 'service') return
+  if (guard === 'signed-in' && caller.kind === 'application')
+    throw problems.forbidden('This is for people: an application that acts for itself has no user.')
+  if (typeof guard !== 'string' && !guard.some((role) => holds(caller.roles, role)))
+    throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
+  if (inPerson && !caller.inPerson)
+    throw problems.forbidden(
+      'This is done in person only: sign in with your username, not with a token or an application.',
+    )
+}
+
+function factsOf(request: Request, response: Response): RequestFacts & { audited: AuditNote[] } {
+  const audited: AuditNote[] = []
+  const { locale } = request.query
+  return {
+    id: String(response.locals.requestId),
+    address: request.ip ?? '',
+    locales: requestedLocales(typeof locale === 'string' ? locale : undefined, request.headers['accept-language']),
+    ifMatch: parseIfMatch(request.headers['if-match']),
+    url: request.originalUrl,
+    stream: request,
+    audited,
+    audit: (object, details = {}, by) => void audited.push({ object, details, by }),
+  }
+}
+
+/** Returns 405 with the allowed methods for a path that exists, but not for this method. */
+function refuseOtherMethods(routes: Router, operations: readonly Operation[], path: string): void {
+  const there = operations.filter(({ signature }) => signature.path === path).map(({ signature }) => signature)
+  const allowed = [...new Set(there.map(({ method }) => method.toUpperCase()))]
+  const hint = there.find(({ otherMethods }) => otherMethods !== undefined)?.otherMethods
+  routes.all(path, () => {
+    throw problems.methodNotAllowed(allowed, hint)
+  })
+}
+
+/** Rejects a body with the id of another object than the one in the path, because it would overwrite the object in the path. */
+function assertOwnId({ method, path }: Signature, { uid }: Record<string, string>, body: unknown): void {
+  if (method !== 'put' || uid === undefined || !/\/:uid(\/profile)?$/.test(path)) return
+  const { id } = (body ?? {}) as { id?: unknown }
+  if (typeof id === 'string' && id.toLowerCase() !== uid.toLowerCase())
+    throw problems.refused(
+      '/id',
+      `This address is that of ${uid}: send the body to the address of its own id, or leave id out.`,
+    )
+}

@@ -1,0 +1,14 @@
+import type { FeedColumn, RememberedFeed, SourceFeed } from './source-feed.ts'
+
+/** Returns the columns of the last load, without values. */
+export const columnsBefore = (remembered: RememberedFeed | undefined): FeedColumn[] =>
+  (remembered?.columns ?? [])
+    .filter(({ vanished }) => !vanished)
+    .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
+
+export const emptyFeed = (table: string, columns: FeedColumn[]): SourceFeed => ({
+  table,
+  columns,
+  sparse: true,
+  content: { format: 'copy-binary', rows: async function* () {}, size: 0 },
+})

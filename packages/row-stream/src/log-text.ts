@@ -1,0 +1,16 @@
+import type { FeedColumn } from './source-feed.ts'
+
+const maxTextLength = 1000
+
+export function describeColumns(columns: readonly FeedColumn[]): string {
+  const all = columns.map(describeColumn).join(', ')
+  return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all
+}
+
+function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
+  return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
+}
+
+/** Formats a count with a singular noun: `1 object`, `2,000 objects`. */
+export const formatCount = (amount: number, what: string): string =>
+  `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

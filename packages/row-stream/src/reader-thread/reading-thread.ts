@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ResourceLimits, Worker } from 'node:worker_threads'
+import { SourceProblem } from '../source-feed.ts'
+
+/** The message of a thread that reports a problem which a user can fix. */
+export interface ProblemMessage {
+  kind: 'problem'
+  code: string
+  message: string
+  /** A sentence that names the setting that helps, for owners of a pipeline. */
+  advice?: string
+  cause?: unknown
+}
+
+export interface ThreadReader {
+  /** The thread's program file, which receives `job` as its `workerData`. */
+  program: URL
+  /** For debuggers and process lists. */
+  name: string
+  job: object
+  reading: string
+  /** Memory limits for JavaScript objects; buffers do not count. */
+  resourceLimits?: ResourceLimits
+  /** A thread of the program that waits for its job as a message: it started without a job, or has finished one. */
+  ready?: Worker | undefined
+  /** Receives the thread when it has finished its job and waits for another. */
+  keep?: (worker: Worker) => void
+  env?: Record<string, string>
+  /**
+   * The command that makes the thread cancel its query before an early end, and the milliseconds allowed for it. After a
+   * message of the kind `lastMessage` nothing is left to cancel.
+   */
+  cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
+  /** The problem of a source whose reader exceeds its memory limit. */
+  tooDense?: SourceProblem
+  /** The problem of a source whose reader sent no message for `milliseconds`. */
+  silence?: { milliseconds: number; problem: SourceProblem }
+}
+
+/** The main thread's handle of a thread that reads one source. Aborting or disposing ends the thread at once, unless it was released. */
+export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
+  /** Resolves when the thread has exited; never if the thread was released for reuse. */
+  readonly ended: Promise<void>
+  readonly #worker: Worker
+  readonly #reader: ThreadReader
+  readonly #signal: AbortSignal
+  readonly #messages: (Message | ProblemMessage)[] = []
+  readonly #over = Promise.withResolvers<void>()
+  #letGo = false
+  #ending: Promise<void> | undefined
+  #isDone = false
+  #failure: unknown
+  #wake: (() => void) | undefined
+
+  constructor(reader: ThreadReader, signal: AbortSignal) {
+    const { program, name, job, reading, resourceLimits, ready, env } = reader
+    this.#reader = reader
+    this.#signal = signal
+    const asked = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
+    this.#worker = ready ?? new Worker(program, { name, workerData: job, ...asked })
+    if (ready) this.#worker.postMessage(job, [])
+    this.ended = this.#over.promise
+    this.#worker.on('message', (message: Message | ProblemMessage) => {
+      if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
+      this.#messages.push(message)
+      this.#wake?.()
+    })
+    this.#worker.on('error', (cause) => this.#fail(this.#explained(cause)))
+    this.#worker.on('messageerror', (cause) => this.#fail(this.#explained(cause)))
+    this.#worker.on('exit', () => {
+      this.#isDone = true
+      this.#over.resolve()
+      this.#fail(new Error(`The thread that reads ${reading} has ended`))
+    })
+    signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  send(command: Command, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(command, transfer)
+  }
+
+  /** Returns the next message in order. Throws the abort's reason, the thread's error, or the problem that the thread reports. */
+  async receive(): Promise<Exclude<Message, ProblemMessage>> {
+    for (;;) {
+      this.#signal.throwIfAborted()
+      const message = this.#messages.shift()
+      if (message && isProblem(message)) throw problemOf(message)
+      if (message) return message as Exclude<Message, ProblemMessage>
+      if (this.#failure !== undefined) throw this.#failure
+      await this.#something()
+    }
+  }
+
+  /** Releases the thread for another job. Call it when the job is done and all of its messages were received. */
+  letGo(): void {
+    const { keep } = this.#reader
+    if (!keep || this.#letGo || this.#signal.aborted || this.#failure !== undefined) return
+    this.#letGo = true
+    this.#signal.removeEventListener('abort', this.#abort)
+    for (const event of ['message', 'error', 'messageerror', 'exit']) this.#worker.removeAllListeners(event)
+    keep(this.#worker)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#letGo) return
+    this.#signal.removeEventListener('abort', this.#abort)
+    this.#messages.length = 0
+    await this.#end()
+  }
+
+  /** Waits for a message, a failure, the abort, or the silence timeout. */
+  async #something(): Promise<void> {
+    const { silence } = this.#reader
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const patience =
+      silence &&
+      setTimeout(() => {
+        this.#fail(silence.problem)
+        void this.#worker.terminate()
+      }, silence.milliseconds)
+    await promise
+    clearTimeout(patience)
+  }
+
+  readonly #abort = () => {
+    void this.#end()
+    this.#wake?.()
+  }
+
+  /** Ends the thread after giving it time to cancel its query. */
+  #end(): Promise<void> {
+    const { cancellation } = this.#reader
+    return (this.#ending ??= (async () => {
+      if (cancellation && !this.#isDone) {
+        this.#worker.postMessage(cancellation.command, [])
+        const late = new AbortController()
+        await Promise.race([
+          this.#over.promise,
+          sleep(cancellation.milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {}),
+        ])
+        late.abort()
+      }
+      await this.#worker.terminate()
+    })())
+  }
+
+  /** Keeps the first failure, which is the cause; the exit of the thread that follows is not. */
+  #fail(failure: Error): void {
+    this.#failure ??= failure
+    this.#wake?.()
+  }
+
+  #explained(cause: Error): Error {
+    const { reading, tooDense } = this.#reader
+    const outOfMemory = (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
+    return (outOfMemory && tooDense) || new Error(`Reading ${reading} failed`, { cause })
+  }
+}
+
+function isProblem(message: { kind: string }): message is ProblemMessage {
+  return message.kind === 'problem'
+}
+
+const problemOf = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>
+  new SourceProblem(code, message, {
+    ...(cause !== undefined && { cause }),
+    ...(advice !== undefined && { advice: { pipeline: advice } }),
+  })

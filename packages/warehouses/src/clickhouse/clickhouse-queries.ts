@@ -1,0 +1,240 @@
+import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
+import { resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
+import { randomUUID } from 'node:crypto'
+import { trimStatementEnd } from '../sql-text.ts'
+import {
+  type AmbiguousTable,
+  type ReadLimits,
+  type QueryRows,
+  type UserQuery,
+  type WarehouseColumn,
+  WarehouseProblem,
+} from '../warehouse.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
+import { listSchemas, relations } from './clickhouse-catalog.ts'
+import type { TablePlace } from '../views.ts'
+import { type ServerAccess, sendStatement, execute } from './http.ts'
+import {
+  checkSchemaName,
+  checkTableName,
+  databaseOf,
+  literal,
+  passing,
+  qualified,
+  quoted,
+  quotePlace,
+  shownPrefix,
+} from './names.ts'
+import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
+import { exactly, format, takeRows } from './result.ts'
+import { type ClickHouseShape, describeColumn, readShape } from './table-shape.ts'
+
+/** Seconds in which the server should stop the query itself. */
+const grace = 5
+
+/** The text before the user's query. It is a line of its own, so line numbers in server errors are one too high. */
+export const readOptions = 'select * from (\n'
+
+/** Returns a user's text in the server's form, and the database in which it runs. */
+export async function prepareQuery(
+  access: ClientAccess,
+  { text, values = [], texts, schemas = [] }: UserQuery,
+  { whole = false } = {},
+): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+  const there = await relations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
+  const parameters: Record<string, string | null> = {}
+  const around = {
+    schemas,
+    relations: there,
+    whole,
+    address: ({ schema, name }: TablePlace) => qualified(databaseOf({ key: access.key, schema }), name),
+    parameter(number: number) {
+      const value = values[number - 1]
+      if (value === undefined) return undefined
+      parameters[`v${number}`] = value
+      return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : typeOf(value)}}`
+    },
+  }
+  const [first] = schemas
+  const database = first === undefined ? 'system' : databaseOf({ key: access.key, schema: first })
+  return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
+}
+
+/** See `Warehouse.query`. */
+export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+  const { rows, offset, bytes, seconds } = resolveQueryLimits(asked.limits)
+  const { text, parameters, database } = await prepareQuery(access, asked).catch((error: unknown) => {
+    throw queryProblem(error, asked, seconds)
+  })
+  const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
+  const taken = await reading(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
+    (error: unknown) => {
+      signal?.throwIfAborted()
+      throw queryProblem(error, asked, seconds)
+    },
+  )
+  if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(bytes)
+  return taken
+}
+
+interface ReadRequest {
+  sql: string
+  parameters?: Record<string, string | null>
+  database?: string
+  seconds: number
+  most: { rows: number; bytes: number }
+  /** The columns, if the caller knows more about them than the server reports. */
+  columns?: readonly WarehouseColumn[]
+}
+
+/** Runs a query as role `read`. If the caller stops it, the server stops it too. */
+export async function reading(
+  access: ClientAccess,
+  { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
+  signal?: AbortSignal,
+): Promise<QueryRows & { more: boolean }> {
+  signal?.throwIfAborted()
+  const late = AbortSignal.timeout((seconds + grace) * 1_000)
+  const queryId = randomUUID()
+  try {
+    const response = await sendStatement(access.read, sql, {
+      parameters,
+      database,
+      queryId,
+      signal: signal ? AbortSignal.any([signal, late]) : late,
+      settings: {
+        ...exactly,
+        readonly: 2,
+        max_execution_time: seconds,
+        max_result_rows: 0,
+        cancel_http_readonly_queries_on_client_close: 1,
+      },
+    })
+    return await takeRows(response, most, columns)
+  } catch (error) {
+    if (signal?.aborted || late.aborted) await stopAtServer(access.service, queryId)
+    throw late.aborted ? tooSlow(seconds) : error
+  }
+}
+
+/** Requests the stop without waiting for it: the connection that ran the query is already closed. */
+export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
+  execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
+
+/** See `Warehouse.ambiguousTable`. */
+export async function ambiguousTable(
+  access: ClientAccess,
+  asked: UserQuery,
+  preferred: number,
+): Promise<AmbiguousTable | undefined> {
+  const { bare } = await prepareQuery(access, asked)
+  const schemas = asked.schemas ?? []
+  const there = await relations(access, schemas)
+  return findAmbiguousTable(bare, there, schemas, preferred)
+}
+
+/** A number keeps its numeric type, so that the server compares it as a number. Every other value is text. */
+function typeOf(value: string | null): string {
+  if (value === null) return 'Nullable(String)'
+  if (!/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return 'String'
+  const [, fraction] = value.split('.')
+  if (fraction !== undefined) return `Decimal(76, ${fraction.length})`
+  return BigInt.asIntN(64, BigInt(value)) === BigInt(value) ? 'Int64' : 'Int256'
+}
+
+const maximumRows = 10_000
+const maximumBytes = 4 * 1024 * 1024
+const mostPageBytes = 32 * 1024 * 1024
+const pageSeconds = 30
+
+/**
+ * Returns the order of a table: that of its key, or the load order if it has no key. The server stores rows as inserted, and its
+ * background merges preserve the order.
+ */
+function orderOf({ engine, columns }: ClickHouseShape): string {
+  if (!engine.endsWith('MergeTree')) return ''
+  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))
+  const order = keys.length > 0 ? keys : [`toUInt64OrZero(splitByChar('_', _part)[2])`, '_part_offset']
+  return ` order by ${order.join(', ')}`
+}
+
+/** Reads a page of a table as role `read`. */
+export async function readTable(
+  access: ClientAccess,
+  { schema, table }: { schema: string; table: string },
+  page: { limit: number; offset: number },
+  { seconds = pageSeconds, signal }: ReadLimits = {},
+): Promise<QueryRows> {
+  checkSchemaName(schema)
+  checkTableName(table)
+  const place = quotePlace(schema, table)
+  try {
+    const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+    if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+    const rows = Math.min(Math.max(0, page.limit), maximumRows)
+    const list = shape.columns.map(({ name }) => quoted(name)).join(', ')
+    const of = qualified(shape.database, table)
+    const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${format}`
+    const columns = shape.columns.map(describeColumn)
+    const taken = await reading(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
+    if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(maximumBytes)
+    return { columns, rows: taken.rows, truncated: taken.truncated }
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw warehouseProblem(error, place)
+  }
+}
+
+/**
+ * See `Warehouse.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
+ * the result is consistent, and no connection stays open between pages.
+ */
+export async function* queryPages(
+  access: ClientAccess,
+  asked: UserQuery,
+  pageRows: number,
+  signal: AbortSignal,
+): AsyncGenerator<QueryRows> {
+  const { limits = {} } = asked
+  const allowed = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
+  const size = Math.max(1, Math.min(maximumRows, pageRows))
+  const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
+  const database = `${shownPrefix(access.key)}pages_${randomUUID()}`
+  const kept = qualified(database, 'result')
+  const queryId = randomUUID()
+  try {
+    const { text, parameters, database: home } = await prepareQuery(access, asked)
+    // If this process dies here, maintenance drops the database after the longest time that a query may take.
+    await execute(access.service, `create database ${quoted(database)} comment ${passing('pages', allowed + 14_400)}`)
+    await execute(
+      access.load,
+      `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${limits.offset ?? 0}`,
+      { database: home, parameters, signal, queryId, settings: { max_execution_time: allowed, max_insert_threads: 1 } },
+    )
+    const shape = (await readShape(access.service, database, 'result'))!
+    let left = limits.rows ?? Number.MAX_SAFE_INTEGER
+    for (let offset = 0; left > 0; ) {
+      const wanted = Math.min(size, left)
+      const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${format}`
+      const page = await reading(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
+      if (page.truncated) throw pageTooLarge(wanted, bytes)
+      const more = page.rows.length === wanted
+      if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more }
+      if (!more) return
+      offset += page.rows.length
+      left -= page.rows.length
+    }
+  } catch (error) {
+    if (signal.aborted) await stopAtServer(access.service, queryId)
+    signal.throwIfAborted()
+    throw queryProblem(error, asked, allowed)
+  } finally {
+    await execute(access.service, `drop database if exists ${quoted(database)}`).catch(() => {})
+  }
+}
+
+function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
+  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+}

@@ -1,0 +1,172 @@
+import { type DefinedView, definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
+import { WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
+import { tableOf } from './clickhouse-catalog.ts'
+import { execute, rowsOf } from './http.ts'
+import { checkSchemaName, checkTableName, databaseOf, qualified, schemaPrefix, quotePlace } from './names.ts'
+import { warehouseProblem, queryProblem } from './problems.ts'
+import { replaceView, viewNameTaken } from './replace-view.ts'
+import { prepareQuery } from './clickhouse-queries.ts'
+import { listViewReads } from './staged-rows-preview.ts'
+import { markIn, readShape, type ClickHouseShape, type ViewMark } from './table-shape.ts'
+
+/** The time limit in seconds for filling a view. */
+const refreshTimeoutSeconds = 7_200
+
+/** See `WarehouseViews.defineView`. */
+export async function defineView(
+  access: ClientAccess,
+  view: ViewDefinition,
+  { seconds, empty = false }: { seconds: number; empty?: boolean },
+  signal: AbortSignal,
+): Promise<DefinedView> {
+  checkSchemaName(view.schema)
+  checkTableName(view.name)
+  const place = quotePlace(view.schema, view.name)
+  const asked = { text: view.query, schemas: [view.schema] }
+  try {
+    const own = await findManagedViews(access, view.id)
+    const there = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
+    const free = !there || there.mark?.view?.id === view.id || (!own && view.takesOver && there.mark?.view)
+    if (!free) throw viewNameTaken(view.schema, view.name)
+    const { text, reads } = await prepareQuery(access, asked, { whole: true })
+    await assertNoCycle(access, view, reads)
+    const mark: ViewMark = {
+      id: view.id,
+      definition: definitionHash(view),
+      materialized: view.materialized,
+      populated: view.materialized && !empty,
+      reads: reads.map(({ schema, name }) => [schema, name]),
+      at: [view.schema, view.name],
+      query: text,
+    }
+    await replaceView(access, mark, { seconds, empty }, signal)
+    for (const old of own) if (old.schema !== view.schema || old.name !== view.name) await dropAt(access, old)
+    return { reads }
+  } catch (error) {
+    if (signal.aborted)
+      throw viewProblem(
+        'QUERY_TIMEOUT',
+        `${place} took longer than ${seconds} seconds to be made and was left as it was.`,
+      )
+    throw queryProblem(error, asked, seconds)
+  }
+}
+
+async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
+  const known = await listViewReads(access)
+  const seen = new Set<string>()
+  const reaches = ({ schema, name }: TablePlace): boolean => {
+    if (schema === view.schema && name === view.name) return true
+    const key = JSON.stringify([schema, name])
+    if (seen.has(key)) return false
+    seen.add(key)
+    return (known.get(key) ?? []).some(reaches)
+  }
+  if (reads.some(reaches))
+    throw viewProblem(
+      'VIEW_READS_ITSELF',
+      `${quotePlace(view.schema, view.name)} would read itself, at once or through other views.`,
+    )
+}
+
+/** Finds the view with this id. While a view moves, the result briefly contains it twice. */
+export async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
+  const prefix = schemaPrefix(key)
+  const rows = await rowsOf<{ database: string; name: string; comment: string }>(
+    service,
+    `select database, name, comment from system.tables
+     where startsWith(database, {prefix:String}) and position(comment, {id:String}) > 0`,
+    { parameters: { prefix, id } },
+  )
+  return rows
+    .filter(({ comment }) => markIn(comment)?.view?.id === id)
+    .map(({ database, name }) => ({ schema: database.slice(prefix.length), name }))
+}
+
+export async function findView(access: ClientAccess, schema: string, name: string): Promise<WarehouseView | undefined> {
+  const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
+  return shape && isView(shape) ? viewOf(access, schema, shape) : undefined
+}
+
+const isView = (shape: ClickHouseShape): boolean => shape.mark?.view !== undefined || shape.engine.endsWith('View')
+
+async function viewOf(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseView> {
+  const mark = shape.mark?.view
+  return {
+    ...(await tableOf(access, schema, shape)),
+    materialized: mark?.materialized ?? false,
+    populated: mark?.materialized ? mark.populated : true,
+    ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
+  }
+}
+
+/** See `WarehouseViews.refreshView`: fills a new table, and readers use the old rows until it is complete. */
+export async function refreshView(
+  access: ClientAccess,
+  schema: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ rows: number; bytes: number }> {
+  const place = quotePlace(schema, name)
+  try {
+    const database = databaseOf({ key: access.key, schema })
+    const mark = (await readShape(access.service, database, name))?.mark?.view
+    if (!mark?.materialized)
+      throw viewProblem('VIEW_MISSING', `The materialised view ${place} is not in the warehouse.`)
+    await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
+    const now = await readShape(access.service, database, name)
+    return { rows: now?.rows ?? 0, bytes: now?.bytes ?? 0 }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(queryProblem(error, { text: '' }, refreshTimeoutSeconds), place)
+  }
+}
+
+export async function dropView(access: ClientAccess, schema: string, name: string): Promise<void> {
+  const place = quotePlace(schema, name)
+  const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
+  if (!shape || !isView(shape)) return
+  await assertUnread(access, { schema, name }, place)
+  await dropAt(access, { schema, name })
+}
+
+/** Throws VIEWS_DEPEND while a view reads it. */
+export async function assertUnread(access: ClientAccess, { schema, name }: TablePlace, place: string): Promise<void> {
+  const readers = [...(await listViewReads(access))]
+    .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))
+    .map(([reader]) => (JSON.parse(reader) as string[]).join('.'))
+    .filter((reader) => reader !== `${schema}.${name}`)
+  const all = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
+  if (all.length > 0)
+    throw viewProblem('VIEWS_DEPEND', `${place} is still in use: ${all.join(', ')} read it. Drop that first.`)
+}
+
+const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
+  execute(service, `drop table if exists ${qualified(databaseOf({ key, schema }), name)}`)
+
+/** Lists views that an operator made: they carry no mark. */
+export async function listUnmanagedViews(
+  { key, service }: ClientAccess,
+  { schema, name }: TablePlace,
+): Promise<string[]> {
+  const prefix = schemaPrefix(key)
+  const rows = await rowsOf<{ database: string; name: string; comment: string }>(
+    service,
+    `select database, name, comment from system.tables
+     where startsWith(database, {prefix:String}) and engine like '%View' and hasAny(
+       [{plain:String}, {quoted:String}], arrayFilter(x -> position(as_select, x) > 0, [{plain:String}, {quoted:String}]))`,
+    {
+      parameters: {
+        prefix,
+        plain: `${databaseOf({ key, schema })}.${name}`,
+        quoted: qualified(databaseOf({ key, schema }), name),
+      },
+    },
+  )
+  return rows
+    .filter(({ comment }) => markIn(comment) === undefined)
+    .map((row) => `${row.database.slice(prefix.length)}.${row.name}`)
+}
+
+const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)

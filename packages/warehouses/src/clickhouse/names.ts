@@ -1,0 +1,67 @@
+import { checkIdentifier, refusedName } from '../check-identifier.ts'
+import { createHash } from 'node:crypto'
+
+/** `key` is the client's short name in the warehouse: only lower-case letters and digits, so any other character ends it. */
+export interface SchemaPlace {
+  key: string
+  schema: string
+}
+
+/** A client's schema is a separate database. A schema of a preview is addressed by its full name. */
+export const databaseOf = ({ key, schema }: SchemaPlace): string =>
+  schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
+
+/** The database of the ledger; only the service writes to it. */
+export const ledgerDatabase = (key: string): string => `c_${key}`
+
+/** The database with the staging tables of one attempt. No schema name can have its prefix. */
+export function runDatabase(key: string, { run, attempt }: { run: string; attempt: number }): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([run, attempt]))
+    .digest('hex')
+    .slice(0, 12)
+  return `${runPrefix(key)}${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`
+}
+
+export const runPrefix = (key: string): string => `c_${key}-run_`
+export const shownPrefix = (key: string): string => `c_${key}-shown_`
+/** Prefix of the databases with tables that a publication replaced. */
+export const keptPrefix = (key: string): string => `c_${key}-kept_`
+export const schemaPrefix = (key: string): string => `c_${key}_`
+
+/** Quotes a name for SQL. */
+export const quoted = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
+
+export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+
+export const qualified = (database: string, table: string): string => `${quoted(database)}.${quoted(table)}`
+
+/** Formats the client's own name of the place for messages. */
+export const quotePlace = (schema: string, table: string): string => `"${schema}"."${table}"`
+
+export function checkSchemaName(name: string): void {
+  checkIdentifier('schema', name)
+  if (/^c_[a-z0-9]+-/.test(name)) throw refusedName('schema', name, 'is reserved')
+}
+
+export function checkTableName(name: string): void {
+  checkIdentifier('table', name)
+  if (name.startsWith('.inner')) throw refusedName('table', name, 'is reserved')
+}
+
+/** Virtual columns of every table, and columns that the server uses to order and delete rows. */
+const serversOwn = new Set(
+  (
+    '_part _part_index _part_offset _part_granule_offset _part_starting_offset _part_uuid _part_data_version _partition_id _partition_value ' +
+    '_sample_factor _row_exists _block_number _block_offset _disk_name _distance _database _table _shard_num'
+  ).split(' '),
+)
+
+export function checkColumnName(name: string): void {
+  checkIdentifier('column', name)
+  if (serversOwn.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
+}
+
+/** Comment of a database that belongs to no run: sweeps keep it for this many seconds. */
+export const passing = (what: string, seconds: number): string =>
+  literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

@@ -1,0 +1,153 @@
+import { types } from 'node:util'
+import { isUnavailable } from '@sluice/database'
+import { LeaseLost } from '../lease-lost.ts'
+import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { ClickHouseError } from './http.ts'
+import { missingTableAdvice, redactValues } from '../query-problems.ts'
+import { asSentence } from '@sluice/process'
+
+type ProblemTemplate = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
+
+const unavailable: ProblemTemplate = [
+  'WAREHOUSE_UNAVAILABLE',
+  () => 'The warehouse is not reachable just now. Try again in a moment.',
+  'retryable',
+]
+const busy: ProblemTemplate = [
+  'WAREHOUSE_BUSY',
+  () => 'The warehouse is at its limits just now. Try again in a moment.',
+  'retryable',
+]
+const denied: ProblemTemplate = [
+  'WAREHOUSE_ACCESS_DENIED',
+  () => 'The ClickHouse server did not accept our credentials. An operator has to check CLICKHOUSE_URL.',
+]
+const badValue: ProblemTemplate = ['BAD_VALUE', (place, { message }) => `A value for ${place} does not fit: ${message}`]
+const timeout: ProblemTemplate = [
+  'QUERY_TIMEOUT',
+  (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
+]
+
+export const codes = {
+  unknownTable: 60,
+  tableExists: 57,
+  databaseExists: 82,
+  unknownDatabase: 81,
+  timeout: 159,
+  cancelled: 394,
+  tooManyBytes: 396,
+} as const
+
+const problemTemplates: Record<number, ProblemTemplate> = {
+  [codes.unknownTable]: ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
+  [codes.unknownDatabase]: ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
+  [codes.timeout]: timeout,
+  [codes.cancelled]: timeout,
+  160: timeout,
+  516: denied,
+  192: denied,
+  193: denied,
+  194: denied,
+  497: ['WAREHOUSE_FORBIDDEN', (place, { message }) => `The warehouse does not allow this on ${place}: ${message}`],
+  202: busy,
+  241: busy,
+  252: busy,
+  439: busy,
+  209: unavailable,
+  210: unavailable,
+  236: unavailable,
+  242: unavailable,
+  999: unavailable,
+  243: [
+    'DISK_FULL',
+    () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  ],
+  33: badValue,
+  53: badValue,
+  69: badValue,
+  117: badValue,
+  321: badValue,
+  349: ['NULL_KEY', (place) => `A row of ${place} has no value in a column of its primary key.`],
+  407: badValue,
+}
+
+/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+export function warehouseProblem(error: unknown, place: string): unknown {
+  if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
+  const verdict = findTemplate(error)
+  if (!verdict) return error
+  const [code, sentence, retryable] = verdict
+  return new WarehouseProblem(code, sentence(place, error), { cause: error, retryable: retryable === 'retryable' })
+}
+
+function findTemplate(error: Error): ProblemTemplate | undefined {
+  if (error instanceof ClickHouseError)
+    return (
+      problemTemplates[error.code] ?? ['WAREHOUSE_REFUSED', (_, { message }) => `The warehouse refused: ${message}`]
+    )
+  if (isUnavailable(error) || /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/.test(error.message))
+    return unavailable
+  const code = (error as NodeJS.ErrnoException).code ?? ''
+  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ERR_STREAM_PREMATURE_CLOSE)/.test(code)
+    ? unavailable
+    : undefined
+}
+
+export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code
+
+/** The server rejected the operation of the query, not its syntax. */
+const notAllowed = new Set([164, 344, 392, 452, 497])
+/** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
+const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 193, 194])
+
+/** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
+export function queryProblem(error: unknown, { text, values = [] }: UserQuery, seconds: number): unknown {
+  if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
+  if (error.code === codes.timeout || error.code === 160 || error.code === codes.cancelled) return tooSlow(seconds)
+  const said = sentenceOf(error.message, values)
+  const words = error.code === codes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
+  const cause = new Error(`${error.code}: ${words}`)
+  if (error.code === codes.tooManyBytes)
+    return new WarehouseProblem('RESULT_TOO_LARGE', 'What the query finds is larger than what is taken at once.', {
+      cause,
+    })
+  if (error.code === 241)
+    return new WarehouseProblem('RESULT_TOO_LARGE', 'The query needs more memory than is allowed. Narrow it down.', {
+      cause,
+    })
+  if (error.code === 62 && !isSelect(text))
+    return new WarehouseProblem(
+      'SQL_NOT_ALLOWED',
+      'Only one statement is allowed, which begins with SELECT, WITH or VALUES.',
+      { cause },
+    )
+  if (notAllowed.has(error.code))
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query may not do this: ${words}`, { cause })
+  if (error.code > 0 && !notItsFault.has(error.code))
+    return new WarehouseProblem('QUERY_FAILED', `The query failed${lineIn(error.message)}: ${words}`, { cause })
+  return warehouseProblem(error, 'the warehouse')
+}
+
+export function tooSlow(seconds: number): WarehouseProblem {
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  return new WarehouseProblem('QUERY_TIMEOUT', sentence)
+}
+
+function isSelect(text: string): boolean {
+  const bare = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
+  return /^\(*\s*(select|with|values|from)\b/i.test(bare) && !/;\s*\S/.test(bare)
+}
+
+/** Returns the line in the user's text; the service's line precedes it. */
+function lineIn(message: string): string {
+  const [, line, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
+  return line && Number(line) > 1 ? ` in line ${Number(line) - 1}, column ${column}` : ''
+}
+
+function sentenceOf(message: string, values: readonly (string | null)[]): string {
+  const words = message
+    .replace(/\(line \d+, col \d+\)/, '')
+    .replace(/\s*In scope [\s\S]*$/, '')
+    .replace(/ Expected one of: [\s\S]*$/, '')
+  return redactValues(words, values)
+}

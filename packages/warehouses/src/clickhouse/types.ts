@@ -1,0 +1,131 @@
+import type { DataType } from '@sluice/contracts'
+import { type TypeRules, widestText } from '../shape/plan-shape.ts'
+
+/** A type as `system.columns` prints it, unwrapped from `Nullable(…)`. */
+export type SqlType = string
+
+export interface TypeDescription {
+  dataType: DataType
+  precision?: number
+  scale?: number
+}
+
+/**
+ * The type for a decimal of unknown size: half of the maximum digits before the decimal point, half after it. ClickHouse has no
+ * unbounded decimal.
+ */
+export const anyDecimal: SqlType = 'Decimal(76, 38)'
+const mostDigits = 76
+
+/** A timestamp with a zone is an instant; a timestamp without one is stored as if in a zone with another name for UTC. */
+const moment: SqlType = "DateTime64(6, 'UTC')"
+const wallClock: SqlType = "DateTime64(6, 'Etc/UTC')"
+
+const byDataType: Partial<Record<DataType, SqlType>> = {
+  SMALLINT: 'Int16',
+  INTEGER: 'Int32',
+  BIGINT: 'Int64',
+  FLOAT: 'Float32',
+  DOUBLE: 'Float64',
+  BOOLEAN: 'Bool',
+  DATE: 'Date32',
+  TIMESTAMP: wallClock,
+  TIMESTAMPTZ: moment,
+}
+
+/** All texts have one type here; the table's comment records the data type of the column. */
+export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): SqlType {
+  if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimal(precision, scale)
+  return byDataType[dataType] ?? 'String'
+}
+
+/**
+ * Returns the type's name in the API. A type that loads never create (arrays, enums …) is TEXT, because its values are shown as text.
+ */
+export function describeType(type: SqlType): TypeDescription {
+  const bare = withoutWrappers(type)
+  const [precision, scale = 0] = digitsOf(bare)
+  if (bare === anyDecimal) return { dataType: 'DECIMAL' }
+  if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
+  const known = (Object.entries(byDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
+  return { dataType: known?.[0] ?? others[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
+}
+
+/** Types that queries return although loads never create them. */
+const others: Record<SqlType, DataType> = {
+  Int8: 'SMALLINT',
+  UInt8: 'SMALLINT',
+  UInt16: 'INTEGER',
+  UInt32: 'BIGINT',
+  UInt64: 'DECIMAL',
+  Int128: 'DECIMAL',
+  UInt128: 'DECIMAL',
+  Int256: 'DECIMAL',
+  UInt256: 'DECIMAL',
+  Date: 'DATE',
+  JSON: 'JSONB',
+}
+
+export function withoutWrappers(type: SqlType): SqlType {
+  const [, inner] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
+  return inner === undefined ? type : withoutWrappers(inner)
+}
+
+/** Geometry is transferred as text. */
+const plainText = (dataType: DataType): DataType =>
+  dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
+
+/** The type rules of ClickHouse for the plan that all warehouses share. */
+export const typeRules: TypeRules = {
+  storedAs: (column) => ({ type: sqlType(column), dataType: plainText(column.dataType) }),
+  widest(one, other) {
+    const type = widest(one.type, other.type)
+    if (type === 'String') return { type, dataType: widestText(one.dataType, other.dataType) }
+    return {
+      type,
+      dataType: type === other.type ? other.dataType : type === one.type ? one.dataType : describeType(type).dataType,
+    }
+  },
+}
+
+const integers = ['Int16', 'Int32', 'Int64']
+const integerDigits: Record<SqlType, number> = { Int16: 5, Int32: 10, Int64: 19 }
+const times = ['Date32', wallClock, moment]
+
+/**
+ * Returns the narrowest type that holds every value of both without loss, `String` as the last resort. A float with a whole
+ * number of up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
+ */
+export function widest(one: SqlType, other: SqlType): SqlType {
+  if (one === other) return one
+  for (const family of [integers, times]) {
+    if (family.includes(one) && family.includes(other))
+      return family[Math.max(family.indexOf(one), family.indexOf(other))]!
+  }
+  if (isFloat(one) || isFloat(other)) {
+    const exact = [one, other].every((type) => isFloat(type) || type === 'Int16' || type === 'Int32')
+    return exact ? 'Float64' : 'String'
+  }
+  const shapes = [one, other].map((type) => {
+    const [precision, scale = 0] = digitsOf(type)
+    if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
+    return precision === undefined ? undefined : { before: precision - scale, after: scale }
+  })
+  if (shapes.some((shape) => shape === undefined)) return 'String'
+  const before = Math.max(...shapes.map((shape) => shape!.before))
+  const after = Math.max(...shapes.map((shape) => shape!.after))
+  return before + after > mostDigits ? 'String' : decimal(before + after, after)
+}
+
+function decimal(precision: number, scale: number): SqlType {
+  const declared = precision >= 1 && precision <= mostDigits && scale >= 0 && scale <= precision
+  return declared ? `Decimal(${precision}, ${scale})` : anyDecimal
+}
+
+/** Returns the precision and scale of a decimal. */
+export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
+  const [, precision, scale] = /^Decimal\((\d+),\s*(\d+)\)$/.exec(type) ?? []
+  return precision === undefined ? [] : [Number(precision), Number(scale)]
+}
+
+const isFloat = (type: SqlType): boolean => type === 'Float32' || type === 'Float64'

@@ -1,0 +1,258 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { leftovers } from '../test/leftovers.ts'
+import { columns, given, never, numbered } from '../test/rows.ts'
+import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
+import { binary, numberedTuples, tuple } from '../test/tuples.ts'
+import { type BinaryContent, type SourceFeed, TypesWidened } from '@sluice/row-stream'
+import { LeaseLost } from './lease-lost.ts'
+import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
+
+const two = columns({ id: 'INTEGER', name: 'TEXT' })
+
+function feed(rows: Parameters<typeof given>[0], table = ''): SourceFeed {
+  return { table, columns: two, content: given(rows) }
+}
+
+async function* feeds(...all: SourceFeed[]): AsyncGenerator<SourceFeed> {
+  yield* all
+}
+
+describe('loading feeds', () => {
+  const scratch = scratchWarehouseForAll()
+  let table: string
+  let job: Omit<FeedsToLoad, 'feeds'>
+
+  beforeEach(() => {
+    table = word('cases_')
+    job = {
+      warehouse: scratch.warehouse,
+      target: { schema: 'health', table },
+      run: word('run'),
+      attempt: 1,
+      stillOurs: async () => true,
+      signal: never,
+      rejected: () => ({ count: 0 }),
+    }
+  })
+
+  const rowsOf = async (name = table) => (await scratch.warehouse.findTable('health', name))?.rowCount
+  const left = async () => (await leftovers(scratch.superuser)).length
+
+  it('carries one feed into the target, and a new run replaces it', async () => {
+    expect(await loadFeeds({ ...job, feeds: feeds(feed(numbered(200_000))) })).toEqual([
+      { schema: 'health', table, rows: 200_000, bytes: 3_000_000, changes: [] },
+    ])
+    await loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([])) })
+    expect([await rowsOf(), await left()]).toEqual([0, 0])
+  })
+
+  it('carries many feeds to tables of their own, all at once', async () => {
+    const other = word('other_')
+    const loaded = await loadFeeds({ ...job, feeds: feeds(feed(numbered(1), other), feed(numbered(2))) })
+    expect(loaded.map((each) => [each.table, each.rows])).toEqual([
+      [table, 2],
+      [other, 1],
+    ])
+    await expect(
+      loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([], other), feed([], other)) }),
+    ).rejects.toMatchObject({ code: 'DUPLICATE_TABLE' })
+    expect([await rowsOf(), await rowsOf(other), await left()]).toEqual([2, 1, 0])
+  })
+
+  it('cuts column labels to 1,000 characters', async () => {
+    const [id, name] = two
+    const wide = [id!, { ...name!, label: 'x'.repeat(100_000) }]
+    await loadFeeds({ ...job, feeds: feeds({ table, columns: wide, content: given(numbered(1)) }) })
+    const found = await scratch.warehouse.findTable('health', table)
+    expect(found!.columns.map(({ label }) => label.length)).toEqual([2, 1_000])
+  })
+
+  it('answers a run that was published before without reading its source', async () => {
+    const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
+    // eslint-disable-next-line require-yield
+    async function* unreadable(): AsyncGenerator<SourceFeed> {
+      throw new Error('was read')
+    }
+    expect(await loadFeeds({ ...job, attempt: 2, feeds: unreadable() })).toEqual(first)
+  })
+
+  it.each([
+    [99, 1, 'loads'],
+    [100, 1, 'loads'],
+    [98, 2, 'fails'],
+    [50, 49, 'loads'],
+    [0, 5, 'fails'],
+    [0, 0, 'loads'],
+    [10_000, 101, 'loads'],
+    [10_000, 102, 'fails'],
+  ])('with %i good rows and %i rejected %s', async (good, bad, outcome) => {
+    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    const loading = loadFeeds({
+      ...job,
+      run: word('run'),
+      rejected: () => ({ count: bad, first: 'line 7: too odd' }),
+      feeds: feeds(feed(numbered(good))),
+    })
+    if (outcome === 'fails')
+      await expect(loading).rejects.toMatchObject({
+        code: 'TOO_MANY_REJECTED_ROWS',
+        message: expect.stringContaining(`${bad} of ${good + bad} rows`),
+      })
+    else await loading
+    expect([await rowsOf(), await left()]).toEqual([outcome === 'fails' ? 7 : good, 0])
+  })
+
+  it('ends a load whose types never settle, and names the columns', async () => {
+    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    let reads = 0
+    const swinging: SourceFeed = {
+      table: '',
+      columns: two,
+      content: {
+        format: 'copy-binary',
+        // eslint-disable-next-line require-yield
+        rows: async function* () {
+          reads += 1
+          throw new TypesWidened(columns({ id: reads % 2 === 0 ? 'INTEGER' : 'TEXT', name: 'TEXT' }))
+        },
+      },
+    }
+    await expect(loadFeeds({ ...job, run: word('run'), feeds: feeds(swinging) })).rejects.toMatchObject({
+      code: 'TYPES_NOT_SETTLED',
+      message: expect.stringContaining('"id"'),
+    })
+    expect([reads, await rowsOf(), await left()]).toEqual([20, 7, 0])
+  })
+
+  it('leaves the old rows and no staging when the run is lost, the source fails or it is aborted', async () => {
+    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    const again = { ...job, run: word('run') }
+    await expect(
+      loadFeeds({ ...again, stillOurs: async () => false, feeds: feeds(feed(numbered(1))) }),
+    ).rejects.toBeInstanceOf(LeaseLost)
+    const failure = new Error('the file ended early')
+    async function* cutShort() {
+      yield* numberedTuples(10)
+      throw failure
+    }
+    await expect(loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: binary(cutShort) }) })).rejects.toBe(
+      failure,
+    )
+    const cancel = new AbortController()
+    async function* cancelling() {
+      yield* numberedTuples(10)
+      cancel.abort(new Error('cancelled'))
+      yield* numberedTuples(10)
+    }
+    await expect(
+      loadFeeds({
+        ...again,
+        signal: cancel.signal,
+        feeds: feeds({ ...feed([]), content: binary(cancelling) }),
+      }),
+    ).rejects.toThrow('cancelled')
+    expect([await rowsOf(), await left(), await scratch.warehouse.findPublication(again.run)]).toEqual([
+      7,
+      0,
+      undefined,
+    ])
+  })
+
+  it('goes on with wider types while somebody still reads the rows of the narrower', async () => {
+    await using reader = await connected(superuserUrl(scratch.access.database))
+    const offered: string[] = []
+    const content: BinaryContent = {
+      format: 'copy-binary',
+      // As large as this it is not frozen, so its staging table can be read meanwhile.
+      size: 1 << 30,
+      async *rows([id]) {
+        offered.push(id!.dataType)
+        if (offered.length === 1) {
+          const { rows } = await reader.query(`select relname from pg_class where relname like 'run\\_${job.run}\\_%'`)
+          await reader.query(`begin; lock table sluice."${rows[0].relname}" in access share mode`)
+          throw new TypesWidened(columns({ id: 'TEXT', name: 'TEXT' }))
+        }
+        yield { bytes: tuple(['one', 'a']) }
+      },
+    }
+    await loadFeeds({ ...job, feeds: feeds({ table: '', columns: two, content }) })
+    expect([offered, await rowsOf(), await left()]).toEqual([['INTEGER', 'TEXT'], 1, 1])
+    await reader.query('rollback')
+    expect(await scratch.warehouse.sweepStaging(async () => new Set([job.run]))).toBe(0)
+    expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
+    expect([await rowsOf(), await left()]).toEqual([1, 0])
+  })
+
+  it('says so when an increment turns out to be everything there is', async () => {
+    const replaced: number[] = []
+    const load = (rows: number, whole: boolean) =>
+      loadFeeds({
+        ...job,
+        run: word('run'),
+        mode: 'MERGE',
+        replacing: () => replaced.push(rows),
+        feeds: feeds({
+          ...feed(numbered(rows)),
+          columns: two.map((column) => ({ ...column, primaryKey: column.name === 'id' })),
+          whole: () => whole,
+        }),
+      })
+    await load(3, false)
+    await load(0, false)
+    expect([await rowsOf(), replaced]).toEqual([3, []])
+    await load(0, true)
+    expect([await rowsOf(), replaced]).toEqual([0, [0]])
+  })
+
+  it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
+    const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
+    const increment = (from: number, cursor: unknown): SourceFeed => ({
+      table: '',
+      columns: keyed,
+      content: {
+        ...binary(() => numberedTuples(3, `from ${from}`)),
+        profile: () => [{ column: 'id', nulls: 0, distinct: 3, min: '1', max: '3' }],
+      },
+      cursor: () => cursor,
+    })
+    const profileOf = async () => (await scratch.warehouse.findTable('health', table))?.columns[0]
+    await loadFeeds({ ...job, mode: 'MERGE', feeds: feeds(increment(1, { at: 1 })) })
+    expect(await profileOf()).toMatchObject({ nullValues: 0, distinctValues: 3, minValue: '1', maxValue: '3' })
+    const transformation = [{ statement: `update ${table} set id = id + 2, name = upper(name)` }]
+    const next = { ...job, run: word('run'), mode: 'MERGE' as const, transformation }
+    const looked: string[] = []
+    const refusing = loadFeeds({
+      ...next,
+      feeds: feeds(increment(2, { at: 2 })),
+      async gate([ready]) {
+        const { rows } = await scratch.superuser.query(`select max(name) as name from sluice."${ready!.staging}"`)
+        looked.push(rows[0].name)
+        throw new LoadProblem('REFUSED', 'Too odd.')
+      },
+    })
+    await expect(refusing).rejects.toMatchObject({ code: 'REFUSED' })
+    expect([looked, await rowsOf(), await scratch.warehouse.findCursor('health', table), await left()]).toEqual([
+      ['FROM 2'],
+      3,
+      { at: 1 },
+      0,
+    ])
+    await loadFeeds({ ...next, attempt: 2, feeds: feeds(increment(2, { at: 2 })) })
+    const { rows } = await scratch.superuser.query(`select id, name from health.${table} order by id`)
+    expect(rows.map(({ id, name }) => `${id} ${name}`)).toEqual([
+      '1 from 1',
+      '2 from 1',
+      '3 FROM 2',
+      '4 FROM 2',
+      '5 FROM 2',
+    ])
+    expect([await rowsOf(), await scratch.warehouse.findCursor('health', table)]).toEqual([5, { at: 2 }])
+    expect(await profileOf()).toEqual({
+      name: 'id',
+      label: 'id',
+      dataType: 'INTEGER',
+      primaryKey: true,
+      created: expect.stringMatching(/^\d{4}-/),
+    })
+  })
+})

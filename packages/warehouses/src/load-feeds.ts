@@ -1,0 +1,241 @@
+import { failpoint } from '@sluice/process'
+import { type SourceFeed, TypesWidened, tooManyRejected } from '@sluice/row-stream'
+import type {
+  TableLoad,
+  PublishedTable,
+  PlanOptions,
+  PublishOptions,
+  ShapeRequest,
+  TransformationStatement,
+  Warehouse,
+} from './warehouse.ts'
+
+/** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
+export type LoadedTable = PublishedTable
+
+export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
+  warehouse: Warehouse
+  /** Whether this attempt may still publish. Called again just before the publication. */
+  stillOurs: () => Promise<boolean>
+  signal: AbortSignal
+  /** Whether staging tables are kept for inspection when the load fails. */
+  retain?: boolean
+  /** Whether a later attempt may publish the rows after this error. If not, they are dropped at once. */
+  mayPublishLater?: (error: unknown) => Promise<boolean>
+}
+
+/** The rows of all feeds of a run, complete, transformed and not published. */
+export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
+  loads: readonly TableLoad[]
+  /** Cursors by table. */
+  cursors: Record<string, unknown>
+}
+
+export interface FeedsToLoad extends PublicationOfFeeds {
+  feeds: AsyncIterable<SourceFeed>
+  /** `table` is the table of a feed without a name. */
+  target: { schema: string; table: string }
+  run: string
+  attempt: number
+  /** Returns the number of rejected rows so far, and the first of them. */
+  rejected: () => { count: number; first?: string | undefined }
+  /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
+  transformation?: readonly TransformationStatement[]
+  /** MERGE: the feeds are increments that are merged by primary key, unless one of them is complete. */
+  mode?: PublishOptions['mode']
+  /** Called before a publication that replaces the tables although MERGE was requested. */
+  replacing?: () => void
+  /** Receives the number of rows of the feeds, before the transformation. */
+  fed?: (rows: number) => void
+  /** Receives the staged feeds before they are published. */
+  staged?: (feeds: StagedFeeds) => Promise<void>
+  /** The rules for comparing the fed columns with the tables. */
+  shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
+  /** Set for a dry run, which publishes nothing: receives the plan. */
+  planned?: PlanOptions['planned']
+}
+
+/** The data cannot be published; the old data stays. The message is for the owner of the pipeline. */
+export class LoadProblem extends Error {
+  override readonly name = 'LoadProblem'
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/**
+ * Loads every feed of a run into staging tables and publishes all of them atomically; a dry run publishes nothing. If an earlier
+ * attempt has published the run, returns the result from the ledger without reading the source. Throws the source's problem,
+ * `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason, and drops the staging tables unless they are retained.
+ */
+export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
+  const { warehouse, run } = job
+  const earlier = await warehouse.findPublication(run)
+  if (earlier) return earlier.tables
+
+  return withStaging(job, (staging) => stageAndPublish(job, staging))
+}
+
+/** Publishes staged feeds of an earlier attempt. Throws what `Warehouse.publish` throws. */
+export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
+  return withStaging(job, (staging) => {
+    for (const load of feeds.loads) staging.use(load)
+    return publishStaged(feeds, job)
+  })
+}
+
+/** Drops the staging tables at the end, unless they are kept after an error. */
+async function withStaging(
+  { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
+  work: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
+): Promise<LoadedTable[]> {
+  await using staging = new AsyncDisposableStack()
+  try {
+    return await work(staging)
+  } catch (error) {
+    // A full warehouse has no space for retained staging tables.
+    if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
+    throw error
+  }
+}
+
+/** Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, which drops it when it is disposed. */
+async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
+  const { feeds, warehouse, target, run, attempt, signal } = job
+  const loads = new Map<string, TableLoad>()
+  const cursors: Record<string, unknown> = {}
+  let rows = 0
+  let whole = false
+  for await (const feed of feeds) {
+    signal.throwIfAborted()
+    const table = feed.table || target.table
+    if (loads.has(table))
+      throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
+    const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
+    const { sparse = false, unread } = feed
+    const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
+    const { load, written } = await stage(feed, job.signal, staging, (columns, number) =>
+      warehouse.beginLoad(
+        {
+          schema: target.schema,
+          table,
+          columns,
+          run,
+          attempt,
+          staging: number,
+          shape,
+          ...(job.planned && { dry: true }),
+          ...(partOf && { partOf }),
+          otherReplacedTables: [...loads.keys()],
+        },
+        signal,
+      ),
+    )
+    loads.set(table, load)
+    rows += written.rows
+    if (feed.cursor) cursors[table] = feed.cursor()
+    if (feed.whole?.()) whole = true
+  }
+  const tooMany = tooManyRejected(rows, job.rejected())
+  if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
+  if (loads.size === 0) return []
+  job.fed?.(rows)
+  const { transformation = [], gate, planned } = job
+  const mode = whole ? 'REPLACE' : job.mode
+  if (mode !== job.mode) job.replacing?.()
+  const all = [...loads.values()]
+  await warehouse.transform(all, transformation, signal, { retain: job.retain === true, dry: planned !== undefined })
+  if (planned) {
+    await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
+    return []
+  }
+  const feedsToPublish = { loads: all, cursors, ...(mode && { mode }) }
+  await job.staged?.(feedsToPublish)
+  await failpoint('rows-staged')
+  return publishStaged(feedsToPublish, job)
+}
+
+async function publishStaged(
+  { loads, cursors, mode }: StagedFeeds,
+  { warehouse, stillOurs, signal, gate, behind, waiting }: PublicationOfFeeds,
+): Promise<LoadedTable[]> {
+  const options = {
+    ...(mode && { mode }),
+    cursors,
+    ...(gate && { gate }),
+    ...(behind && { behind }),
+    ...(waiting && { waiting }),
+  }
+  return (await warehouse.publish(loads, stillOurs, signal, options)).tables
+}
+
+/**
+ * Maximum number of staging tables of a feed. A type that was inferred from samples can be wrong once, and the columns of several
+ * objects can widen one after the other.
+ */
+const maxStagings = 20
+
+/**
+ * Writes a feed to a staging table, and again to a new one if its columns need wider types. The new table has another name, because a
+ * reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED.
+ */
+async function stage(
+  { columns, content }: SourceFeed,
+  signal: AbortSignal,
+  staged: AsyncDisposableStack,
+  begin: (columns: SourceFeed['columns'], staging: number) => Promise<TableLoad>,
+) {
+  let known = withShortLabels(columns)
+  for (let staging = 1; ; staging += 1) {
+    const load = await begin(known, staging)
+    try {
+      await failpoint('staging-made')
+      const written = await load.write(content, signal)
+      await failpoint('copied')
+      return { load: staged.use(load), written }
+    } catch (error) {
+      if (!(error instanceof TypesWidened)) {
+        staged.use(load)
+        throw error
+      }
+      await load[Symbol.asyncDispose]()
+      if (staging === maxStagings) throw unstableTypes(known, error.columns)
+      known = withShortLabels(error.columns)
+    }
+  }
+}
+
+/** Length of a column's label in UTF-16 units. It is limited because the catalogue, messages and later loads repeat labels. */
+const maxLabelLength = 1_000
+
+const withShortLabels = (columns: SourceFeed['columns']): SourceFeed['columns'] =>
+  columns.map((column) =>
+    column.label.length > maxLabelLength
+      ? { ...column, label: column.label.slice(0, maxLabelLength).toWellFormed() }
+      : column,
+  )
+
+/** Whether WAREHOUSE_FULL ended a load or its transformation. */
+function isWarehouseFull(error: unknown): boolean {
+  const { code, cause } = error as { code?: string; cause?: unknown }
+  return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
+}
+
+function unstableTypes(before: SourceFeed['columns'], after: SourceFeed['columns']): LoadProblem {
+  const types = new Map(before.map((column) => [column.name, column]))
+  const changed = after.filter((column) => {
+    const one = types.get(column.name)
+    return one?.dataType !== column.dataType || one.precision !== column.precision || one.scale !== column.scale
+  })
+  const named = (changed.length > 0 ? changed : after)
+    .slice(0, 5)
+    .map(({ label }) => `"${label}"`)
+    .join(', ')
+  return new LoadProblem(
+    'TYPES_NOT_SETTLED',
+    `The source was read ${maxStagings} times, and each time its values needed other types (columns ${named}). The old data stays. Set the types of these columns, or convert them at the source.`,
+  )
+}

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { loadAll } from '../../test/rows.ts'
+import { type ScratchWarehouse, scratchWarehouse } from '../../test/scratch-warehouse.ts'
+import { WarehouseProblem } from '../warehouse.ts'
+import { checkColumnName, checkSchemaName, checkTableName } from './names.ts'
+
+const nasty = [
+  'a"b',
+  '""',
+  '"; drop schema health cascade; --',
+  "it's",
+  '\\',
+  '\\.',
+  '$$',
+  '$1',
+  '%I',
+  '%',
+  '/*',
+  '--',
+  ';',
+  ' ',
+  ' leading',
+  'trailing ',
+  'a.b',
+  'SELECT',
+  'user',
+  'İstanbul',
+  'ſ',
+  'ﬁ',
+  '数据',
+  '👩🏽‍⚕️',
+  'e\u0301',
+  'A',
+  'a',
+  'null',
+  '\\N',
+  "E'",
+  'U&"\\0061"',
+  '{}',
+  '[0]',
+  'x'.repeat(63),
+  'é'.repeat(31),
+  '‮abc',
+  '-1',
+  '0',
+]
+
+describe('names', () => {
+  let scratch: ScratchWarehouse
+  beforeAll(async () => {
+    scratch = await scratchWarehouse()
+  })
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+
+  it.each([
+    '',
+    'pg_temp',
+    'PG_x',
+    'sluice',
+    'Sluice',
+    'public',
+    'information_schema',
+    'a\0b',
+    'a\nb',
+    '\ud800',
+    'x'.repeat(64),
+    'é'.repeat(32),
+  ])('refuses schema %j', (name) => {
+    expect(() => checkSchemaName(name)).toThrow(WarehouseProblem)
+  })
+
+  it('refuses tables and columns that PostgreSQL keeps for itself', () => {
+    for (const check of [
+      () => checkTableName('pg_class'),
+      () => checkTableName('a\tb'),
+      () => checkColumnName('ctid'),
+      () => checkColumnName(''),
+    ]) {
+      expect(check).toThrow(expect.objectContaining({ code: 'INVALID_NAME' }))
+    }
+  })
+
+  it('takes the nastiest names for schemas, tables, columns and labels, and makes exactly those', async () => {
+    const { warehouse, superuser } = scratch
+    const columns = nasty.map((name) => ({ name, label: `${name}'"\\`, dataType: 'TEXT' as const }))
+    for (const name of nasty) {
+      await warehouse.ensureSchema(name)
+      const target = { schema: name, table: name, columns, run: `${name}'; --` }
+      await loadAll(warehouse, target, [nasty])
+      await loadAll(warehouse, { ...target, run: `${name} again` }, [nasty])
+      expect((await warehouse.readTable(name, name, { limit: 2, offset: 0 })).rows).toEqual([nasty])
+      expect((await warehouse.findTable(name, name))?.columns.map(({ label }) => label)).toEqual(
+        columns.map(({ label }) => label),
+      )
+      expect((await warehouse.findPublication(`${name}'; --`))?.rows).toBe(1)
+    }
+    const { rows } =
+      await superuser.query(`select n.nspname as schema, array_agg(c.relname::text) as tables from pg_namespace n left join pg_class c on c.relnamespace = n.oid
+      where n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'sluice', 'public') group by 1`)
+    expect(rows.map(({ schema, tables }) => [schema, tables]).sort()).toEqual(
+      nasty.map((name) => [name, [name]]).sort(),
+    )
+    for (const name of nasty) {
+      await warehouse.dropTable(name, name)
+      await warehouse.dropSchema(name)
+    }
+  })
+
+  it('holds against random bytes', async () => {
+    const { warehouse, superuser } = scratch
+    const before = (await superuser.query('select count(*)::int from pg_namespace')).rows
+    for (let round = 0; round < 300; round += 1) {
+      const name = Array.from({ length: 1 + (round % 20) }, () =>
+        String.fromCharCode(Math.floor(Math.random() * (round % 2 ? 128 : 65_536))),
+      ).join('')
+      const made = await warehouse.ensureSchema(name).then(
+        () => true,
+        (error: unknown) => {
+          expect([name, error]).toEqual([name, expect.objectContaining({ code: 'INVALID_NAME' })])
+          return false
+        },
+      )
+      if (!made) continue
+      expect((await superuser.query('select from pg_namespace where nspname = $1', [name])).rowCount).toBe(1)
+      await warehouse.dropSchema(name)
+    }
+    expect((await superuser.query('select count(*)::int from pg_namespace')).rows).toEqual(before)
+  })
+})

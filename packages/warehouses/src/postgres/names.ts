@@ -1,0 +1,34 @@
+import { checkIdentifier, refusedName } from '../check-identifier.ts'
+import { escapeIdentifier } from 'pg'
+
+const systemSchemas = new Set(['sluice', 'information_schema', 'public'])
+const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
+
+/**
+ * Accepts the schema names that users may choose: none of PostgreSQL's own, none that begins with `sluice`, and not `public`,
+ * which is locked.
+ */
+export function checkSchemaName(name: string): void {
+  checkIdentifier('schema', name)
+  if (isReserved(name) || name.toLowerCase().startsWith('sluice_') || systemSchemas.has(name.toLowerCase()))
+    throw refusedName('schema', name, 'is reserved')
+}
+
+export function checkTableName(name: string): void {
+  checkIdentifier('table', name)
+  if (isReserved(name)) throw refusedName('table', name, 'is reserved')
+}
+
+export function checkColumnName(name: string): void {
+  checkIdentifier('column', name)
+  if (systemColumns.has(name)) throw refusedName('column', name, 'is one of PostgreSQL’s own columns')
+}
+
+/** `"schema"."table"`, quoted for SQL text. */
+export function qualified(schema: string, table: string): string {
+  return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`
+}
+
+function isReserved(name: string): boolean {
+  return name.toLowerCase().startsWith('pg_')
+}

@@ -1,0 +1,138 @@
+import type { DataType } from '@sluice/contracts'
+import { decimalText } from '@sluice/row-stream'
+import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
+import { longestText, modifiers } from './types.ts'
+import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
+import type { LoadContent } from '../warehouse.ts'
+
+const microsecondsOfDay = 86_400_000_000n
+const millisecondsOfDay = 86_400_000
+/** 2000-01-01, where PostgreSQL counts from. */
+const epoch = Date.UTC(2000, 0, 1)
+const quote = 0x22
+
+/** Returns the writer for values of this data type as delimited text, for a column of this type. */
+export function csvCell(dataType: DataType, type: SqlType): CellWriter {
+  switch (dataType) {
+    case 'SMALLINT':
+      return fixed(2, (from, at) => String(from.getInt16(at)))
+    case 'INTEGER':
+      return fixed(4, (from, at) => String(from.getInt32(at)))
+    case 'BIGINT':
+      return fixed(8, (from, at) => String(from.getBigInt64(at)))
+    case 'FLOAT':
+      return fixed(4, (from, at) => String(from.getFloat32(at)))
+    case 'DOUBLE':
+      return fixed(8, (from, at) => String(from.getFloat64(at)))
+    case 'BOOLEAN':
+      return fixed(1, (from, at) => (from.getUint8(at) === 0 ? 'f' : 't'))
+    case 'DATE':
+      return fixed(4, (from, at) => dayText(from.getInt32(at)))
+    case 'TIMESTAMP':
+      return fixed(8, (from, at) => momentText(from.getBigInt64(at)))
+    case 'TIMESTAMPTZ':
+      return fixed(8, (from, at) => `${momentText(from.getBigInt64(at))}+00`)
+    case 'DECIMAL':
+      return decimal(type)
+    case 'JSONB': {
+      // A byte with the version of binary jsonb, then its text.
+      const write = text(type)
+      return (from, at, length, out) => {
+        if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
+        write(from, at + 1, length - 1, out)
+      }
+    }
+    default:
+      return text(type)
+  }
+}
+
+const put = (out: GrowingBuffer, written: string): void => void (out.at += out.bytes.write(written, out.at, 'latin1'))
+
+function fixed(width: number, shown: (from: DataView, at: number) => string): CellWriter {
+  return (from, at, length, out) => {
+    if (length !== width) throw new MisfitCell('incorrect binary data format')
+    put(out, shown(from, at))
+  }
+}
+
+function dayText(days: number): string {
+  const date = new Date(epoch + days * millisecondsOfDay)
+  const year = date.getUTCFullYear()
+  if (!(year >= 1 && year <= 9999))
+    throw new MisfitCell(
+      'the date is not between 0001-01-01 and 9999-12-31, which is what can be loaded into Redshift. Load the column as text, or mend it at the source',
+    )
+  return date.toISOString().slice(0, 10)
+}
+
+function momentText(ticks: bigint): string {
+  const since = ((ticks % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
+  const day = dayText(Number((ticks - since) / microsecondsOfDay))
+  const seconds = Number(since / 1_000_000n)
+  const two = (number: number) => String(number).padStart(2, '0')
+  const time = `${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
+  return `${day} ${time}.${String(since % 1_000_000n).padStart(6, '0')}`
+}
+
+function decimal(type: SqlType): CellWriter {
+  const [precision = 38, scale = 0] = modifiers(type)
+  const shape = { precision, scale, server: 'Redshift' }
+  return (from, at, length, out) => {
+    const { negative, magnitude } = wholeNumber(from, at, length, shape)
+    const unscaled = typeof magnitude === 'bigint' || Number.isSafeInteger(magnitude) ? magnitude : BigInt(magnitude)
+    put(out, (negative ? '-' : '') + decimalText(unscaled, scale))
+  }
+}
+
+/** Quotes the text and doubles inner quotes, so that no character has a special meaning. */
+function text(type: SqlType): CellWriter {
+  const [most = longestText] = modifiers(type)
+  return (from, at, length, out) => {
+    if (length > most)
+      throw new MisfitCell(
+        `the text has ${length.toLocaleString('en')} bytes, and ${most.toLocaleString('en')} are the most that the column has in Redshift. Leave it out or shorten it at the source`,
+      )
+    const { bytes } = out
+    let to = out.at
+    bytes[to++] = quote
+    for (let index = at; index < at + length; index++) {
+      const byte = from.getUint8(index)
+      if (byte === quote) bytes[to++] = quote
+      bytes[to++] = byte
+    }
+    bytes[to++] = quote
+    out.at = to
+  }
+}
+
+const [comma, newline] = [0x2c, 0x0a]
+
+/** Yields rows as delimited text, one megabyte of whole lines at a time. `none` represents NULL: a word that cannot be guessed. */
+export function csvRows(
+  { columns, shown }: TableFill,
+  content: LoadContent,
+  none: string,
+  counted: Counted,
+): AsyncGenerator<Buffer> {
+  const writers = columns.map(({ label, type, nullable, stored }, index) => {
+    const cell = csvCell(stored.dataType, type)
+    const end = index === columns.length - 1 ? newline : comma
+    return {
+      label,
+      none: nullable
+        ? (out: GrowingBuffer) => {
+            out.at += out.bytes.write(none, out.at, 'latin1')
+            out.bytes[out.at++] = end
+          }
+        : undefined,
+      value: (from: DataView, at: number, length: number, out: GrowingBuffer) => {
+        cell(from, at, length, out)
+        out.bytes[out.at++] = end
+      },
+    }
+  })
+  const tuples = content.rows(columns.map(({ stored }) => stored))
+  return encodedTuples(tuples, writers, { place: shown, counted })
+}

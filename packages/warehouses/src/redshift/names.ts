@@ -1,0 +1,37 @@
+import { refusedName } from '../check-identifier.ts'
+import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
+
+/** The schema of the service's own tables in each client's database. */
+export const ledgerSchema = 'sluice'
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/**
+ * Returns a string literal. A server setting outside the service's control decides whether a backslash starts an escape sequence,
+ * so the literal contains none.
+ */
+export function literal(value: string | null): string {
+  if (value === null) return 'null'
+  if (/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return value
+  return stringLiteral(value)
+}
+
+export function stringLiteral(value: string): string {
+  const pieces = value.split('\\').map((piece) => `'${piece.replaceAll("'", "''")}'`)
+  return pieces.length === 1 ? pieces[0]! : `(${pieces.join(' || chr(92) || ')})`
+}
+
+/** Schemas of databases are the client's own: their names are the server's. */
+export const names: DialectNames = {
+  quoted,
+  literal,
+  place: ({ schema, name }) => `${quoted(schema)}.${quoted(name)}`,
+  ledger: (table) => `${quoted(ledgerSchema)}.${quoted(table)}`,
+  check(kind, name) {
+    if (kind === 'schema' && (name === ledgerSchema || name.startsWith('pg_') || name === 'information_schema'))
+      throw refusedName(kind, name, 'is reserved')
+    if (kind === 'column' && systemColumns.has(name)) throw refusedName(kind, name, 'is one of Redshift’s own columns')
+  },
+}
+
+const systemColumns = new Set(['oid', 'tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid', 'deletexid', 'insertxid'])

@@ -1,0 +1,109 @@
+import { types } from 'node:util'
+import { DatabaseError } from 'pg'
+import { isUnavailable } from '@sluice/database'
+import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
+import { asSentence } from '@sluice/process'
+
+type ServerReply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']
+
+const unavailable: ServerReply = [
+  'WAREHOUSE_UNAVAILABLE',
+  () => 'The warehouse is not reachable just now. Try again in a moment.',
+  'retryable',
+]
+const busy: ServerReply = [
+  'WAREHOUSE_BUSY',
+  (place) => `${place} is being changed or is at its limits just now. Try again in a moment.`,
+  'retryable',
+]
+const denied: ServerReply = [
+  'WAREHOUSE_ACCESS_DENIED',
+  () => 'The Redshift cluster did not accept our credentials. An operator has to check REDSHIFT_URL.',
+]
+const badValue: ServerReply = ['BAD_VALUE', (place, message) => `A value for ${place} does not fit: ${message}`]
+const full: ServerReply = [
+  'DISK_FULL',
+  () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+]
+
+/** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
+const replies: Record<string, ServerReply> = {
+  '08': unavailable,
+  '57P': unavailable,
+  '28': denied,
+  '3D000': ['WAREHOUSE_MISSING', () => 'The client’s database on the Redshift cluster is not there.'],
+  '3F000': ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
+  '42P01': ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
+  '42501': ['WAREHOUSE_FORBIDDEN', (place, message) => `The warehouse does not allow this on ${place}: ${message}`],
+  '40': busy,
+  '53100': full,
+  '53': busy,
+  '55P03': busy,
+  '55006': busy,
+  '57014': ['QUERY_TIMEOUT', (place) => `The statement on ${place} took longer than is allowed and was stopped.`],
+  '22': badValue,
+  '54': badValue,
+  '23502': ['NULL_KEY', (place) => `A row of ${place} has no value in a column of its primary key.`],
+}
+
+/** Maps messages of Redshift to problems, for errors with an unspecific code. */
+const byWords: readonly (readonly [RegExp, ServerReply])[] = [
+  [/Serializable isolation violation|could not complete because of conflict/, busy],
+  [/disk full/i, full],
+  [
+    /cancell?ed on user's request|due to statement timeout|query_timeout/,
+    ['QUERY_TIMEOUT', (place) => `The statement on ${place} took longer than is allowed and was stopped.`],
+  ],
+]
+
+const lostConnection =
+  /^timeout exceeded when trying to connect|^timeout expired$|^Connection terminated|^Client has encountered a connection error|is not queryable$/
+
+function replyTo(error: Error): ServerReply | undefined {
+  const code = (error as { code?: string }).code ?? ''
+  if (error instanceof DatabaseError) {
+    const told = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
+    const known = replies[code] ?? replies[code.slice(0, 3)] ?? replies[code.slice(0, 2)]
+    return told ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse refused: ${message}`]
+  }
+  if (isUnavailable(error) || lostConnection.test(error.message)) return unavailable
+  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? unavailable : undefined
+}
+
+/** See `Dialect.explain`. */
+export function explain(error: unknown): ServerProblem | undefined {
+  if (!types.isNativeError(error)) return undefined
+  const reply = replyTo(error)
+  if (!reply) return undefined
+  const [code, sentence, retryable] = reply
+  return { code, sentence: (place) => sentence(place, error.message), retryable: retryable === 'retryable' }
+}
+
+/** The error's position in the user's text; the text that opens the cursor precedes it. */
+export interface PlacedError {
+  line?: number
+  column?: number
+}
+
+const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
+const itsOwnFault = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
+
+/** See `Dialect.explainQuery`. */
+export function explainQuery(error: unknown): QueryProblem | undefined {
+  if (!(error instanceof DatabaseError)) return undefined
+  const { code = '', message, hint } = error
+  const verdict = replyTo(error)?.[0]
+  const words = hint ? `${asSentence(message)} ${hint}` : message
+  if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', words }
+  if (verdict === 'WAREHOUSE_BUSY')
+    return { code: 'TABLE_BUSY', words: 'A table of this query is being changed just now. Try again in a moment.' }
+  if (notAllowed.has(code)) return { code: 'SQL_NOT_ALLOWED', words }
+  if (code === '08P01')
+    return {
+      code: 'QUERY_FAILED',
+      words: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
+    }
+  if (!itsOwnFault.test(code)) return undefined
+  const { line, column } = error as PlacedError
+  return { code: 'QUERY_FAILED', words, ...(line !== undefined && { line }), ...(column !== undefined && { column }) }
+}

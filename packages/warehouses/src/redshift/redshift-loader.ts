@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto'
+import { DatabaseError } from 'pg'
+import type { TableFill, Session } from '../sql-warehouse/sql-dialect.ts'
+import { sqlFragment, plainSql, sql } from '../sql-warehouse/sql.ts'
+import type { Counted } from '../rows/encoded-tuples.ts'
+import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './redshift-settings.ts'
+import { type StagingBucket, bucketOf } from './bucket.ts'
+import type { ConnectionPool } from './connections.ts'
+import { csvRows } from './csv-cells.ts'
+import { names, stringLiteral } from './names.ts'
+import { openSession } from './session.ts'
+import { asSentence } from '@sluice/process'
+import { once } from 'node:events'
+import { createGzip } from 'node:zlib'
+
+/** Everything of this client in the bucket begins so. */
+export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
+
+/** The part of an object key that identifies a run. */
+export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
+
+/**
+ * See `Dialect.copyRows`: writes rows to objects in a bucket; the cluster reads them by COPY, atomically. A key does not reveal
+ * the keys of other loads, and a sweep removes the objects of dead workers.
+ */
+export async function copyRows(
+  access: ClientAccess,
+  connections: ConnectionPool,
+  filling: TableFill,
+  content: LoadContent,
+  signal: AbortSignal,
+): Promise<Counted> {
+  const bucket = bucketOf(access.staging)
+  const { run, attempt, shown } = filling
+  const prefix = `${clientPrefix(access)}${runPart(run)}/${attempt}-${randomBytes(12).toString('hex')}/`
+  const counted: Counted = { rows: 0, bytes: 0 }
+  const none = `~${randomBytes(5).toString('hex')}`
+  try {
+    const keys = await upload(bucket, prefix, csvRows(filling, content, none, counted), signal)
+    if (keys.length === 0) return counted
+    const manifest = `${prefix}manifest`
+    const entries = keys.map((key) => ({ url: `s3://${access.staging.bucket}/${key}`, mandatory: true }))
+    await bucket.put(manifest, Buffer.from(JSON.stringify({ entries })), signal)
+    await using session = await openSession(connections, { role: 'service', signal })
+    await copy(session, access, filling, { manifest, none, prefix })
+    const [row] = await session.rows<{ n: string }>(
+      sql`select count(*)::varchar as n from ${sqlFragment(names.place(filling.place))}`,
+    )
+    if (Number(row!.n) !== counted.rows)
+      throw new WarehouseProblem(
+        'WAREHOUSE_REFUSED',
+        `The warehouse has ${row!.n} rows of ${shown} where ${counted.rows} were sent.`,
+        { retryable: true },
+      )
+    return counted
+  } finally {
+    await deleteObjects(bucket, prefix).catch(() => {})
+  }
+}
+
+async function copy(
+  session: Session,
+  access: ClientAccess,
+  { place, columns, shown }: TableFill,
+  { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
+): Promise<void> {
+  try {
+    await session.execute(plainSql(copyText(access, { place, columns, manifest, none })))
+  } catch (error) {
+    throw (error instanceof DatabaseError && (await loadError(session, shown, prefix, columns))) || error
+  }
+}
+
+type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
+
+/** Decimals are rounded rather than cut; nothing else is changed on its way, and one row that does not fit ends it. */
+export function copyText({ staging, role }: ClientAccess, { place, columns, manifest, none }: CopyStatement): string {
+  const list = columns.map(({ name }) => names.quoted(name)).join(', ')
+  const as = role === 'default' ? 'default' : stringLiteral(role)
+  return [
+    `copy ${names.place(place)} (${list})`,
+    `from ${stringLiteral(`s3://${staging.bucket}/${manifest}`)} iam_role ${as} region ${stringLiteral(staging.region)}`,
+    `manifest format as csv gzip null as ${stringLiteral(none)} roundec maxerror 0 statupdate on`,
+  ].join('\n')
+}
+
+interface LoadError {
+  column: string
+  reason: string
+}
+
+/** The server's tables of load errors: newer clusters and serverless workgroups use the first, older ones the second. */
+const loadErrors = (prefix: string) => [
+  sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
+    where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,
+  sql`select colname::varchar as "column", err_reason::varchar as reason from stl_load_errors
+    where strpos(filename, ${prefix}) > 0 order by starttime desc limit 1`,
+]
+
+async function loadError(
+  session: Session,
+  shown: string,
+  prefix: string,
+  columns: TableFill['columns'],
+): Promise<WarehouseProblem | undefined> {
+  for (const statement of loadErrors(prefix)) {
+    const [found] = await session.rows<LoadError>(statement).catch(() => [])
+    if (!found) continue
+    const name = found.column.trim()
+    const label = columns.find((column) => column.name === name)?.label ?? name
+    return new WarehouseProblem(
+      'BAD_VALUE',
+      `A value for ${shown}${name && `, column "${label}"`} does not fit: ${asSentence(found.reason.trim())}`,
+    )
+  }
+  return undefined
+}
+
+async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<void> {
+  for (const key of await bucket.list(prefix)) await bucket.remove(key)
+}
+
+/** Removes the objects that dead workers left in the bucket: see `Dialect.sweep`. */
+export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlySet<string>>): Promise<void> {
+  const bucket = bucketOf(access.staging)
+  const home = clientPrefix(access)
+  const keys = await bucket.list(home)
+  if (keys.length === 0) return
+  const runs = new Set([...(await alive())].map(runPart))
+  for (const key of keys) {
+    const [run = ''] = key.slice(home.length).split('/')
+    if (!runs.has(run)) await bucket.remove(key)
+  }
+}
+
+/** Bytes of rows in one object: enough of them for all slices of a cluster, few enough to be held while they are sent. */
+const objectBytes = 32 * 1024 * 1024
+
+/** Writes rows sequentially to compressed objects whose keys begin with `prefix`. Returns the keys. */
+async function upload(
+  bucket: StagingBucket,
+  prefix: string,
+  rows: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const keys: string[] = []
+  const iterator = rows[Symbol.asyncIterator]()
+  try {
+    for (let done = false; !done; ) {
+      const packing = gzipParts()
+      let bytes = 0
+      while (bytes < objectBytes) {
+        const next = await iterator.next()
+        signal.throwIfAborted()
+        if (next.done) {
+          done = true
+          break
+        }
+        bytes += next.value.length
+        await packing.write(next.value)
+      }
+      const body = await packing.end()
+      if (bytes === 0) break
+      const key = `${prefix}part-${String(keys.length + 1).padStart(6, '0')}.csv.gz`
+      await bucket.put(key, body, signal)
+      keys.push(key)
+    }
+    return keys
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+function gzipParts() {
+  const gzip = createGzip({ level: 1 })
+  const parts: Buffer[] = []
+  gzip.on('data', (part: Buffer) => parts.push(part))
+  return {
+    async write(bytes: Buffer): Promise<void> {
+      if (!gzip.write(bytes)) await once(gzip, 'drain')
+    },
+    async end(): Promise<Buffer<ArrayBuffer>> {
+      gzip.end()
+      await once(gzip, 'end')
+      return Buffer.concat(parts)
+    },
+  }
+}

@@ -1,0 +1,154 @@
+import { describe, expect, it } from '@jest/globals'
+import { Readable } from 'node:stream'
+import { given } from '../../test/rows.ts'
+import { binary } from '../../test/tuples.ts'
+import type { TableFill } from '../sql-warehouse/sql-dialect.ts'
+import type { StoredType } from '../warehouse.ts'
+import { redshiftAccess } from './redshift-settings.ts'
+import { csvRows } from './csv-cells.ts'
+import { names, stringLiteral } from './names.ts'
+import { copyText } from './redshift-loader.ts'
+import { types } from './types.ts'
+
+const settings = {
+  url: 'postgres://admin:p%40ss@cluster.example.org/dev',
+  staging: 's3://bucket/some/prefix/',
+  role: 'arn:aws:iam::123456789012:role/loader',
+  region: 'eu-west-1',
+  accessKey: 'key',
+  secretKey: 'secret',
+}
+const credentials = { key: 'abc', loadPassword: 'one', readPassword: 'two' }
+
+function fillingOf(stored: readonly StoredType[]): TableFill {
+  const columns = stored.map((each, index) => ({
+    name: `c${index + 1}`,
+    label: `Column ${index + 1}`,
+    type: types.sqlType(each),
+    nullable: true,
+    stored: each,
+  }))
+  return { place: { schema: 'health', name: 'sluice~x' }, columns, run: 'r', attempt: 1, shown: '"health"."cases"' }
+}
+
+async function csvOf(stored: readonly StoredType[], rows: (string | number | null)[][]): Promise<string> {
+  const parts = await Array.fromAsync(csvRows(fillingOf(stored), given(rows), '~none', { rows: 0, bytes: 0 }))
+  return Buffer.concat(parts).toString()
+}
+
+describe('rows for Redshift', () => {
+  it('are delimited text that is read back exactly', async () => {
+    const stored: StoredType[] = [
+      { dataType: 'TEXT' },
+      { dataType: 'DECIMAL', precision: 10, scale: 3 },
+      { dataType: 'DOUBLE' },
+      { dataType: 'BOOLEAN' },
+      { dataType: 'DATE' },
+      { dataType: 'TIMESTAMP' },
+      { dataType: 'TIMESTAMPTZ' },
+    ]
+    expect(
+      await csvOf(stored, [
+        ['say "é",\n\\N', '-12.5', '1e-300', 'f', '0001-01-01', '1969-12-31 23:59:59.999999', '2026-01-01 12:00:00+02'],
+        ['', '0', 'NaN', 't', '9999-12-31', '2000-01-01 00:00:00', '2000-01-01 00:00:00+00'],
+        [null, null, null, null, null, null, null],
+      ]),
+    ).toBe(
+      [
+        '"say ""é"",\n\\N",-12.500,1e-300,f,0001-01-01,1969-12-31 23:59:59.999999,2026-01-01 10:00:00.000000+00',
+        '"",0.000,NaN,t,9999-12-31,2000-01-01 00:00:00.000000,2000-01-01 00:00:00.000000+00',
+        '~none,~none,~none,~none,~none,~none,~none\n',
+      ].join('\n'),
+    )
+  })
+
+  it.each<[StoredType, string, RegExp]>([
+    [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1" does not fit: the text has 65,536 bytes, and 65,535/],
+    [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before its point/],
+    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift has no decimal that is not a number. Load the column as text/],
+  ])('are refused with their column where it cannot hold them: %j', async (stored, value, message) => {
+    await expect(csvOf([stored], [[value]])).rejects.toMatchObject({
+      code: 'BAD_VALUE',
+      message: expect.stringMatching(message),
+    })
+  })
+})
+
+describe('times that no calendar has', () => {
+  it.each<[StoredType, string]>([
+    [{ dataType: 'DATE' }, '7fffffff'],
+    [{ dataType: 'DATE' }, 'ffe00000'],
+    [{ dataType: 'TIMESTAMP' }, '7fffffffffffffff'],
+    [{ dataType: 'TIMESTAMPTZ' }, '8000000000000000'],
+  ])('are refused with their column: %j %s', async (stored, bytes) => {
+    const tuple = Buffer.from(`0001${(bytes.length / 2).toString(16).padStart(8, '0')}${bytes}`, 'hex')
+    const content = binary(() => Readable.from([{ bytes: tuple }]))
+    const rows = csvRows(fillingOf([stored]), content, '~none', { rows: 0, bytes: 0 })
+    await expect(Array.fromAsync(rows)).rejects.toMatchObject({
+      code: 'BAD_VALUE',
+      message: expect.stringContaining(
+        'column "Column 1" does not fit: the date is not between 0001-01-01 and 9999-12-31',
+      ),
+    })
+  })
+})
+
+describe('statements for Redshift', () => {
+  it('copy from the bucket as the role, whatever names are', () => {
+    const access = redshiftAccess(settings, credentials)
+    const filling = fillingOf([{ dataType: 'TEXT' }])
+    const columns = [{ ...filling.columns[0]!, name: `a") from 's3://evil` }]
+    const place = { schema: `h"; drop`, name: `t'` }
+    expect(copyText(access, { place, columns, manifest: 'some/prefix/abc/r/m', none: '~1' })).toBe(
+      `copy "h""; drop"."t'" ("a"") from 's3://evil")
+from 's3://bucket/some/prefix/abc/r/m' iam_role 'arn:aws:iam::123456789012:role/loader' region 'eu-west-1'
+manifest format as csv gzip null as '~1' roundec maxerror 0 statupdate on`,
+    )
+    expect(copyText({ ...access, role: 'default' }, { place, columns, manifest: 'm', none: '~' })).toContain(
+      'iam_role default region',
+    )
+  })
+
+  it('have values in them that mean nothing else, with backslashes too', () => {
+    expect(stringLiteral(`it's`)).toBe(`'it''s'`)
+    expect(stringLiteral(`\\' or 1=1 --`)).toBe(`('' || chr(92) || ''' or 1=1 --')`)
+    expect([names.literal('12.5'), names.literal('007'), names.literal(null)]).toEqual(['12.5', `'007'`, 'null'])
+  })
+
+  it('are of users with passwords that the server takes', () => {
+    const { logins, database, port, staging, ssl } = redshiftAccess(settings, credentials)
+    expect(logins.service).toEqual({ user: 'admin', password: 'p@ss' })
+    expect(logins.load.password).toMatch(/^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w-]{8,64}$/)
+    expect(logins.load.password).not.toBe(logins.read.password)
+    expect([database, port, staging.bucket, staging.prefix, ssl]).toEqual([
+      'sluice_abc',
+      5439,
+      'bucket',
+      'some/prefix',
+      { rejectUnauthorized: true },
+    ])
+    expect(() => redshiftAccess({ ...settings, staging: 'bucket/prefix' }, credentials)).toThrow(
+      /s3:\/\/bucket\/prefix/,
+    )
+  })
+})
+
+describe('types of Redshift', () => {
+  it.each([
+    ['smallint', 'bigint', 'bigint'],
+    ['date', 'timestamp with time zone', 'timestamp with time zone'],
+    ['character varying(44)', 'character varying(200)', 'character varying(200)'],
+    ['numeric(10,2)', 'numeric(12,6)', 'numeric(14,6)'],
+    ['numeric(38,0)', 'numeric(10,2)', 'character varying(65535)'],
+    ['integer', 'real', 'double precision'],
+    ['bigint', 'double precision', 'character varying(65535)'],
+    ['boolean', 'integer', 'character varying(65535)'],
+  ])('hold %s and %s in %s', (one, other, both) => {
+    expect([types.widest(one, other), types.widest(other, one)]).toEqual([both, both])
+  })
+
+  it('are texts where a number has more digits than there are', () => {
+    expect(types.sqlType({ dataType: 'DECIMAL', precision: 50, scale: 10 })).toBe('character varying(65535)')
+    expect(types.describe(types.sqlType({ dataType: 'DECIMAL' }))).toEqual({ dataType: 'DECIMAL' })
+  })
+})

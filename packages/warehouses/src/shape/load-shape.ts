@@ -1,0 +1,85 @@
+import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
+import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
+import { rebuildAdvice } from '@sluice/row-stream'
+import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
+import { rowsFell } from './plan-table.ts'
+
+/** The load, and the contents of its columns, known after all rows were read. */
+export interface LoadedFeed {
+  target: LoadTarget
+  /** Absent as long as rows are still to come. */
+  held?: readonly ColumnFacts[] | undefined
+  /** The number of rows of the source, before transformations. Absent until all rows are read. */
+  sourceRows?: number | undefined
+  merging?: boolean
+}
+
+/** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
+export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
+  const { target, held, sourceRows } = feed
+  const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
+  const facts = new Map(held?.map((column) => [column.column, column]))
+  const columns = target.columns.map((column) => {
+    const known = facts.get(column.name)
+    if (!known) return column
+    const { evidence: _, ...rest } = column
+    return { ...rest, ...(known.evidence && { evidence: known.evidence }), ...dayFirst(known) }
+  })
+  const plan = planShape(
+    rules,
+    last,
+    {
+      columns,
+      sparse: sparse === true,
+      merging: feed.merging ?? merging === true,
+      ...(definition && { definition }),
+      ...(sourceRows !== undefined && { rows: sourceRows }),
+    },
+    { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
+    { final: held !== undefined },
+  )
+  if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
+  if (unread === undefined) return plan
+  return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
+}
+
+const dayFirst = ({ dayFirst: known }: ColumnFacts) => (known === undefined ? {} : { dayFirst: known })
+
+/** Returns the memory that a published table keeps. `reading` is passed to the source at its next reading. */
+export function memoryOf(
+  { shape }: LoadTarget,
+  last: FeedMemory | undefined,
+  columns: RememberedColumn[],
+  reading: unknown,
+): FeedMemory {
+  const definition = shape?.definition ?? last?.definition
+  const kept = reading ?? (shape?.rebuild ? undefined : last?.reading)
+  return {
+    columns: withCreated(columns, last),
+    ...(definition !== undefined && { definition }),
+    ...(kept !== undefined && { reading: kept }),
+  }
+}
+
+/** Copies the creation time of columns that the last load knew. */
+function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | undefined): RememberedColumn[] {
+  const before = new Map(last?.columns.map((column) => [column.name, column]))
+  const now = new Date().toISOString()
+  return columns.map((column) => {
+    const known = before.get(column.name)
+    const created = known ? known.created : now
+    return { ...column, ...(created !== undefined && { created }) }
+  })
+}
+
+/** Reports that a load which replaces the table brought few rows. Throws SCHEMA_MISMATCH if the pipeline allows no changes. */
+export function fallOfRows({ shape }: LoadTarget, before: number | undefined, now: number): TableChange[] {
+  const fall = shape?.rebuild ? undefined : rowsFell(before, now)
+  if (fall && shape?.schemaChanges === 'FAIL')
+    throw new WarehouseProblem(
+      'SCHEMA_MISMATCH',
+      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Check that the source is complete.`,
+      { advice: rebuildAdvice('To load it as it is') },
+    )
+  return fall ? [fall] : []
+}

@@ -1,0 +1,339 @@
+import type { DataType, SchemaChanges } from '@sluice/contracts'
+import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
+import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
+import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
+
+/** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
+export interface TypeRules {
+  storedAs(type: StoredType): StoredAs
+  widest(one: StoredAs, other: StoredAs): StoredAs
+}
+
+export interface FedColumn extends TargetColumn {
+  evidence?: Evidence
+  dayFirst?: boolean
+}
+
+export interface NewFeed {
+  columns: readonly FedColumn[]
+  /** The source leaves out columns that no record has a value for. */
+  sparse?: boolean
+  definition?: string
+  /** The number of rows of the source, before transformations. Absent until all rows are read. */
+  rows?: number
+  /** The rows are merged into those of the table. */
+  merging?: boolean
+}
+
+export interface ShapePolicy {
+  schemaChanges?: SchemaChanges
+  /** Shape and types come from this load alone. */
+  rebuild?: boolean
+}
+
+export interface PlannedColumn extends RememberedColumn {
+  primaryKey: boolean
+  /** The feed contains the column, and the table excludes it. */
+  ignored?: true
+}
+
+export interface ShapePlan {
+  /** One entry for each fed column, in their order. */
+  columns: PlannedColumn[]
+  /** Columns of earlier feeds that the table keeps, empty. */
+  kept: RememberedColumn[]
+  /** Columns that were undecided and whose type this load decides. */
+  decided: string[]
+  /** The reason why the table takes its columns and types from this load alone, if it does. */
+  fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
+  /** The changes of the feed; `planTable` finds those of the table. */
+  changes: TableChange[]
+  /** The memory for the next load. */
+  memory: RememberedColumn[]
+}
+
+/** The reasons to reject a load; the old rows stay. */
+export interface ShapeRefusal {
+  code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
+  /** The clause after "because" in a sentence that announces the refusal before the load. */
+  reason: string
+  /** A sentence that says how to correct the source, if the reason does not show it. */
+  correction?: string
+  sentence: string
+  advice: ReaderAdvice
+}
+
+export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
+
+/**
+ * Plans the table that a load produces: last feed, new feed, policy → plan. Every warehouse calls it when it creates a staging
+ * table and again when it publishes the rows: `final` means that all rows were read, so undecided columns stay undecided.
+ */
+export function planShape(
+  rules: TypeRules,
+  last: FeedMemory | undefined,
+  feed: NewFeed,
+  policy: ShapePolicy,
+  { final = false } = {},
+): ShapePlan | ShapeRefusal {
+  const fresh = feed.merging ? undefined : whyFresh(last, feed, policy)
+  const before = last?.columns ?? []
+  const known = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
+  const planned = feed.columns.map((column) => planColumn(rules, known.get(column.name), column, feed, fresh))
+  if (last && fresh !== 'REBUILD') {
+    const refusal =
+      refusedChange(before, planned, feed, policy) ??
+      (fresh ? undefined : (mismatch(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
+      (final ? ambiguousDates(known, feed) : undefined)
+    if (refusal) return refusal
+  }
+  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !fresh && before.length > 0
+  const columns = planned.map((column): PlannedColumn => {
+    const isNew = !known.has(column.name) && !column.primaryKey
+    return ignores && isNew ? { ...column, ignored: true } : column
+  })
+  const there = new Set(planned.map(({ name }) => name))
+  const kept = fresh ? [] : before.filter(({ name }) => !there.has(name))
+  const vanishing = feed.merging ? [] : kept.filter(({ vanished }) => !vanished)
+  return {
+    columns,
+    kept,
+    decided: planned.filter(({ name, undecided }) => known.get(name)?.undecided && !undecided).map(({ name }) => name),
+    ...(fresh && { fresh }),
+    changes: [
+      ...vanishing.map(
+        ({ name }): TableChange => ({
+          kind: 'COLUMN_VANISHED',
+          column: name,
+          ...(!feed.sparse && { warning: true }),
+        }),
+      ),
+      ...emptiedColumns(known, feed, fresh),
+    ],
+    memory: [
+      ...columns.filter(({ ignored }) => !ignored).map(remembered),
+      ...kept.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
+    ],
+  }
+}
+
+/** Returns a change for each column that had values in the last load and has none in this load, if this load replaces all rows. */
+function emptiedColumns(
+  known: ReadonlyMap<string, RememberedColumn>,
+  { columns, rows = 0, merging = false }: NewFeed,
+  fresh: ShapePlan['fresh'],
+): TableChange[] {
+  if (rows === 0 || merging || fresh === 'DEFINITION') return []
+  return columns.flatMap(({ name, evidence }): TableChange[] => {
+    const before = known.get(name)
+    return evidence === 'NOTHING' && before && hadValues(before) ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }] : []
+  })
+}
+
+/** Returns whether the column has no value in the table after this load. */
+function isEmpty(
+  before: RememberedColumn | undefined,
+  { evidence }: FedColumn,
+  { rows, merging = false }: NewFeed,
+): boolean {
+  if (evidence !== 'NOTHING' && rows !== 0) return false
+  return !merging || before === undefined || !hadValues(before)
+}
+
+function remembered({ name, label, type, dataType, undecided, empty, dayFirst }: PlannedColumn): RememberedColumn {
+  return {
+    name,
+    label,
+    type,
+    dataType,
+    ...(undecided && { undecided }),
+    ...(empty && undecided !== 'NOTHING' && { empty }),
+    ...(dayFirst !== undefined && { dayFirst }),
+  }
+}
+
+function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['fresh'] {
+  if (policy.rebuild) return 'REBUILD'
+  if (!last) return undefined
+  if (policy.schemaChanges === 'REPLACE') return 'POLICY'
+  const isRedefined = last.definition !== undefined && feed.definition !== undefined
+  return isRedefined && last.definition !== feed.definition ? 'DEFINITION' : undefined
+}
+
+function planColumn(
+  rules: TypeRules,
+  before: RememberedColumn | undefined,
+  column: FedColumn,
+  feed: NewFeed,
+  fresh: ShapePlan['fresh'],
+): PlannedColumn {
+  const { merging = false } = feed
+  const { name, label, evidence, primaryKey = false } = column
+  const dayFirst = column.dayFirst ?? before?.dayFirst
+  const same = {
+    name,
+    label,
+    primaryKey,
+    ...(isEmpty(before, column, feed) && { empty: true as const }),
+    ...(dayFirst !== undefined && { dayFirst }),
+  }
+  const own = rules.storedAs(column)
+  if (evidence === 'AMBIGUOUS') {
+    // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
+    // of day and month is still undecided.
+    const { type, dataType } = before && isText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
+    return { ...same, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
+  }
+  if (evidence === 'NOTHING') {
+    if (!before) return { ...same, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
+    const { type, dataType, undecided } = before
+    return { ...same, type, dataType, ...(undecided && { undecided }) }
+  }
+  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...own }
+  // Merged rows join rows whose texts could have day and month swapped, so the column stays text.
+  if (before.undecided === 'AMBIGUOUS' && merging)
+    return { ...same, ...rules.widest(before, own), undecided: before.undecided }
+  if (before.undecided || fresh) return { ...same, ...own }
+  return { ...same, ...rules.widest(before, own) }
+}
+
+/**
+ * Refuses a header without rows that looks like a file whose line ends are lost. Such a file is one line, so all its values
+ * become column names after those of the last load. Even if the file had only one row, at least half of the names are new.
+ * A new name without letters and with digits is probably a value, too.
+ */
+function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): ShapeRefusal | undefined {
+  const { columns, rows, sparse, merging } = feed
+  const fedBefore = before.filter(({ vanished }) => !vanished)
+  if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
+  const known = new Set(before.map(({ name }) => name))
+  // A database gives the types of the columns of an empty table. Their evidence is not NOTHING, and their names are not values.
+  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !known.has(name))
+  const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
+  const why =
+    added.length * 2 >= columns.length
+      ? `${added.length} of its ${columns.length} columns are new`
+      : value
+        ? `the name of its new column "${value.label}" looks like a value`
+        : undefined
+  const correction = 'Check the line ends of the file.'
+  return why === undefined
+    ? undefined
+    : {
+        code: 'SCHEMA_MISMATCH',
+        reason: `the source has no rows and ${why}`,
+        correction,
+        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. ${correction} ${lists(fedBefore, columns)}`,
+        advice: rebuildAdvice('To take the new columns'),
+      }
+}
+
+/** FAIL allows no change: columns are neither added nor removed, and decided types stay. */
+function refusedChange(
+  before: readonly RememberedColumn[],
+  planned: readonly PlannedColumn[],
+  { merging = false, columns }: NewFeed,
+  { schemaChanges }: ShapePolicy,
+): ShapeRefusal | undefined {
+  if (schemaChanges !== 'FAIL') return undefined
+  const fedBefore = new Map(before.filter(({ vanished }) => !vanished).map((column) => [column.name, column]))
+  if (fedBefore.size === 0) return undefined
+  const now = new Set(planned.map(({ name }) => name))
+  const retyped = planned.flatMap(({ name, type }) => {
+    const one = fedBefore.get(name)
+    return one && !one.undecided && one.type !== type ? [`"${name}" needs ${type} instead of ${one.type}`] : []
+  })
+  const changes = [
+    ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),
+    ...(merging ? [] : [...fedBefore.keys()].filter((name) => !now.has(name)).map((name) => `"${name}" is missing`)),
+    ...retyped,
+  ]
+  if (changes.length === 0) return undefined
+  return {
+    code: 'SCHEMA_MISMATCH',
+    reason: ['schemaChanges is FAIL', ...(retyped.length > 0 ? [`column ${firstOf(retyped)}`] : [])].join(' and '),
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source.`,
+    advice: retyped.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
+  }
+}
+
+const firstOf = (changes: readonly string[]): string =>
+  `${changes.slice(0, mostNamed).join(', ')}${changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''}`
+
+const newTypes = rebuildAdvice('To take the new columns and types')
+const retypedAdvice: ReaderAdvice = {
+  ...newTypes,
+  pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
+}
+
+/** A feed that shares almost no columns with the last one is a different feed: a wrong file, or an error page instead of data. */
+function mismatch(
+  before: readonly RememberedColumn[],
+  planned: readonly PlannedColumn[],
+  { columns, sparse = false, merging = false }: NewFeed,
+): ShapeRefusal | undefined {
+  const fedBefore = before.filter(({ vanished }) => !vanished)
+  if (fedBefore.length === 0 || merging) return undefined
+  const now = new Set(planned.map(({ name }) => name))
+  const common = fedBefore.filter(({ name }) => now.has(name)).length
+  const why =
+    common === 0
+      ? 'has no column of the last load'
+      : sparse
+        ? undefined
+        : now.size === 1 && fedBefore.length > 1
+          ? `has one column where the last load had ${fedBefore.length}`
+          : common * 2 < fedBefore.length
+            ? `has only ${common} of the ${fedBefore.length} columns of the last load`
+            : undefined
+  return why === undefined
+    ? undefined
+    : {
+        code: 'SCHEMA_MISMATCH',
+        reason: `the source ${why}`,
+        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)}`,
+        advice: rebuildAdvice('To take the new columns'),
+      }
+}
+
+/** Text columns keep ambiguous dates as written; a column of another type cannot store them. */
+function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
+  const column = columns.find(({ name, evidence }) => {
+    const before = known.get(name)
+    return evidence === 'AMBIGUOUS' && before !== undefined && !isText(before)
+  })
+  if (!column) return undefined
+  const problem = `"${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const correction = 'Write its dates as YYYY-MM-DD.'
+  return {
+    code: 'DATES_AMBIGUOUS',
+    reason: `column ${problem}`,
+    correction,
+    sentence: `Column ${problem}. The old data stays. ${correction}`,
+    advice: { pipeline: 'Alternatively, set dateFormat of the column.' },
+  }
+}
+
+const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
+
+const mostNamed = 20
+
+type NamedItem = readonly { name: string }[]
+
+const lists = (before: NamedItem, now: NamedItem): string =>
+  `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
+
+function named(columns: NamedItem): string {
+  const shown = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
+  return columns.length > mostNamed
+    ? `${shown.join(', ')} and ${columns.length - mostNamed} more`
+    : shown.join(', ') || 'none'
+}
+
+/** Returns the wider of two text types. */
+export function widestText(one: DataType, other: DataType): DataType {
+  if (one === other) return one
+  const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
+  const [a, b] = [sizes[one], sizes[other]]
+  return a === undefined || b === undefined ? 'TEXT' : a > b ? one : other
+}

@@ -1,0 +1,71 @@
+import { types } from 'node:util'
+import { LeaseLost } from '../lease-lost.ts'
+import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { redactValues, missingTableAdvice } from '../query-problems.ts'
+import type { Dialect } from './sql-dialect.ts'
+import { asSentence } from '@sluice/process'
+
+/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
+  if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
+  const verdict = explain(error)
+  if (!verdict) return error
+  const { code, sentence, retryable = false } = verdict
+  return new WarehouseProblem(code, sentence(place), { cause: error, retryable })
+}
+
+/** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
+export function queryProblemOf(
+  dialect: Pick<Dialect, 'explain' | 'explainQuery'>,
+  error: unknown,
+  { values = [] }: Pick<UserQuery, 'values'>,
+  seconds: number,
+): unknown {
+  if (error instanceof WarehouseProblem || !types.isNativeError(error)) return error
+  const verdict = dialect.explainQuery(error, seconds)
+  if (!verdict) return problemOf(dialect, error, 'the warehouse')
+  if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
+  const words = redactValues(verdict.words, values)
+  // The driver's own error contains the text and its values.
+  const cause = new Error(words)
+  if (verdict.code === 'SQL_NOT_ALLOWED')
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query may not do this: ${words}`, { cause })
+  if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
+  const { line, column } = verdict
+  const where = line === undefined ? '' : ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
+  const isMissingTable =
+    dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
+  const sentence = isMissingTable ? `${asSentence(words)} ${missingTableAdvice}` : words
+  return new WarehouseProblem('QUERY_FAILED', `The query failed${where}: ${sentence}`, { cause })
+}
+
+export function tooSlow(seconds: number): WarehouseProblem {
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  return new WarehouseProblem('QUERY_TIMEOUT', sentence)
+}
+
+export function concurrentlyChanged(place: string): WarehouseProblem {
+  const sentence = `Another run changed ${place} while this one was being published. It is tried again.`
+  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+}
+
+/** Another session has read or published for longer than the wait. */
+export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
+  const sentence = `${what} is in use: somebody has been reading it for long. Try again in a moment.`
+  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause })
+}
+
+export const isBusy = (error: unknown): boolean =>
+  error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY' && error.retryable
+
+/** Turns the server's errors about dependent views into a problem. Temporary errors stay unchanged. */
+export function viewsDepend(
+  dialect: Dialect,
+  error: unknown,
+  place: string,
+  sentence: (reason: string) => string,
+): unknown {
+  const problem = problemOf(dialect, error, place)
+  if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
+  return new WarehouseProblem('VIEWS_DEPEND', sentence(problem.message), { cause: error })
+}

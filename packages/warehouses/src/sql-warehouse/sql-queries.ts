@@ -1,0 +1,325 @@
+import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-names.ts'
+import {
+  defaultQueryBytes,
+  defaultQuerySeconds,
+  maxQueryRows,
+  resolveQueryLimits,
+  rowTooLarge,
+} from '../query-limits.ts'
+import { trimStatementEnd } from '../sql-text.ts'
+import { uniqueNames } from '../check-identifier.ts'
+import type { TablePlace } from '../views.ts'
+import {
+  type AmbiguousTable,
+  type RowCell,
+  type ReadLimits,
+  type QueryRows,
+  type UserQuery,
+  type WarehouseColumn,
+  WarehouseProblem,
+} from '../warehouse.ts'
+import { listRelations, listSchemas } from './sql-catalog.ts'
+import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
+import { queryProblemOf, tooSlow } from './problems.ts'
+import { retryOnMissingTable, recoverPending } from './recovery.ts'
+import {
+  withSession,
+  describeColumn,
+  hiddenName,
+  placeKey,
+  readShape,
+  quotePlace,
+  type TableSubstitutes,
+} from './table-shape.ts'
+import { randomUUID } from 'node:crypto'
+import { dropMark } from './ledger.ts'
+import { createFillableTable } from './merge.ts'
+
+/** Rows per batch. */
+const batchRows = 2_000
+
+/**
+ * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
+ * another user. `stands`: replaces tables by their substitutes.
+ */
+export async function prepareQuery(
+  dialect: Dialect,
+  { text, values = [], schemas = [] }: UserQuery,
+  { literals = false, stands }: { literals?: boolean; stands?: TableSubstitutes } = {},
+): Promise<ResolvedQuery> {
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+  const relations = await withSession(dialect, { role: 'service' }, async (session) =>
+    listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
+  )
+  const { language, names } = dialect
+  const found = resolveNames(trimStatementEnd(text), {
+    schemas,
+    relations,
+    whole: dialect.bareNames === 'REWRITTEN' || stands !== undefined,
+    ...(language && { language }),
+    address: (place: TablePlace) => names.place(stands?.get(placeKey(place)) ?? place),
+    ...(literals && {
+      parameter: (number: number) =>
+        values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
+    }),
+  })
+  if (dialect.bareNames === 'REWRITTEN' || literals || stands) return found
+  return { ...found, text: trimStatementEnd(text) }
+}
+
+/** See `Warehouse.query`. */
+export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+  signal?.throwIfAborted()
+  const { limits, values = [], schemas = [] } = given
+  const { seconds, offset, ...most } = resolveQueryLimits(limits)
+  const late = AbortSignal.timeout(seconds * 1_000)
+  const either = signal ? AbortSignal.any([signal, late]) : late
+  try {
+    const opening = { role: 'read', schemas, signal: either, seconds } as const
+    return await retryOnMissingTable(dialect, async () => {
+      const { text } = await prepareQuery(dialect, given)
+      return withSession(dialect, opening, (session) => readRows(session, { text, values, offset, most }))
+    })
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (late.aborted) throw tooSlow(seconds)
+    throw queryProblemOf(dialect, error, given, seconds)
+  }
+}
+
+interface QueryWindow {
+  text: string
+  values: readonly (string | null)[]
+  offset: number
+  most: { rows: number; bytes: number }
+}
+
+/** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
+export async function readRows(
+  session: Session,
+  { text, values, offset, most }: QueryWindow,
+): Promise<QueryRows & { more: boolean }> {
+  let columns: WarehouseColumn[] = []
+  const rows: RowCell[][] = []
+  let [skipped, bytes] = [0, 0]
+  const batch = { rows: Math.min(batchRows, most.rows + 1), bytes: () => Math.max(1, most.bytes - bytes) }
+  for await (const read of session.read(text, values, batch)) {
+    columns = resultColumns(read.columns)
+    const each = read.bytes / Math.max(1, read.rows.length)
+    for (const row of read.rows) {
+      if (skipped < offset) {
+        skipped += 1
+        continue
+      }
+      if (rows.length === most.rows) return { columns, rows, truncated: false, more: true }
+      bytes += read.rows.length === 1 ? each : sizeOf(row)
+      if (bytes > most.bytes) {
+        if (rows.length === 0) throw rowTooLarge(most.bytes)
+        return { columns, rows, truncated: true, more: true }
+      }
+      rows.push(row)
+    }
+  }
+  return { columns, rows, truncated: false, more: false }
+}
+
+/** Returns the approximate size of the row as JSON. */
+function sizeOf(row: readonly RowCell[]): number {
+  let bytes = 2
+  for (const cell of row)
+    bytes +=
+      typeof cell === 'string' ? cell.length + 3 : typeof cell === 'object' && cell ? JSON.stringify(cell).length : 8
+  return bytes
+}
+
+export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[] {
+  const names = uniqueNames(columns.map(({ name }) => name))
+  return columns.map(({ name, dataType, precision, scale }, index) => ({
+    name: names[index]!,
+    label: name,
+    dataType,
+    ...(precision !== undefined && { precision }),
+    ...(scale !== undefined && { scale }),
+    primaryKey: false,
+  }))
+}
+
+/** See `Warehouse.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
+export async function readTable(
+  dialect: Dialect,
+  place: TablePlace,
+  page: { limit: number; offset: number },
+  { seconds = defaultQuerySeconds, signal }: ReadLimits = {},
+): Promise<QueryRows> {
+  signal?.throwIfAborted()
+  const shape = await withSession(dialect, { role: 'service' }, async (session) => {
+    await recoverPending(dialect, session)
+    return readShape(dialect, session, place)
+  })
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(place)} does not exist. Load it first.`)
+  const columns = shape.columns.map((column) => describeColumn(dialect, column))
+  const limit = Math.min(Math.max(0, page.limit), maxQueryRows)
+  const text = dialect.page(
+    place,
+    shape.columns.map(({ name }) => name),
+    {
+      limit,
+      offset: Math.max(0, page.offset),
+      order: shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
+    },
+  )
+  const most = { rows: limit, bytes: defaultQueryBytes }
+  const found = await retryOnMissingTable(dialect, () =>
+    withSession(dialect, { role: 'read', seconds, signal }, (session) =>
+      readRows(session, { text, values: [], offset: 0, most }),
+    ),
+  )
+  return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
+}
+
+/** Converts JSON columns that are stored as text. */
+const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
+  row.map((cell, index) =>
+    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
+  )
+
+/** See `Warehouse.ambiguousTable`. */
+export async function ambiguousTable(
+  dialect: Dialect,
+  given: UserQuery,
+  preferred: number,
+): Promise<AmbiguousTable | undefined> {
+  const schemas = given.schemas ?? []
+  const { bare } = await prepareQuery(dialect, given)
+  const there = await withSession(dialect, { role: 'service' }, (session) => listRelations(dialect, session, schemas))
+  return findAmbiguousTable(bare, there, schemas, preferred)
+}
+
+const mostPageRows = 10_000
+const mostPageBytes = 32 * 1024 * 1024
+/** The column with each row's place in the order of the query. */
+const orderColumn = 'n'
+/** Seconds that the slowest reader may need for all pages. */
+const pageReaderSeconds = 14_400
+
+/**
+ * See `Warehouse.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
+ * consistent, and readers do not block loads.
+ */
+export async function* queryPages(
+  dialect: Dialect,
+  given: UserQuery,
+  pageRows: number,
+  signal: AbortSignal,
+): AsyncGenerator<QueryRows> {
+  const { limits = {}, schemas = [] } = given
+  const seconds = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
+  const size = Math.max(1, Math.min(mostPageRows, pageRows))
+  const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
+  const service = { role: 'service' } as const
+  let place: TablePlace | undefined
+  let id: string | undefined
+  try {
+    const home = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
+    if (home === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
+    const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
+    const { text, columns } = await retryOnMissingTable(dialect, async () => {
+      const { text: whole } = await prepareQuery(dialect, given, { literals: true })
+      return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
+    })
+    const names = columns.map((_column, index) => `c${index + 1}`)
+    const numbered = dialect.numbered?.(text, columns)
+    const made = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+    if (numbered !== undefined)
+      made.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+    place = kept
+    id = await withSession(dialect, service, (session) =>
+      createFillableTable(dialect, session, kept, made, {
+        kind: 'PASSING',
+        until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
+      }),
+    )
+    const into = made.map(({ name }) => name)
+    await retryOnMissingTable(dialect, () =>
+      withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
+        for (const statement of dialect.changes.insert(kept, into, numbered ?? text)) await session.execute(statement)
+      }),
+    )
+    const { quoted, place: at } = dialect.names
+    const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
+    const all = `select ${names.map(quoted).join(', ')} from ${at(kept)}${inOrder}`
+    yield* pagesOf(dialect, { text: all, columns, size, bytes, limits }, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw queryProblemOf(dialect, error, given, seconds)
+  } finally {
+    if (place) await dropPagesTable(dialect, place, id).catch(() => {})
+  }
+}
+
+/** Runs as role `read`. */
+export async function readColumns(
+  dialect: Dialect,
+  text: string,
+  opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
+): Promise<readonly ReadColumn[]> {
+  const columns = await withSession(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
+  if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
+  return columns
+}
+
+function dropPagesTable(dialect: Dialect, place: TablePlace, id: string | undefined): Promise<void> {
+  return withSession(dialect, { role: 'service' }, async (session) => {
+    await session.execute(dialect.changes.dropTable(place))
+    if (id !== undefined) await dropMark(dialect, session, id)
+  })
+}
+
+interface PagedResult {
+  text: string
+  columns: readonly ReadColumn[]
+  size: number
+  bytes: number
+  limits: NonNullable<UserQuery['limits']>
+}
+
+async function* pagesOf(
+  dialect: Dialect,
+  { text, columns, size, bytes, limits }: PagedResult,
+  signal: AbortSignal,
+): AsyncGenerator<QueryRows> {
+  await using session = await dialect.open({ role: 'read', signal })
+  const shown = resultColumns(columns)
+  let left = limits.rows ?? Number.MAX_SAFE_INTEGER
+  let skip = limits.offset ?? 0
+  let page: RowCell[][] = []
+  const whole = (more: boolean): QueryRows => ({ columns: shown, rows: page, truncated: false, more })
+  /** The approximate bytes of the page. */
+  let held = 0
+  for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
+    const each = read.bytes / Math.max(1, read.rows.length)
+    for (const row of read.rows) {
+      if (skip > 0) {
+        skip -= 1
+        continue
+      }
+      if (left <= 0) break
+      if (page.length === size) {
+        yield whole(true)
+        page = []
+        held = 0
+      }
+      page.push(row)
+      held += each
+      left -= 1
+    }
+    if (held > bytes && page.length < size) throw pageTooLarge(size, bytes)
+    if (left <= 0) break
+  }
+  if (page.length > 0) yield whole(false)
+}
+
+function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
+  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+}

@@ -1,0 +1,195 @@
+import { trimStatementEnd } from '../sql-text.ts'
+import { type DefinedView, definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
+import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { describeTable } from './sql-catalog.ts'
+import { type ManagedView, listManagedViews, listReads } from './dependent-views.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import { readMarks, type ViewMark } from './ledger.ts'
+import { checkName } from './sql-loader.ts'
+import {
+  replaceByDecision,
+  assertViewCompiles,
+  createFilledTable,
+  dropRelation,
+  type ViewLimits,
+  type ViewReplacement,
+  replaceInTransaction,
+} from './replace-view.ts'
+import { queryProblemOf } from './problems.ts'
+import { prepareQuery } from './sql-queries.ts'
+import { withPublishLock, recoverPending } from './recovery.ts'
+import { withSession, findRelation, readShape, type TableShape, quotePlace } from './table-shape.ts'
+
+/** The time limit in seconds for filling a view. */
+const refreshTimeoutSeconds = 7_200
+
+const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
+const replaceView = (dialect: Dialect, placing: ViewReplacement): Promise<void> =>
+  dialect.publication === 'NON_TRANSACTIONAL'
+    ? replaceByDecision(dialect, placing)
+    : replaceInTransaction(dialect, placing)
+const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
+
+/** See `WarehouseViews.defineView`. */
+export async function defineView(
+  dialect: Dialect,
+  view: ViewDefinition,
+  limits: ViewLimits,
+  signal: AbortSignal,
+): Promise<DefinedView> {
+  checkName(dialect, 'schema', view.schema)
+  checkName(dialect, 'table', view.name)
+  const { seconds } = limits
+  const given: UserQuery = { text: view.query, schemas: [view.schema] }
+  const place = { schema: view.schema, name: view.name }
+  try {
+    const [kept, there] = await withSession(dialect, { role: 'service', signal }, async (session) => {
+      await recoverPending(dialect, session)
+      return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
+    })
+    const own = kept.filter(({ mark }) => mark.view.id === view.id)
+    const free = !there || there.mark?.view?.id === view.id || (own.length === 0 && view.takesOver && there.mark?.view)
+    if (!free)
+      throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} exists already. Choose another name for the view.`)
+    const { text, reads } = await prepareQuery(dialect, given)
+    assertNoCycle(kept, place, reads)
+    const mark = markOf(view, text, reads, limits)
+    await assertViewCompiles(dialect, place, text, limits, signal)
+    const made = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
+    signal.throwIfAborted()
+    const instead = await withSession(dialect, { role: 'service' }, (session) =>
+      findViewsAt(dialect, session, [...own, place]),
+    )
+    await replaceView(dialect, { place, instead, made })
+    return { reads }
+  } catch (error) {
+    if (signal.aborted)
+      throw viewProblem(
+        'QUERY_TIMEOUT',
+        `${quotePlace(place)} took longer than ${seconds} seconds to be made and was left as it was.`,
+      )
+    throw queryProblemOf(dialect, error, given, seconds)
+  }
+}
+
+function markOf(
+  view: ViewDefinition,
+  query: string,
+  reads: readonly TablePlace[],
+  { empty = false }: ViewLimits,
+): ViewMark {
+  return {
+    id: view.id,
+    definition: definitionHash(view),
+    materialized: view.materialized,
+    populated: view.materialized && !empty,
+    reads: reads.map(({ schema, name }) => [schema, name]),
+    query,
+    asked: trimStatementEnd(view.query),
+  }
+}
+
+/** Returns the relations at these places, without duplicates. */
+async function findViewsAt(dialect: Dialect, session: Session, places: readonly TablePlace[]): Promise<TableShape[]> {
+  const found = new Map<string, TableShape>()
+  for (const place of places) {
+    const shape = await readShape(dialect, session, place)
+    if (shape?.mark?.view) found.set(shape.id, shape)
+  }
+  return [...found.values()]
+}
+
+function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
+  const seen = new Set<ManagedView>()
+  const reaches = (place: TablePlace): boolean => {
+    if (isAt(place, view)) return true
+    const next = kept.find((one) => isAt(one, place))
+    if (!next || seen.has(next)) return false
+    seen.add(next)
+    return listReads(next).some(reaches)
+  }
+  if (reads.some(reaches))
+    throw viewProblem('VIEW_READS_ITSELF', `${quotePlace(view)} would read itself, at once or through other views.`)
+}
+
+/** Finds a managed or unmanaged view. */
+export async function findView(
+  dialect: Dialect,
+  session: Session,
+  place: TablePlace,
+): Promise<WarehouseView | undefined> {
+  const shape = await readShape(dialect, session, place)
+  const mark = shape?.mark?.view
+  if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
+  return {
+    ...(await describeTable(dialect, session, shape)),
+    materialized: mark?.materialized ?? false,
+    populated: mark?.materialized ? mark.populated : true,
+    ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
+  }
+}
+
+/** See `WarehouseViews.refreshView`: fills a new table, and readers use the old rows until it is complete. */
+export async function refreshView(
+  dialect: Dialect,
+  place: TablePlace,
+  signal: AbortSignal,
+): Promise<{ rows: number; bytes: number }> {
+  try {
+    const before = await withSession(dialect, { role: 'service', signal }, async (session) => {
+      await recoverPending(dialect, session)
+      return readShape(dialect, session, place)
+    })
+    const mark = before?.mark?.view
+    if (!before || !mark?.materialized)
+      throw viewProblem('VIEW_MISSING', `The materialised view ${quotePlace(place)} is not in the warehouse.`)
+    const made = await createFilledTable(
+      dialect,
+      place,
+      { ...mark, populated: true },
+      { seconds: refreshTimeoutSeconds },
+      signal,
+    )
+    signal.throwIfAborted()
+    await replaceView(dialect, { place, instead: [before], made })
+    return await withSession(dialect, { role: 'service' }, async (session) => ({
+      rows: made.mark.rows ?? 0,
+      bytes: await dialect.catalogue.bytes(session, { ...place, id: made.id, kind: 'TABLE' }),
+    }))
+  } catch (error) {
+    signal.throwIfAborted()
+    throw queryProblemOf(dialect, error, {}, refreshTimeoutSeconds)
+  }
+}
+
+/** See `WarehouseViews.dropView`. */
+export async function dropView(dialect: Dialect, place: TablePlace): Promise<void> {
+  await withPublishLock(dialect, async ({ tables, ledger }) => {
+    const shape = await readShape(dialect, tables, place)
+    if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
+    await assertUnread(dialect, tables, place)
+    await dropRelation(dialect, { tables, ledger }, shape)
+  })
+}
+
+/** Throws VIEWS_DEPEND while a view reads it. */
+export async function assertUnread(dialect: Dialect, session: Session, place: TablePlace): Promise<void> {
+  const readers = (await listManagedViews(dialect, session))
+    .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
+    .map(({ schema, name }) => `${schema}.${name}`)
+  const all = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
+  if (all.length > 0)
+    throw viewProblem(
+      'VIEWS_DEPEND',
+      `${quotePlace(place)} is still in use: ${all.join(', ')} read it. Drop that first.`,
+    )
+}
+
+/** Lists the views that an operator created; the ledger has no entry for them. */
+export async function listUnmanagedViews(dialect: Dialect, session: Session, place: TablePlace): Promise<string[]> {
+  const relation = await findRelation(dialect, session, place)
+  const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
+  if (readers.length === 0) return []
+  const marks = await readMarks(dialect, session)
+  return readers.filter(({ id }) => !marks.has(id)).map(({ schema, name }) => `${schema}.${name}`)
+}

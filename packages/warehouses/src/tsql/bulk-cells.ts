@@ -1,0 +1,162 @@
+import type { DataType } from '@sluice/contracts'
+import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
+import { digitsOf } from './types.ts'
+
+/** Days from 0001-01-01, the server's epoch, to 2000-01-01, PostgreSQL's epoch. */
+const epochDays = 730_119
+/** 9999-12-31. */
+const lastDay = 3_652_058
+const microsecondsOfDay = 86_400_000_000n
+
+/** Returns the writer for values of this data type in a row of a bulk load, for a column of this type. */
+export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
+  switch (dataType) {
+    case 'SMALLINT':
+      return fixed(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
+    case 'INTEGER':
+      return fixed(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
+    case 'BIGINT':
+      return fixed(8, (from, at, out) => out.bytes.writeBigInt64LE(from.getBigInt64(at), out.at))
+    case 'FLOAT':
+      return fixed(4, (from, at, out) => out.bytes.writeFloatLE(finite(from.getFloat32(at)), out.at))
+    case 'DOUBLE':
+      return fixed(8, (from, at, out) => out.bytes.writeDoubleLE(finite(from.getFloat64(at)), out.at))
+    case 'BOOLEAN':
+      return fixed(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
+    case 'DATE':
+      return (from, at, length, out) => {
+        assertFits(length, 4)
+        out.bytes[out.at++] = 3
+        writeDay(from.getInt32(at) + epochDays, out)
+      }
+    case 'TIMESTAMP':
+      return moment(8)
+    case 'TIMESTAMPTZ':
+      return moment(10)
+    case 'DECIMAL':
+      return decimal(type)
+    case 'JSONB':
+      // A byte with the version of binary jsonb, then its text.
+      return (from, at, length, out) => {
+        if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
+        writeText(type)(from, at + 1, length - 1, out)
+      }
+    default:
+      return writeText(type)
+  }
+}
+
+function assertFits(length: number, width: number): void {
+  if (length !== width) throw new MisfitCell('incorrect binary data format')
+}
+
+/** The length in a byte, then as many. */
+function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
+  return (from, at, length, out) => {
+    assertFits(length, width)
+    out.bytes[out.at++] = width
+    write(from, at, out)
+    out.at += width
+  }
+}
+
+function finite(value: number): number {
+  if (Number.isFinite(value)) return value
+  throw new MisfitCell(`SQL Server has no number that is ${value}. Load the column as text, or mend it at the source`)
+}
+
+function writeDay(day: number, out: GrowingBuffer): void {
+  if (day < 0 || day > lastDay)
+    throw new MisfitCell(
+      'the date is not between 0001-01-01 and 9999-12-31, which is all that SQL Server keeps. Load the column as text, or mend it at the source',
+    )
+  out.bytes.writeUIntLE(day, out.at, 3)
+  out.at += 3
+}
+
+/** Writes microseconds of the day in five bytes, the date in three, and, for a timestamp with a zone, its UTC offset in two. */
+function moment(width: 8 | 10): CellWriter {
+  return (from, at, length, out) => {
+    assertFits(length, 8)
+    const ticks = from.getBigInt64(at)
+    const since = ((ticks % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
+    const day = Number((ticks - since) / microsecondsOfDay) + epochDays
+    out.bytes[out.at++] = width
+    out.bytes.writeUIntLE(Number(since), out.at, 5)
+    out.at += 5
+    writeDay(day, out)
+    if (width === 10) {
+      out.bytes.writeInt16LE(0, out.at)
+      out.at += 2
+    }
+  }
+}
+
+/** Returns the bytes of a decimal with this many digits, including its sign. */
+export const decimalBytes = (precision: number): number =>
+  precision <= 9 ? 5 : precision <= 19 ? 9 : precision <= 28 ? 13 : 17
+
+function decimal(type: SqlType): CellWriter {
+  const [precision = 38, scale = 0] = digitsOf(type)
+  const shape = { precision, scale, server: 'SQL Server' }
+  const width = decimalBytes(precision)
+  return (from, at, length, out) => {
+    const { negative, magnitude } = wholeNumber(from, at, length, shape)
+    out.bytes[out.at++] = width
+    out.bytes[out.at++] = negative ? 0 : 1
+    let rest = BigInt(magnitude)
+    for (let index = 0; index < width - 1; index += 4) {
+      out.bytes.writeUInt32LE(Number(rest & 0xffff_ffffn), out.at)
+      rest >>= 32n
+      out.at += 4
+    }
+  }
+}
+
+/** Prefix of a value of unknown length: parts follow, each after its length, and a zero ends them. */
+const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
+
+function writeText(type: SqlType): CellWriter {
+  const [, most] = /\((\d+)\)$/.exec(type) ?? []
+  if (most === undefined) return writeLongText
+  return (from, at, length, out) => {
+    const begin = out.at
+    out.at += 2
+    writeUnits(from, at, length, out)
+    const bytes = out.at - begin - 2
+    if (bytes > 2 * Number(most))
+      throw new MisfitCell(`the text is longer than the ${Number(most) / 2} characters that the column has`)
+    out.bytes.writeUInt16LE(bytes, begin)
+  }
+}
+
+function writeLongText(from: DataView, at: number, length: number, out: GrowingBuffer): void {
+  unknownLength.copy(out.bytes, out.at)
+  out.at += unknownLength.length
+  if (length > 0) {
+    const begin = out.at
+    out.at += 4
+    writeUnits(from, at, length, out)
+    out.bytes.writeUInt32LE(out.at - begin - 4, begin)
+  }
+  out.at = out.bytes.writeUInt32LE(0, out.at)
+}
+
+/** Converts UTF-8 to the server's UTF-16: at most twice as many bytes. */
+function writeUnits(from: DataView, at: number, length: number, out: GrowingBuffer): void {
+  if (length < 32 && isPlain(from, at, length)) {
+    for (let index = 0; index < length; index++) {
+      out.bytes[out.at++] = from.getUint8(at + index)
+      out.bytes[out.at++] = 0
+    }
+    return
+  }
+  const text = Buffer.from(from.buffer, from.byteOffset + at, length).toString()
+  out.at += out.bytes.write(text, out.at, 'utf16le')
+}
+
+function isPlain(from: DataView, at: number, length: number): boolean {
+  for (let index = 0; index < length; index++) if (from.getUint8(at + index) > 127) return false
+  return true
+}

@@ -1,0 +1,37 @@
+import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
+import { refusedName } from '../check-identifier.ts'
+import type { TablePlace } from '../views.ts'
+
+/** A client's part of a database. */
+export interface DatabaseHome {
+  /** The prefix of its schema names; empty if the client has its own database. */
+  prefix: string
+  /** The hidden schema, with the ledger. */
+  ledger: string
+}
+
+/** Quotes a name for SQL. */
+export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
+
+/** Quotes a text for SQL. */
+export const literal = (text: string): string => `N'${text.replaceAll("'", "''")}'`
+
+/** Names that the server resolves first, with another meaning. */
+const serversOwn = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
+
+export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
+  const schemaOf = (schema: string) => `${prefix}${schema}`
+  return {
+    quoted: bracketed,
+    literal: (value) =>
+      value === null ? 'null' : /^-?(0|[1-9]\d{0,37})(\.\d{1,30})?$/.test(value) ? value : literal(value),
+    place: ({ schema, name }: TablePlace) => `${bracketed(schemaOf(schema))}.${bracketed(name)}`,
+    ledger: (table) => `${bracketed(ledger)}.${bracketed(table)}`,
+    check(kind, name) {
+      // Names of temporary tables begin with it, and name comparison ignores trailing blanks.
+      if (name.startsWith('#')) throw refusedName(kind, name, 'begins with #')
+      if (name.endsWith(' ')) throw refusedName(kind, name, 'ends with a blank')
+      if (kind === 'schema' && prefix === '' && serversOwn.test(name)) throw refusedName(kind, name, 'is reserved')
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import { describe, it } from '@jest/globals'
+import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
+import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
+import { loadsSuite } from './loads.ts'
+import { publicationsSuite } from './publications.ts'
+import { queriesSuite } from './queries.ts'
+import { shapesSuite } from './shapes.ts'
+import { subjectForAll } from './subject.ts'
+import { undoSuite } from './undo.ts'
+import { viewsSuite } from './views.ts'
+
+describe('ClickHouse as a warehouse', () => {
+  if (clickhouseMissing !== undefined) {
+    it.skip(clickhouseMissing, () => {})
+    return
+  }
+  const subject = subjectForAll(async () => {
+    const server = await clickhouseServer()
+    const [access, others] = [server.client(), server.client()]
+    return {
+      warehouse: openClickHouseWarehouse(access, { keepDays: 3 }),
+      neighbour: openClickHouseWarehouse(others),
+      changeNames: `alter table TABLE update name = 'changed' where true`,
+      hasUsers: true,
+      spying: async (table) => `select * from \`c_${others.key}_health\`.${table}`,
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    }
+  })
+  loadsSuite(subject)
+  publicationsSuite(subject)
+  shapesSuite(subject)
+  queriesSuite(subject)
+  undoSuite(subject)
+  viewsSuite(subject)
+})

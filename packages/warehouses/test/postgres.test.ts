@@ -1,0 +1,36 @@
+import { describe } from '@jest/globals'
+import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
+import { scratchServer } from './scratch-warehouse.ts'
+import { loadsSuite } from './loads.ts'
+import { publicationsSuite } from './publications.ts'
+import { queriesSuite } from './queries.ts'
+import { shapesSuite } from './shapes.ts'
+import { subjectForAll } from './subject.ts'
+import { undoSuite } from './undo.ts'
+import { viewsSuite } from './views.ts'
+
+describe('PostgreSQL as a warehouse', () => {
+  const subject = subjectForAll(async () => {
+    const server = await scratchServer()
+    const [access, others] = [await server.provision(), await server.provision()]
+    const [warehouse, neighbour] = [openPostgresWarehouse(access, { keepDays: 3 }), openPostgresWarehouse(others)]
+    return {
+      warehouse,
+      neighbour,
+      changeNames: `update TABLE set name = 'changed'`,
+      hasUsers: true,
+      spying: async (table) => `select * from ${others.database}.health.${table}`,
+      async [Symbol.asyncDispose]() {
+        await warehouse[Symbol.asyncDispose]()
+        await neighbour[Symbol.asyncDispose]()
+        await server[Symbol.asyncDispose]()
+      },
+    }
+  })
+  loadsSuite(subject)
+  publicationsSuite(subject)
+  shapesSuite(subject)
+  queriesSuite(subject)
+  undoSuite(subject)
+  viewsSuite(subject)
+})

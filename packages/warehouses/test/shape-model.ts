@@ -1,0 +1,108 @@
+import { schemaChanges, type SchemaChanges } from '@sluice/contracts'
+import fc from 'fast-check'
+import type { Evidence } from '../src/shape/feed-memory.ts'
+
+export type DataType = 'SMALLINT' | 'BIGINT' | 'DATE' | 'TEXT'
+
+export interface Fed {
+  name: string
+  dataType: DataType
+  evidence?: Evidence
+}
+
+export interface Step {
+  feed: Fed[]
+  policy: SchemaChanges
+  rebuild: boolean
+  sparse: boolean
+  definition: string
+}
+
+const column = (name: string) =>
+  fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        name: fc.constant(name),
+        dataType: fc.constantFrom('SMALLINT', 'BIGINT', 'DATE', 'TEXT'),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom<Fed>(
+        { name, dataType: 'TEXT', evidence: 'NOTHING' },
+        { name, dataType: 'TEXT', evidence: 'AMBIGUOUS' },
+        { name, dataType: 'DATE', evidence: 'REQUESTED' },
+        { name, dataType: 'SMALLINT', evidence: 'REQUESTED' },
+      ),
+    },
+  ) as fc.Arbitrary<Fed>
+
+const feed = fc
+  .tuple(...['a', 'b', 'c', 'd', 'e'].map((name) => fc.option(column(name), { nil: undefined, freq: 3 })))
+  .map((columns) => columns.filter((one) => one !== undefined))
+  .filter((columns) => columns.length > 0)
+
+export const step: fc.Arbitrary<Step> = fc.record({
+  feed,
+  policy: fc.oneof({ weight: 3, arbitrary: fc.constant('EVOLVE' as const) }, fc.constantFrom(...schemaChanges)),
+  rebuild: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, fc.constant(true)),
+  sparse: fc.boolean(),
+  definition: fc.oneof({ weight: 4, arbitrary: fc.constant('one') }, fc.constant('two')),
+})
+
+/** A table as the rules of the product tell it, column by column, without any type of a server. */
+export interface Told {
+  /** `?` is text that no load has decided, `~` the same of days that could be months. */
+  columns: Record<string, { type: DataType | '?' | '~'; fed: boolean }>
+  definition: string
+}
+
+/** BIGINT holds SMALLINT, and only text holds two kinds of values. */
+const holdsBoth = (one: DataType, other: DataType): DataType =>
+  one === other ? one : [one, other].every((type) => type.endsWith('INT')) ? 'BIGINT' : 'TEXT'
+
+/** What the table is after one more feed; undefined where the load is refused. */
+export function tell(before: Told | undefined, { feed, policy, rebuild, sparse, definition }: Step): Told | undefined {
+  const isUndecided = (type: string): type is '?' | '~' => type === '?' || type === '~'
+  const fresh = (kind: Fed): DataType | '?' | '~' =>
+    kind.evidence === 'NOTHING' ? '?' : kind.evidence === 'AMBIGUOUS' ? '~' : kind.dataType
+  if (!before || rebuild)
+    return {
+      definition,
+      columns: Object.fromEntries(feed.map((kind) => [kind.name, { type: fresh(kind), fed: true }])),
+    }
+
+  const last = Object.keys(before.columns).filter((name) => before.columns[name]!.fed)
+  const replaces = policy === 'REPLACE' || before.definition !== definition
+  const columns: Told['columns'] = {}
+  for (const kind of feed) {
+    const was = before.columns[kind.name]?.type
+    if (was === undefined) {
+      if (policy === 'IGNORE_NEW' && !replaces) continue
+      columns[kind.name] = { type: fresh(kind), fed: true }
+    } else if (kind.evidence === 'NOTHING') columns[kind.name] = { type: was, fed: true }
+    else if (kind.evidence === 'AMBIGUOUS') {
+      if (!isUndecided(was) && was !== 'TEXT') return undefined
+      columns[kind.name] = { type: isUndecided(was) ? '~' : was, fed: true }
+    } else if (kind.evidence === 'REQUESTED' || isUndecided(was) || replaces)
+      columns[kind.name] = { type: kind.dataType, fed: true }
+    else columns[kind.name] = { type: holdsBoth(was, kind.dataType), fed: true }
+  }
+  if (policy === 'FAIL' && last.length > 0) {
+    const names = feed.map(({ name }) => name)
+    const isSame = names.length === last.length && names.every((name) => last.includes(name))
+    const keepsTypes = last.every((name) => {
+      const was = before.columns[name]!.type
+      return isUndecided(was) || columns[name]?.type === was
+    })
+    if (!isSame || !keepsTypes) return undefined
+  }
+  if (!replaces && last.length > 0) {
+    const common = feed.filter(({ name }) => last.includes(name)).length
+    if (common === 0) return undefined
+    if (!sparse && ((feed.length === 1 && last.length > 1) || common < last.length / 2)) return undefined
+  }
+  if (!replaces) for (const [name, { type }] of Object.entries(before.columns)) columns[name] ??= { type, fed: false }
+  return { definition, columns }
+}

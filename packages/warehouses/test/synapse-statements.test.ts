@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { randomUUID } from 'node:crypto'
+import { LeaseLost } from '../src/lease-lost.ts'
+import { plainSql } from '../src/sql-warehouse/sql.ts'
+import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
+import { columns, loadAll, never, numbered, stage } from './rows.ts'
+import { gone, texts } from './tds/rules.ts'
+import { type SynapseUnderTest, synapseStandIn } from './synapse-stand-in.ts'
+
+const shape = columns({ id: 'INTEGER', name: 'TEXT' })
+const isDefinition = (text: string) => /^(rename|alter|create|if object_id)/.test(text)
+
+describe('loads into Synapse, statement by statement, against a stand-in', () => {
+  let pool: SynapseUnderTest
+  beforeAll(async () => {
+    pool = await synapseStandIn()
+    await pool.warehouse.ensureSchema('health')
+  })
+  afterAll(async () => {
+    await pool?.[Symbol.asyncDispose]()
+  })
+  const tables = () => pool.memory.names().map((name) => name.replace('c_abc_', ''))
+  const told = (from: number) => pool.server.statements.slice(from).map(({ text }) => text)
+  const rowsOf = async (table: string) => (await pool.warehouse.findTable('health', table))?.rowCount
+
+  it('make the client’s part of the pool first, and want versions of rows', async () => {
+    const said = told(0)
+    expect(said).toContain(`if schema_id(N'c_abc') is null exec(N'create schema [c_abc]')`)
+    expect(said).toContainEqual(
+      expect.stringMatching(
+        /^if exists .* exec\(N'alter authorization on schema::\[c_abc_health\] to \[c_abc_views\];/,
+      ),
+    )
+    expect(said.filter((text) => text.startsWith('create table [c_abc].'))).toEqual(
+      ['marks', 'runs', 'decisions', 'turn'].map((table) =>
+        expect.stringMatching(
+          new RegExp(`^create table \\[c_abc\\]\\.\\[${table}\\] .* with \\(heap, distribution = round_robin\\)$`),
+        ),
+      ),
+    )
+    await using other = await synapseStandIn()
+    other.instead = ({ text }) => (text.includes('is_read_committed_snapshot_on') ? texts(['n'], [[0]]) : undefined)
+    await expect(other.warehouse.ensureSchema('health')).rejects.toMatchObject({
+      code: 'WAREHOUSE_NOT_SET_UP',
+      message: expect.stringContaining('ALTER DATABASE [pool] SET READ_COMMITTED_SNAPSHOT ON'),
+    })
+  })
+
+  it('are decided by a row, and become the table by two renames behind it', async () => {
+    await loadAll(pool.warehouse, { table: 'cases', columns: shape }, numbered(2, 'old'))
+    const from = pool.server.statements.length
+    const publication = await loadAll(pool.warehouse, { table: 'cases', columns: shape }, numbered(3, 'new'))
+    expect(publication).toMatchObject({ rows: 3, tables: [{ schema: 'health', table: 'cases', rows: 3 }] })
+    const said = told(from)
+    const decided = said.findIndex((text) => text.startsWith('insert into [c_abc].[decisions]'))
+    const begun = said.indexOf('BEGIN')
+    const renames = said.flatMap((text, index) => (text.startsWith('rename object') ? [[index, text] as const] : []))
+    expect(said[begun + 1]).toBe('update [c_abc].[turn] set part = 1 - part')
+    expect(begun).toBeLessThan(decided)
+    expect(said[decided + 1]).toBe('COMMIT')
+    expect(renames.map(([, text]) => text)).toEqual([
+      expect.stringMatching(/^rename object \[c_abc_health\]\.\[cases\] to \[sluice~aside_\w+\]$/),
+      expect.stringMatching(/^rename object \[c_abc_health\]\.\[sluice~load_\w+\] to \[cases\]$/),
+    ])
+    expect(renames[0]![0]).toBeGreaterThan(decided)
+    expect(tables()).toEqual(['health.cases'])
+    expect(await rowsOf('cases')).toBe(3)
+  })
+
+  it('change nothing where the run is in other hands, and leave nothing behind', async () => {
+    const from = pool.server.statements.length
+    {
+      await using load = await stage(pool.warehouse, { table: 'cases', columns: shape }, numbered(1))
+      await expect(pool.warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
+    }
+    expect(told(from).filter((text) => text.startsWith('rename'))).toEqual([])
+    expect([tables(), await rowsOf('cases')]).toEqual([['health.cases'], 3])
+  })
+
+  it('are looked for in a turn, where their run is closed', async () => {
+    const from = pool.server.statements.length
+    expect(await pool.warehouse.closeRun(randomUUID(), 1)).toBeUndefined()
+    const said = told(from)
+    const turn = said.slice(said.lastIndexOf('BEGIN'), said.lastIndexOf('COMMIT'))
+    expect(turn[1]).toBe('update [c_abc].[turn] set part = 1 - part')
+    expect(turn.filter((text) => text.includes('[runs]'))).toHaveLength(1)
+  })
+
+  it('are decided on one after the other, and not by whoever has lost the run', async () => {
+    const run = randomUUID()
+    await using one = await stage(pool.warehouse, { table: 'cases', columns: shape, run, attempt: 1 }, numbered(4))
+    await using other = await stage(pool.warehouse, { table: 'cases', columns: shape, run, attempt: 2 }, numbered(5))
+    const [entered, verdict] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()]
+    const fence = () => {
+      entered.resolve()
+      return verdict.promise
+    }
+    const zombie = pool.warehouse.publish([one], fence, never).catch((error: unknown) => error)
+    await entered.promise
+    const alive = pool.warehouse.publish([other], async () => true, never)
+    await pool.waits()
+    expect(pool.memory.ledger.has('decisions')).toBe(false)
+    verdict.resolve(false)
+    expect(await zombie).toBeInstanceOf(LeaseLost)
+    expect(await alive).toMatchObject({ attempt: 2, rows: 5 })
+    expect(await rowsOf('cases')).toBe(5)
+  })
+
+  it('are published once by two attempts that both may', async () => {
+    const run = randomUUID()
+    const target = { table: 'cases', columns: shape, run }
+    await using one = await stage(pool.warehouse, { ...target, attempt: 1 }, numbered(6))
+    await using other = await stage(pool.warehouse, { ...target, attempt: 2 }, numbered(7))
+    const [first, second] = await Promise.all(
+      [one, other].map((load) => pool.warehouse.publish([load], async () => true, never)),
+    )
+    expect(second).toEqual(first)
+    expect(await rowsOf('cases')).toBe(first!.rows)
+  })
+
+  it('are merged once, and wait for whoever reads the table', async () => {
+    const keyed = shape.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
+    await loadAll(pool.warehouse, { table: 'merged', columns: keyed }, numbered(2))
+    let busy = 2
+    pool.instead = ({ text }) =>
+      text.includes('[merged] to [sluice~aside') && busy-- > 0
+        ? { number: 1222, message: 'Lock request time out period exceeded.' }
+        : undefined
+    const from = pool.server.statements.length
+    await using load = await stage(pool.warehouse, { table: 'merged', columns: keyed }, numbered(1, 'new'))
+    const published = await pool.warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    expect(published).toMatchObject({ attempt: 1, rows: 1 })
+    const said = told(from).filter((text) =>
+      /^(create table|rename object|insert into \[c_abc\]\.\[decisions\])/.test(text),
+    )
+    expect(
+      said.map((text) =>
+        text.replace(/^(create table|rename object|insert into) \S+?\.\[(\w+(?:~[a-z]+)?).*/s, '$1 $2'),
+      ),
+    ).toEqual([
+      'create table sluice~load',
+      'create table sluice~merged',
+      'insert into decisions',
+      'rename object merged',
+      'rename object merged',
+      'rename object merged',
+      'rename object sluice~merged',
+    ])
+    await pool.warehouse.dropTable('health', 'merged')
+  })
+
+  it('are the old table or the new one wherever everything is cut off, and another attempt ends it', async () => {
+    const target = { table: 'cut', columns: shape }
+    await loadAll(pool.warehouse, target, numbered(1, 'old'))
+    const all = await pool.publicationOf(target, numbered(1))
+    expect(all.filter(isDefinition).length).toBeGreaterThan(2)
+    let before = 1
+    for (const [index, text] of all.entries())
+      for (const heard of text.startsWith('select') ? [false] : [false, true]) {
+        const [run, rows] = [randomUUID(), before + 1]
+        const load = await stage(pool.warehouse, { ...target, run }, numbered(rows))
+        pool.cutAt(index + 1, heard)
+        const ended: unknown = await pool.warehouse.publish([load], async () => true, never).catch((error) => error)
+        // What only tidies up behind a publication may fail.
+        expect(ended).toMatchObject(
+          ended instanceof Error ? { code: 'WAREHOUSE_UNAVAILABLE', retryable: true } : { run, rows },
+        )
+        const decided = pool.memory.ledger.has('decisions') || pool.memory.ledger.has('runs', run)
+        // Half of them are gone without another word; half tidy up.
+        if (index % 2 === 0) expect(await rowsOf('cut')).toBe(decided ? rows : before)
+        else await load[Symbol.asyncDispose]()
+        const again = await loadAll(pool.warehouse, { ...target, run, attempt: 2 }, numbered(rows))
+        expect(again).toMatchObject({ run, attempt: decided ? 1 : 2, rows })
+        expect(await rowsOf('cut')).toBe(rows)
+        before = rows
+      }
+    const sweep = () => pool.warehouse.sweepStaging(async () => new Set())
+    await sweep()
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
+    await sweep().finally(() => clock.mockRestore())
+    expect(tables()).toEqual(['health.cases', 'health.cut'])
+    expect(pool.memory.ledger.has('decisions')).toBe(false)
+  })
+
+  it.each(['first', 'second'])(
+    'cut off at the %s rename are settled by whoever looks, and a late rename of the dead changes nothing',
+    async (which) => {
+      const table = `at_${which}`
+      const target = { table, columns: shape }
+      await loadAll(pool.warehouse, target, numbered(1, 'old'))
+      const all = await pool.publicationOf(target, numbered(2))
+      const isRename = (text: string) => text.startsWith('rename object')
+      const load = await stage(pool.warehouse, target, numbered(3))
+      pool.cutAt(1 + (which === 'first' ? all.findIndex(isRename) : all.findLastIndex(isRename)), false)
+      await expect(pool.warehouse.publish([load], async () => true, never)).rejects.toMatchObject({ retryable: true })
+      expect(tables().includes(`health.${table}`)).toBe(which === 'first')
+      const counting = `select count(*) as n from ${table}`
+      pool.instead = ({ text }) => {
+        if (!text.startsWith('select count(*) as n from') || !text.includes(table)) return undefined
+        return pool.memory.find('c_abc_health', table) === undefined ? gone(table) : texts(['n'], [[3]])
+      }
+      const { rows } = await pool.warehouse.query({ text: counting, schemas: ['health'] })
+      expect([rows, await rowsOf(table)]).toEqual([[[3]], 3])
+      const late = pool.server.statements.findLast(({ text }) => text.includes(`[${table}] to [sluice~aside_`))!
+      await using session = await synapseDialect(pool.access).open({ role: 'service' })
+      await expect(session.execute(plainSql(late.text))).rejects.toThrow('already in use')
+      await pool.warehouse.sweepStaging(async () => new Set())
+      await expect(session.execute(plainSql(late.text))).rejects.toThrow('already in use')
+      expect(await rowsOf(table)).toBe(3)
+    },
+  )
+
+  it('are read for a push in the order of its query', async () => {
+    pool.instead = ({ text }) =>
+      /^select id from \S+ order by|^select \[c1\]/.test(text) ? texts(['id'], [[2], [1]]) : undefined
+    const from = pool.server.statements.length
+    const query = { text: 'select id from cases order by name desc', schemas: ['health'] }
+    const pages = await Array.fromAsync(pool.warehouse.queryPages(query, 10, never))
+    expect(pages.map(({ rows }) => rows)).toEqual([[[2], [1]]])
+    const said = told(from).map((text) => text.replaceAll(/pages_\w+/g, 'pages'))
+    expect(said).toContain(
+      'insert into [c_abc_health].[sluice~pages] ([c1], [n])\nselect c1, row_number() over (order by o1 desc) as n from (\nselect id , name\nfrom [c_abc_health].[cases]\n) as asked(c1, o1)',
+    )
+    expect(said).toContain('select [c1] from [c_abc_health].[sluice~pages] order by [n]')
+  })
+
+  it('were sent as a pool takes them', () => {
+    expect(pool.memory.refused).toEqual([])
+  })
+})

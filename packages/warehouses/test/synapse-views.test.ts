@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { writeEntry } from '../src/sql-warehouse/ledger.ts'
+import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
+import type { ViewDefinition } from '../src/views.ts'
+import { columns, loadAll, never, numbered } from './rows.ts'
+import { texts } from './tds/rules.ts'
+import { synapseRefusal } from './tds/synapse-refusals.ts'
+import { type SynapseUnderTest, synapseStandIn } from './synapse-stand-in.ts'
+
+const shape = columns({ id: 'INTEGER', name: 'TEXT' })
+const wider = columns({ id: 'BIGINT', name: 'TEXT' })
+const limits = { seconds: 10 }
+
+describe('views in Synapse, against a stand-in', () => {
+  let pool: SynapseUnderTest
+  beforeAll(async () => {
+    pool = await synapseStandIn()
+    await pool.warehouse.ensureSchema('health')
+    await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(1))
+  })
+  afterAll(async () => {
+    await pool?.[Symbol.asyncDispose]()
+  })
+  let from = 0
+  beforeEach(() => {
+    from = pool.server.statements.length
+    pool.instead = () => undefined
+  })
+  /** What was done to tables and views since the test began, hidden names without what tells them apart. */
+  const done = () =>
+    pool.server.statements
+      .slice(from)
+      .map(({ text }) => text.replaceAll(/(sluice~\w+?)_\w+/g, '$1').replaceAll('c_abc_health', 'health'))
+      .filter((text) => /^(rename|create view|alter view|if object_id)/.test(text))
+  const view = (definition: Partial<ViewDefinition>) =>
+    pool.warehouse.defineView(
+      {
+        id: 'v',
+        schema: 'health',
+        name: 'above',
+        query: 'select id, name from seen',
+        materialized: false,
+        ...definition,
+      },
+      limits,
+      never,
+    )
+
+  it('are tried under a hidden name, decided on, and then made', async () => {
+    expect(await view({})).toEqual({ reads: [{ schema: 'health', name: 'seen' }] })
+    expect(done()).toEqual([
+      'create view [health].[sluice~view] as\nselect id, name from [health].[seen]',
+      expect.stringContaining('drop view [health].[sluice~view]'),
+      'create view [health].[above] as\nselect id, name from [health].[seen]',
+    ])
+    expect(await pool.warehouse.findView('health', 'above')).toMatchObject({ materialized: false })
+    expect(await pool.warehouse.viewReads('health', 'above')).toEqual([{ schema: 'health', name: 'seen' }])
+  })
+
+  it('belong to a user without rights from their first moment, also in a schema of an earlier version', async () => {
+    pool.memory.takeBack('c_abc_health')
+    await view({})
+    const said = pool.server.statements.slice(from).map(({ text }) => text)
+    const made = said.findIndex((text) => text.startsWith('create view'))
+    expect(said[made - 1]).toBe(
+      `if exists (select 1 from sys.schemas where name = N'c_abc_health' and principal_id <> isnull(user_id(N'c_abc_views'), 0)) exec(N'alter authorization on schema::[c_abc_health] to [c_abc_views]; grant select on schema::[c_abc_health] to [c_abc_load], [c_abc_read]')`,
+    )
+    expect(pool.memory.exposed).toEqual([])
+  })
+
+  it.each([
+    'select * from c_xyz_health.secret',
+    'select s.n from seen as s join [c_xyz_health].[secret] as t on 1 = 1',
+    'select id from dbo.seen',
+  ])('that read what is not the client’s are refused before anything is made: %s', async (query) => {
+    const tables = pool.memory.names()
+    const defining = view({ id: 'w', name: 'beyond', query })
+    await expect(defining).rejects.toMatchObject({ code: 'SQL_NOT_ALLOWED' })
+    expect([done(), pool.memory.names()]).toEqual([[], tables])
+  })
+
+  it('that an earlier version decided on and that reach beyond the client are left out, and hold nothing up', async () => {
+    const dialect = synapseDialect(pool.access)
+    const place = { schema: 'health', name: 'reaching' }
+    const steps = [{ kind: 'VIEW' as const, place, query: 'select * from c_xyz_health.secret' }]
+    await using session = await dialect.open({ role: 'service' })
+    await writeEntry(dialect, session, 'decisions', 'left', { steps, marks: [], forgotten: [] })
+    await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(1))
+    expect(pool.memory.ledger.has('decisions')).toBe(false)
+    expect(pool.memory.find('c_abc_health', 'reaching')).toBeUndefined()
+  })
+
+  it('get another text where they are', async () => {
+    await view({ query: 'select id from seen' })
+    expect(done().at(-1)).toBe('alter view [health].[above] as\nselect id from [health].[seen]')
+    await view({})
+  })
+
+  it('are left alone where columns stay, and get their text again where they change', async () => {
+    await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(2))
+    expect(done().filter((text) => text.includes('view'))).toEqual([])
+    await loadAll(pool.warehouse, { table: 'seen', columns: wider }, numbered(3))
+    expect(done().slice(-6)).toEqual([
+      'create view [health].[sluice~view] as\nselect id, name from [health].[sluice~load]',
+      expect.stringContaining('drop view [health].[sluice~view]'),
+      'rename object [health].[seen] to [sluice~aside]',
+      'rename object [health].[sluice~load] to [seen]',
+      'alter view [health].[above] as\nselect id, name from [health].[seen]',
+      expect.stringContaining('drop table [health].[sluice~aside]'),
+    ])
+    expect(await pool.warehouse.isManaged('v')).toBe(true)
+  })
+
+  it('keep the old table where they would make no sense over the new one', async () => {
+    pool.instead = ({ text }) =>
+      /^create view .*\n.*sluice~load/.test(text) ? { number: 207, message: `Invalid column name 'name'.` } : undefined
+    const more = [...wider, ...columns({ more: 'TEXT' })]
+    const publishing = loadAll(pool.warehouse, { table: 'seen', columns: more }, [[1, 'x', 'y']])
+    await expect(publishing).rejects.toMatchObject({
+      code: 'VIEWS_DEPEND',
+      message: expect.stringContaining('The old data stays.'),
+    })
+    expect(done().filter((text) => text.startsWith('rename'))).toEqual([])
+    expect((await pool.warehouse.findTable('health', 'seen'))?.columns).toHaveLength(2)
+  })
+
+  it('with rows of their own are filled beside, and take their place by renames', async () => {
+    const own = {
+      id: 'm',
+      name: 'kept',
+      query: 'with some as (select id from seen) select id from some',
+      materialized: true,
+    }
+    pool.instead = ({ text }) => (text.startsWith('with some as') ? texts(['id'], [[1]]) : undefined)
+    await view(own)
+    expect(pool.memory.names().filter((name) => name.includes('kept'))).toEqual(['c_abc_health.kept'])
+    const said = pool.server.statements.slice(from).map(({ text }) => text)
+    expect(said).toContain(
+      'create table [#sluice] with (heap, distribution = round_robin) as\nwith some as (select id from [c_abc_health].[seen]) select [id] from (\nselect id from some\n) as asked([id]) ',
+    )
+    from = pool.server.statements.length
+    await pool.warehouse.refreshView('health', 'kept', never)
+    expect(done().filter((text) => text.startsWith('rename'))).toEqual([
+      'rename object [health].[kept] to [sluice~aside]',
+      'rename object [health].[sluice~view] to [kept]',
+    ])
+    expect(await pool.warehouse.findView('health', 'kept')).toMatchObject({ materialized: true, populated: true })
+  })
+
+  it('are made by whoever looks next, where everything is cut off behind the decision', async () => {
+    const defined = async (name: string) => view({ id: name, name })
+    await defined('whole')
+    const said = pool.server.statements.slice(from).map(({ text }) => text)
+    const all = said.slice(said.indexOf('BEGIN'))
+    const decided = all.indexOf('COMMIT')
+    for (let cut = decided + 2; cut <= all.length; cut += 1) {
+      const name = `cut${cut}`
+      pool.cutAt(cut, cut % 2 === 0)
+      await expect(defined(name)).rejects.toMatchObject({ retryable: true })
+      expect(await pool.warehouse.isManaged(name)).toBe(true)
+      expect(await pool.warehouse.findView('health', name)).toMatchObject({ managed: { id: name } })
+    }
+    expect(all.length).toBeGreaterThan(decided + 2)
+  })
+
+  it('go, and their table with them, when nothing reads them', async () => {
+    await expect(pool.warehouse.dropTable('health', 'seen')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+    await pool.warehouse.dropView('health', 'kept')
+    expect(await pool.warehouse.findView('health', 'kept')).toBeUndefined()
+    expect(pool.memory.exposed).toEqual([])
+    expect(pool.memory.refused).toEqual([])
+  })
+})
+
+describe('a stand-in for a pool', () => {
+  it.each([
+    'exec @taken = sp_getapplock @Resource = 1',
+    `exec sp_rename N'[a].[b]', N'c', N'OBJECT'`,
+    'select * from t order by n offset 0 rows fetch next 5 rows only',
+    'insert into [a].[b] ([c]) exec sp_executesql @p1',
+    'with a as (select 1 as n) insert into t select n from a',
+    'insert into [a].[b] ([c]) with a as (select 1 as n) select n from a',
+    'create table t (id int primary key)',
+    'drop table if exists [a].[b]',
+    'create table t (x nvarchar(max) null)',
+    'create table #t as select 1 as n',
+    'select name from sys.dm_exec_describe_first_result_set(@p1, null, 0)',
+  ])('refuses %s', (text) => {
+    expect(synapseRefusal(text, false)).toBeDefined()
+  })
+
+  it.each([
+    'create table t (x int) with (heap)',
+    'rename object [a].[b] to [c]',
+    `if object_id(N'a', N'U') is not null drop table [a]`,
+  ])('takes %s outside of a transaction alone', (text) => {
+    expect([synapseRefusal(text, false), synapseRefusal(text, true)?.number]).toEqual([undefined, 111_212])
+  })
+})

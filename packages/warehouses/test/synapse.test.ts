@@ -1,0 +1,41 @@
+import { describe, it } from '@jest/globals'
+import { synapseAccess } from '../src/synapse/synapse-settings.ts'
+import { openSynapseWarehouse } from '../src/synapse/synapse-dialect.ts'
+import { loadsSuite } from './loads.ts'
+import { publicationsSuite } from './publications.ts'
+import { queriesSuite } from './queries.ts'
+import { shapesSuite } from './shapes.ts'
+import { subjectForAll } from './subject.ts'
+import { tsqlUnderTest } from './tsql-under-test.ts'
+import { viewsSuite } from './views.ts'
+
+const url = process.env['SYNAPSE_TEST_URL']
+
+describe('Azure Synapse as a warehouse', () => {
+  if (url === undefined) {
+    it.skip('runs with the URL of a pool’s administrator in SYNAPSE_TEST_URL, as in mssql://user:password@host:1433/pool', () => {})
+    return
+  }
+  const subject = subjectForAll(async () => {
+    const server = tsqlUnderTest((credentials) => synapseAccess(url, credentials))
+    const [access, others] = [server.client(), server.client()]
+    return {
+      warehouse: openSynapseWarehouse(access),
+      neighbour: openSynapseWarehouse(others),
+      changeNames: `update TABLE set name = 'changed'`,
+      hasUsers: true,
+      differs: {
+        nan: false,
+        anyDecimal: '-123456789012345678.5',
+        wide: `replicate(cast('x' as nvarchar(max)), 1000000)`,
+      },
+      spying: async (table) => `select * from [${others.prefix}health].[${table}]`,
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    }
+  })
+  loadsSuite(subject)
+  publicationsSuite(subject)
+  shapesSuite(subject)
+  queriesSuite(subject)
+  viewsSuite(subject)
+})
