@@ -1,6 +1,5 @@
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import type { KeyRing, SealedColumn } from '@sluice/database'
-import type { SecretAddress } from './given-for.ts'
 
 /** Unsealed passwords and tokens by name. Unseal them only where they are used. */
 export type SecretValues = Readonly<Record<string, string>>
@@ -12,6 +11,15 @@ export const unsealSecrets = (sealed: string | null, purpose: string, ring: KeyR
 /** Returns null if there are no secrets. */
 export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRing): string | null =>
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
+
+/**
+ * The address that secrets were entered for, if it contains variables: as written, and with the values at that time. `was` is null
+ * if a variable did not exist. It is stored with the secrets, so that a changed variable cannot send them to another address.
+ */
+export interface SecretAddress {
+  address: unknown
+  was: unknown
+}
 
 /** Secrets, and the address that the stored ones may be sent to. */
 export interface SentSecrets {

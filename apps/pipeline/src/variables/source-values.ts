@@ -1,4 +1,5 @@
-import { assertSameAddress, type SecretAddress } from '../secrets/given-for.ts'
+import type { SecretAddress } from '../secrets/sealed-secrets.ts'
+import { assertSameAddress } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
 import { replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'

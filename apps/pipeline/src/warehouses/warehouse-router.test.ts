@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { postgresKind } from '@sluice/warehouses/registry/kinds'
+import { postgresKind } from '@sluice/warehouses/warehouse-kinds'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { routeBySchema } from './warehouse-router.ts'
 

@@ -3,7 +3,7 @@ import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
-import { type WarehouseKind, nameOf, notSetUp, postgresKind } from '@sluice/warehouses/registry/kinds'
+import { type WarehouseKind, nameOf, notSetUp, postgresKind } from '@sluice/warehouses/warehouse-kinds'
 import type { WarehouseDriver } from '@sluice/warehouses/registry/warehouse-registry'
 import {
   type TableLoad,

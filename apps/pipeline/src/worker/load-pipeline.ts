@@ -18,7 +18,7 @@ import {
   type Warehouse,
   WarehouseProblem,
 } from '@sluice/warehouses/warehouse'
-import { assertUndo, type WarehouseKind } from '@sluice/warehouses/registry/kinds'
+import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../variables/source-values.ts'

@@ -1,5 +1,5 @@
 import { isToBeDropped } from '../drops/drops.ts'
-import { type WarehouseKind, assertUndo } from '@sluice/warehouses/registry/kinds'
+import { type WarehouseKind, assertUndo } from '@sluice/warehouses/warehouse-kinds'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { readPipeline } from './pipeline-to-load.ts'
 import { describeChange, describeRestore } from './load-messages.ts'

@@ -1,5 +1,5 @@
 import { ftruncateSync, readSync } from 'node:fs'
-import { detectionBytes, detectFormat } from '@sluice/file-formats/upload/detect-format'
+import { detectionBytes, detectFormat } from '@sluice/file-formats/format/detect-format'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'

@@ -1,7 +1,7 @@
 import type { SourceBody } from '@sluice/contracts'
 import { defaultPorts } from '@sluice/contracts/systems'
 import type { ConnectableAddress, DatabaseConfig, DatabaseKind } from '../database-connector/database-config.ts'
-import { databaseSource, tryDatabase } from '../database-connector/database-source.ts'
+import { databaseSource, tryDatabase } from '../databases/database-source.ts'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import type { SourceChoice, SourceReading, SourceKind } from '../connector.ts'
 import type { SourceFeed } from '@sluice/row-stream'

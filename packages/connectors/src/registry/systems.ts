@@ -1,5 +1,5 @@
 import type { PipelineType } from '@sluice/contracts'
-import { lazySource } from './lazy-source.ts'
+import { lazySource } from '../lazy-source.ts'
 import type { SourceKind } from '../connector.ts'
 import type { HttpSystem } from '../system-connector/system.ts'
 import type { SystemOptions } from '../system-connector/system-source.ts'

@@ -9,7 +9,7 @@ import { columnNames, groupColumns, tableName } from '../record-tables/names.ts'
 import { tableFeed } from '../record-tables/table-feed.ts'
 import { TableSpool } from '../record-tables/table-spool.ts'
 import { RecordTables } from '../record-tables/record-tables.ts'
-import type { ReadingLog } from './reading-log.ts'
+import type { ReadingLog } from '../record-tables/reading-log.ts'
 
 /** The cursor that is stored with the rows. With version 1, increments kept values that the source had cleared. */
 interface IncrementState {

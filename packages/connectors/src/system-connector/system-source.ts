@@ -1,7 +1,7 @@
 import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
-import type { CompleteSourceKind } from '../registry/lazy-source.ts'
+import type { CompleteSourceKind } from '../lazy-source.ts'
 import type { SourceReading } from '../connector.ts'
 import type { LoadReport } from '@sluice/row-stream'
 import { openHttpSession } from '../http-connector/open-http.ts'
@@ -9,7 +9,7 @@ import { interactiveRetry, type RetryPolicy, backgroundRetry } from '../http-con
 import { canReadIncrement, readSystem } from './read-system.ts'
 import type { SystemContext, HttpSystem } from './system.ts'
 import { maxInteractiveValues } from '../http-connector/json-limits.ts'
-import { type ReadingLog, createReadingLog } from './reading-log.ts'
+import { type ReadingLog, createReadingLog } from '../record-tables/reading-log.ts'
 
 export interface SystemOptions {
   filesDirectory: string

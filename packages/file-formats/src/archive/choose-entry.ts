@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { detectionBytes, detectFormat } from '../upload/detect-format.ts'
+import { detectionBytes, detectFormat } from '../format/detect-format.ts'
 import { startOf } from '../spool/byte-source.ts'
-import type { UploadOptions } from '../upload/upload.ts'
+import type { UploadOptions } from '../format/upload-options.ts'
 import type { ZipArchive } from './zip-archive.ts'
 
 /** Maximum number of entries that are examined; a list in a message is shorter. */

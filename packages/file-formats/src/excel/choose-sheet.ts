@@ -1,16 +1,7 @@
+import type { FoundSheet } from '../format/normalised-file.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { UploadOptions } from '../upload/upload.ts'
+import type { UploadOptions } from '../format/upload-options.ts'
 import type { WorkbookSheet } from './workbook.ts'
-
-/** A sheet of a workbook, as users choose it. */
-export interface FoundSheet {
-  /** Its position among the sheets with cells, from 1, including hidden sheets. */
-  number: number
-  name: string
-  isHidden: boolean
-  hasRows: boolean
-  isRead: boolean
-}
 
 type ListedSheet = WorkbookSheet & { hasRows: boolean }
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../upload/test/make-workbook.ts'
 import { uploadFolder } from '../upload/test/open-bytes.ts'
-import type { UploadOptions } from '../upload/upload.ts'
+import type { UploadOptions } from '../format/upload-options.ts'
 import { meaningOf, serialText } from './serial-dates.ts'
 
 const folder = uploadFolder()

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { DeclaredColumn } from '../upload/upload.ts'
+import type { DeclaredColumn } from '../format/upload-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 
 export const PLAIN = 1

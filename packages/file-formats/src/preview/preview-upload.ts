@@ -1,7 +1,7 @@
 import type { DelimitedOptions } from '../delimited/delimited.ts'
 import { identifiers, likelyRejected, tooManyRejected, type RejectedRow, type StoredType } from '@sluice/row-stream'
 import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open-upload.ts'
-import type { UploadOptions } from '../upload/upload.ts'
+import type { UploadOptions } from '../format/upload-options.ts'
 import { previewInThread } from './preview-in-thread.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'

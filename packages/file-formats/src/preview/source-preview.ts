@@ -1,5 +1,5 @@
 import type { CsvGuesses } from '@sluice/contracts'
-import type { FoundSheet } from '../excel/choose-sheet.ts'
+import type { FoundSheet } from '../format/normalised-file.ts'
 import type { FeedColumn, RejectedRow } from '@sluice/row-stream'
 
 /** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */

@@ -1,15 +1,16 @@
 import type { ColumnOptions } from '../delimited/delimited.ts'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
-import { type FoundSheet, unreadSheets } from '../excel/choose-sheet.ts'
-import { detectionBytes, detectFormat } from './detect-format.ts'
+import type { FoundSheet } from '../format/normalised-file.ts'
+import { unreadSheets } from '../excel/choose-sheet.ts'
+import { detectionBytes, detectFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/limits.ts'
 import { normaliseInThread } from './normalise-in-thread.ts'
-import type { NormalisedFile } from './protocol.ts'
+import type { NormalisedFile } from '../format/normalised-file.ts'
 import { readRejects } from '../spool/rejects.ts'
 import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
-import { assertFormat, type UploadFormat } from './assert-format.ts'
-import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
+import { assertFormat, type UploadFormat } from '../format/assert-format.ts'
+import { addDeclared, type UploadOptions, type WrittenDialect } from '../format/upload-options.ts'
 
 export interface UploadToOpen {
   /** A path on this machine, or the descriptor of an open file, which stays open. */

@@ -1,7 +1,7 @@
 import type { ProblemMessage } from '@sluice/row-stream'
-import type { FoundSheet } from '../excel/choose-sheet.ts'
-import type { UploadOptions, WrittenDialect } from './upload.ts'
-import type { UploadFormat } from './assert-format.ts'
+import type { NormalisedFile } from '../format/normalised-file.ts'
+import type { UploadOptions } from '../format/upload-options.ts'
+import type { UploadFormat } from '../format/assert-format.ts'
 import type { UploadLimits } from '../spool/limits.ts'
 
 /** The job that starts the thread. The sender keeps ownership of all descriptors. */
@@ -20,22 +20,6 @@ export interface NormaliseJob {
   /** The only accepted format; another one is refused as soon as it is recognised. */
   wanted?: UploadFormat
   limits: UploadLimits
-}
-
-export interface NormalisedFile {
-  format: UploadFormat
-  size: number
-  /** The formats found, outermost first, as text. */
-  found: string[]
-  dialect?: WrittenDialect
-  sheets?: FoundSheet[]
-  /** Whether only columns that occur in some record are present. */
-  sparse?: boolean
-  complete: boolean
-  /** Number of rejected rows, including those that are not stored. */
-  rejected: number
-  /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
-  written?: number
 }
 
 export type NormaliseMessage =

@@ -13,7 +13,7 @@ import {
 import { splitProgress } from './split-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { parquetSource } from '../parquet/parquet-source.ts'
-import { isPacked } from './detect-format.ts'
+import { isPacked } from '../format/detect-format.ts'
 
 /** The options that a user gave for a file, and the decisions of earlier loads. */
 export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }

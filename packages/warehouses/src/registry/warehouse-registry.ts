@@ -1,5 +1,5 @@
 import type { Redaction } from '@sluice/process'
-import { type WarehouseKind, clickhouseKind, redshiftKind, sqlServerKind, synapseKind } from './kinds.ts'
+import { type WarehouseKind, clickhouseKind, redshiftKind, sqlServerKind, synapseKind } from '../warehouse-kinds.ts'
 import type { RedshiftSettings } from '../redshift/redshift-settings.ts'
 import type { Warehouse } from '../warehouse.ts'
 import { once } from 'node:events'

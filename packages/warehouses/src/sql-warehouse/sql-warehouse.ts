@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { cannotUndo } from '../registry/kinds.ts'
+import { cannotUndo } from '../warehouse-kinds.ts'
 import { acquireQuery } from '../query-limits.ts'
 import type { TablePlace } from '../views.ts'
 import { type TableLoad, type Warehouse, WarehouseProblem } from '../warehouse.ts'

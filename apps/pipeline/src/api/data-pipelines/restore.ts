@@ -9,8 +9,8 @@ import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { DB } from '../../database.ts'
-import type { WarehouseKind } from '@sluice/warehouses/registry/kinds'
-import { undoUnsupportedIn, undoableWarehouses } from '@sluice/warehouses/registry/warehouse-products'
+import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
+import { undoUnsupportedIn, undoableWarehouses } from '@sluice/warehouses/warehouse-products'
 
 type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 

@@ -4,7 +4,7 @@ import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
 import { databaseQueries } from '../../registry/database-queries.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../database-source.ts'
+import { databaseSource, tryDatabase } from '../../databases/database-source.ts'
 import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
 import { asRedshift } from './redshift-in-postgres.ts'
 

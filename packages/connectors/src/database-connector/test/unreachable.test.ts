@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { databaseLimits, type DatabaseConfig, type DatabaseKind } from '../database-config.ts'
-import { tryDatabase } from '../database-source.ts'
+import { tryDatabase } from '../../databases/database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
 import { flatten } from '../../record-tables/flatten.ts'
 import { RecordTables } from '../../record-tables/record-tables.ts'
-import { createReadingLog } from '../reading-log.ts'
+import { createReadingLog } from '../../record-tables/reading-log.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))

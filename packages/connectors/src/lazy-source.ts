@@ -1,4 +1,4 @@
-import type { SourceKind } from '../connector.ts'
+import type { SourceKind } from './connector.ts'
 
 /** A source kind with all operations; `lookup` is optional. */
 export type CompleteSourceKind = Required<Omit<SourceKind, 'lookup'>> & Pick<SourceKind, 'lookup'>

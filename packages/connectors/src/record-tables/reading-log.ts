@@ -1,5 +1,5 @@
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { BadRecord } from '../record-tables/flatten.ts'
+import { BadRecord } from './flatten.ts'
 
 /** Maximum number of stored rejected rows, which are reported again when a table is read again. */
 const maxKeptRejects = 1_000

@@ -1,5 +1,5 @@
-import type { DatabaseKind } from './database-config.ts'
-import type { DatabaseEngine } from './session.ts'
+import type { DatabaseKind } from '../database-connector/database-config.ts'
+import type { DatabaseEngine } from '../database-connector/session.ts'
 
 /** Loads the engine of one database: a thread talks to one database, so the other drivers stay unloaded. */
 export const engines: Record<DatabaseKind, () => Promise<DatabaseEngine>> = {

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers, type FeedColumn, SourceProblem } from '@sluice/row-stream'
 import { engines } from './engines.ts'
-import { databaseProblem, explainError, redactError } from './problems.ts'
-import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './protocol.ts'
-import type { DatabaseSession } from './session.ts'
-import { TupleSink } from './tuple-sink.ts'
-import type { DatabaseLimits } from './database-config.ts'
+import { databaseProblem, explainError, redactError } from '../database-connector/problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from '../database-connector/protocol.ts'
+import type { DatabaseSession } from '../database-connector/session.ts'
+import { TupleSink } from '../database-connector/tuple-sink.ts'
+import type { DatabaseLimits } from '../database-connector/database-config.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 

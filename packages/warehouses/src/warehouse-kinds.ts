@@ -1,6 +1,6 @@
 import type { providerSchemas } from '@sluice/contracts'
 import { undoUnsupportedIn, undoableWarehouses, warehouseNames, warehouseSettings } from './warehouse-products.ts'
-import { WarehouseProblem } from '../warehouse.ts'
+import { WarehouseProblem } from './warehouse.ts'
 
 /** The kind of warehouse that contains a schema, as the API encodes it. */
 export type WarehouseKind = (typeof providerSchemas)[number]

@@ -1,14 +1,6 @@
-import { namesVariables, replaceVariables, variablesInSettings } from '../variables/replace.ts'
-import { VariableProblem } from '../variables/variable-problem.ts'
-
-/**
- * The address that secrets were entered for, if it contains variables: as written, and with the values at that time. `was` is null
- * if a variable did not exist. It is stored with the secrets, so that a changed variable cannot send them to another address.
- */
-export interface SecretAddress {
-  address: unknown
-  was: unknown
-}
+import type { SecretAddress } from '../secrets/sealed-secrets.ts'
+import { namesVariables, replaceVariables, variablesInSettings } from './replace.ts'
+import { VariableProblem } from './variable-problem.ts'
 
 /** Returns undefined for an address without variables, which is compared as written. */
 export async function givenForNow(
