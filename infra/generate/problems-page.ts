@@ -8,17 +8,25 @@ import { root } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
 
-const catalogues: { title: string; folder: string; problems: readonly KnownProblem[] }[] = [
-  { title: 'Both services', folder: 'packages/http-server', problems: sharedProblems },
-  { title: 'Identity', folder: 'apps/identity', problems: identityProblems },
-  { title: 'Pipeline', folder: 'apps/pipeline', problems: pipelineProblems },
+/** The sources of the pipeline service. */
+const pipelineFolders = [
+  'apps/pipeline',
+  ...['row-stream', 'file-formats', 'connectors', 'warehouses'].map((name) => `packages/${name}`),
+]
+
+const catalogues: { title: string; folders: string[]; problems: readonly KnownProblem[] }[] = [
+  { title: 'Both services', folders: ['packages/http-server'], problems: sharedProblems },
+  { title: 'Identity', folders: ['apps/identity'], problems: identityProblems },
+  { title: 'Pipeline', folders: pipelineFolders, problems: pipelineProblems },
 ]
 
 /** Writes docs/problems.md. Throws a `Refusal` if the catalogues and the codes in the sources differ. */
 export const problemsPage = (): Artefact => {
-  const wrong = catalogues.flatMap(({ folder, problems }) => brokenCatalogue(folder, problems, readSources(folder)))
+  const wrong = catalogues.flatMap(({ folders, problems }) =>
+    brokenCatalogue(folders[0]!, problems, folders.flatMap(readSources)),
+  )
   if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
-  const { unknown, unused } = brokenRunCodes(runCodes, ['apps/pipeline', 'packages/file-formats'].flatMap(readSources))
+  const { unknown, unused } = brokenRunCodes(runCodes, pipelineFolders.flatMap(readSources))
   if (unknown.length > 0)
     throw new Refusal(
       `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-code-catalogue.ts.`,
@@ -122,8 +130,8 @@ const readSources = (folder: string): string[] =>
     .filter((file) => !file.endsWith('.test.ts') && !/run-code-catalogue/.test(file))
     .map((file) => readFileSync(join(root, folder, file), 'utf8'))
 
-/** Returns one sentence for each difference between a catalogue and the sources of its folder. */
-export function brokenCatalogue(folder: string, problems: readonly KnownProblem[], sources: string[]): string[] {
+/** Returns one sentence for each difference between a catalogue and the sources of its service. */
+export function brokenCatalogue(service: string, problems: readonly KnownProblem[], sources: string[]): string[] {
   const known = new Set([...problems, ...sharedProblems].map(({ code, status }) => `${status} ${code}`))
   const codes = new Set([...problems, ...sharedProblems].map(({ code }) => code))
   const used = sources.flatMap((text) => [...text.matchAll(/new Problem\(\s*(\w+),\s*'([\w-]+)'/g)])
@@ -139,9 +147,9 @@ export function brokenCatalogue(folder: string, problems: readonly KnownProblem[
   const unused = problems.filter((problem) => !isAnswered(problem))
   return [
     ...unknown.map(
-      ([, status, code]) => `${folder} answers ${status} ${code}, which its problem-catalogue.ts does not know`,
+      ([, status, code]) => `${service} answers ${status} ${code}, which its problem-catalogue.ts does not know`,
     ),
-    ...[...twice].map((code) => `${folder} has the code ${code} for two things`),
-    ...unused.map(({ code }) => `${folder} does not answer ${code}, which its problem-catalogue.ts tells of`),
+    ...[...twice].map((code) => `${service} has the code ${code} for two things`),
+    ...unused.map(({ code }) => `${service} does not answer ${code}, which its problem-catalogue.ts tells of`),
   ]
 }

@@ -10,9 +10,20 @@ import {
   ReadingThread,
   suspendSpareThreads,
 } from '@sluice/row-stream'
-import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from '../database-connector/database-config.ts'
+import {
+  type ConnectableAddress,
+  type DatabaseConfig,
+  type DatabaseLimits,
+  databaseLimits,
+} from '../database-connector/database-config.ts'
 import { codes, databaseProblem, messageOf } from '../database-connector/problems.ts'
-import type { DatabaseCommand, DatabaseJob, DatabaseMessage, ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import type {
+  DatabaseCommand,
+  DatabaseJob,
+  DatabaseMessage,
+  ReadingNote,
+  SourceStatement,
+} from '../database-connector/protocol.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 

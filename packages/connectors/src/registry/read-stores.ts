@@ -11,10 +11,21 @@ import { selectObjects } from '../object-store/select-objects.ts'
 import { downloadLimits } from '../object-store/download.ts'
 import type { ObjectStore } from '../object-store/object-store.ts'
 import type { StoreOptions, StoreType } from '../object-store/store-options.ts'
-import { type StoreRetryPolicy, backgroundRetry, interactiveRetry, toStoreRetryPolicy } from '../object-store/transient-error.ts'
+import {
+  type StoreRetryPolicy,
+  backgroundRetry,
+  interactiveRetry,
+  toStoreRetryPolicy,
+} from '../object-store/transient-error.ts'
 import { previewObjects } from '../object-store/preview-objects.ts'
 import type { ObjectReading } from '../object-store/read-object.ts'
-import { type ObjectIncrement, type ObjectsRequest, findIncrement, readIncrement, readObjects } from '../object-store/read-objects.ts'
+import {
+  type ObjectIncrement,
+  type ObjectsRequest,
+  findIncrement,
+  readIncrement,
+  readObjects,
+} from '../object-store/read-objects.ts'
 import { s3Store } from '../s3/s3-store.ts'
 import { omitOwnColumns } from '../object-store/combined-table.ts'
 

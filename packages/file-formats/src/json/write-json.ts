@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
 import type { RowOutput } from '../spool/output.ts'
-import type { NormaliseJob } from '../upload/protocol.ts'
+import type { NormaliseJob } from '../format/normalise-protocol.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
 import { ByteWindow } from './byte-window.ts'

@@ -1,7 +1,7 @@
 import { ReadingThread, SourceProblem, spareThread } from '@sluice/row-stream'
 import { defaultUploadLimits, type UploadLimits } from '../spool/limits.ts'
 import type { NormalisedFile } from '../format/normalised-file.ts'
-import type { NormaliseJob, NormaliseMessage } from './protocol.ts'
+import type { NormaliseJob, NormaliseMessage } from '../format/normalise-protocol.ts'
 
 const program = new URL('./normalise-thread.ts', import.meta.url)
 const limitsOfThread = ({ heapMegabytes }: UploadLimits) => ({ maxOldGenerationSizeMb: heapMegabytes })

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { SourceProblem } from '@sluice/row-stream'
 import { normalise } from './normalise.ts'
-import type { NormaliseJob, NormaliseMessage } from './protocol.ts'
+import type { NormaliseJob, NormaliseMessage } from '../format/normalise-protocol.ts'
 
 const progressInterval = 250
 

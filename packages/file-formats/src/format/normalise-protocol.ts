@@ -1,7 +1,7 @@
 import type { ProblemMessage } from '@sluice/row-stream'
-import type { NormalisedFile } from '../format/normalised-file.ts'
-import type { UploadOptions } from '../format/upload-options.ts'
-import type { UploadFormat } from '../format/assert-format.ts'
+import type { NormalisedFile } from './normalised-file.ts'
+import type { UploadOptions } from './upload-options.ts'
+import type { UploadFormat } from './assert-format.ts'
 import type { UploadLimits } from '../spool/limits.ts'
 
 /** The job that starts the thread. The sender keeps ownership of all descriptors. */
