@@ -4,7 +4,7 @@ import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { operation, type PipelineContext } from '../operation.ts'
 import { saveSchemas } from '../schemas/write.ts'
-import { presentTable } from './present-table.ts'
+import { presentTable } from '../present-table.ts'
 import { catalogueSchemas, visibleTables } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations

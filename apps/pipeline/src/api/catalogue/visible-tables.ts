@@ -4,7 +4,7 @@ import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
 import type { TablePlace } from '@sluice/warehouses/views'
 import type { RequestContext } from '../operation.ts'
-import type { TableLabels } from './present-table.ts'
+import type { TableLabels } from '../present-table.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 

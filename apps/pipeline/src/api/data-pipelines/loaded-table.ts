@@ -1,8 +1,8 @@
 import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import { isToBeDropped } from '../../drops/drops.ts'
-import { presentTable, type TableLabels } from '../catalogue/present-table.ts'
-import { readPage } from '../catalogue/read-page.ts'
+import { presentTable, type TableLabels } from '../present-table.ts'
+import { readPage } from '../read-page.ts'
 import type { PipelineContext } from '../operation.ts'
 import { type DataPipelineRow, loadedPipelines } from './records.ts'
 

@@ -1,7 +1,7 @@
 import type { FilePreviewQuery, SourceBody, SourcePreview } from '@sluice/contracts'
 import { type OperationInput, Problem, problems } from '@sluice/http-server'
 import type { PipelineContext } from '../operation.ts'
-import { presentAnswer } from '../catalogue/present-table.ts'
+import { presentAnswer } from '../present-table.ts'
 import { shares } from '../shares.ts'
 import { type RequestedSource, requestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '@sluice/file-formats/format/normalised-file'

@@ -30,7 +30,7 @@ import { qualityGroupsOf } from './quality-group.ts'
 import { kindOf } from './types/registry.ts'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { progressOf } from '../../runs/read-runs.ts'
-import { megabytes } from '../catalogue/present-table.ts'
+import { megabytes } from '../present-table.ts'
 import { runStatusesOf } from '../runs/present.ts'
 
 export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>

@@ -4,7 +4,7 @@ import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type CheckOutcome, type CheckStatus, type CheckFindings, couldNotBeRun } from '../../checks/run-checks.ts'
-import { presentAnswer } from '../catalogue/present-table.ts'
+import { presentAnswer } from '../present-table.ts'
 import { listResults } from '../../checks/keep-results.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 

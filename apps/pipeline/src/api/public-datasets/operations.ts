@@ -1,6 +1,6 @@
 import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { readPage } from '../catalogue/read-page.ts'
+import { readPage } from '../read-page.ts'
 import { type RequestContext, operation } from '../operation.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
 import { answerDataset, findTable, publicDatasets, shownAs, uidOfKey } from './records.ts'

@@ -8,7 +8,7 @@ import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { type LastRuns, runStatusesOf } from '../runs/present.ts'
 import { listRejectedRows } from '../../runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/catalogue-client.ts'
-import { presentTable } from '../catalogue/present-table.ts'
+import { presentTable } from '../present-table.ts'
 import { presentRejectedRow } from '../runs/rejected-rows.ts'
 
 export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: string[] }>

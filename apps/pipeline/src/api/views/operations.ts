@@ -7,8 +7,8 @@ import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, views } from './records.ts'
-import { type TableLabels, presentTable } from '../catalogue/present-table.ts'
-import { readPage } from '../catalogue/read-page.ts'
+import { type TableLabels, presentTable } from '../present-table.ts'
+import { readPage } from '../read-page.ts'
 
 type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/table', Query, undefined>
 

@@ -1,7 +1,7 @@
 import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
-import { presentTable } from '../catalogue/present-table.ts'
+import { presentTable } from '../present-table.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text'

@@ -1,8 +1,8 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http-server'
 import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
-import { whileConnected } from '../while-connected.ts'
-import { shares } from '../shares.ts'
+import { whileConnected } from './while-connected.ts'
+import { shares } from './shares.ts'
 import { presentTable, type TableLabels } from './present-table.ts'
 
 /** Milliseconds: a little more than the query timeout of the server. */
