@@ -105,7 +105,7 @@ describe('the shell blocks of the docs', () => {
     expect(stdout).toContain("[ '008', 'South', null, '1.50', '2026-02-28' ]")
     expect(stdout).toContain("[ '007', 'VISITS', '202601', 120 ]")
     expect(stdout).toMatch(/^FAILED$/m)
-    expect(stdout).toMatch(/^There is no host dhis2\.example\.org/m)
+    expect(stdout).toMatch(/^The host dhis2\.example\.org does not exist/m)
     expect(stdout).toMatch(/^0 2 \* \* \*/m)
     expect(stdout).toMatch(/^http:\/\/localhost:\d+\/account\/invitation\?token=sll_/m)
     for (const pointer of ['/permanent', '/colour', '/name', '/providerSchema'])

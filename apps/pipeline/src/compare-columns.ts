@@ -17,7 +17,7 @@ interface FileColumns {
   typesKnown: boolean
   /** The source leaves out columns that no record has a value for. */
   sparse: boolean
-  /** How many rows were read. Absent if no row was read of a file that may have some. */
+  /** The number of rows that were read. Absent if no row was read of a file that may have some. */
   rows?: number
 }
 
@@ -62,7 +62,7 @@ export function compareColumns(
   }
 }
 
-/** A type that holds for the beginning of a file only must not change a column. */
+/** A type that holds for the start of a file only must not change a column. */
 const withoutType = ({ name, label }: FedColumn): FedColumn => ({
   name,
   label,

@@ -46,13 +46,13 @@ const nouns: ServiceInfo['nouns'] = {
     name: 'Deleted clients',
     description: 'What is still held of organisations that were deleted, until it is erased.',
   },
-  public: { name: 'Open data', description: 'What is open to everybody, without a token.' },
+  public: { name: 'Open data', description: 'Data that is open without a token.' },
 }
 
-/** How the service introduces itself in its OpenAPI document. */
+/** The title and the description in the OpenAPI document. */
 export const info: ServiceInfo = {
   title: 'Sluice pipeline service',
   version: manifest.version,
-  description: `Loads data from files, databases and systems into a warehouse, and tells how that went.\n\n${searchGuide}`,
+  description: `Loads data from files, databases and systems into a warehouse, and reports on it.\n\n${searchGuide}`,
   nouns,
 }

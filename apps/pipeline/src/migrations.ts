@@ -3,7 +3,7 @@ import * as database from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from './database.ts'
 
-/** Where this service's migrations are. */
+/** The folder of this service's migrations. */
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
 /** Refuses to start on a database that is not as this version needs it. */

@@ -65,17 +65,14 @@ export function causesOf(error: unknown): unknown[] {
 }
 
 const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
-  ENOTFOUND: ['HOST_UNKNOWN', (host) => `There is no host ${host}: its name is not known.`],
+  ENOTFOUND: ['HOST_UNKNOWN', (host) => `The host ${host} does not exist: its name is not known.`],
   EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be looked up just now.`],
   ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing answers at ${host}: the connection was refused.`],
   ECONNRESET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
-  EHOSTUNREACH: ['CONNECTION_REFUSED', (host) => `There is no way to ${host} from here.`],
-  ENETUNREACH: ['CONNECTION_REFUSED', (host) => `There is no way to ${host} from here.`],
+  EHOSTUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from this network.`],
+  ENETUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from this network.`],
   CERT_HAS_EXPIRED: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} has expired.`],
-  DEPTH_ZERO_SELF_SIGNED_CERT: [
-    'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The certificate of ${host} is signed by nobody but itself.`,
-  ],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} is self-signed.`],
   SELF_SIGNED_CERT_IN_CHAIN: [
     'CERTIFICATE_NOT_TRUSTED',
     (host) => `The certificate of ${host} comes from an authority that is not known here.`,

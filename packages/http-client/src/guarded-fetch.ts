@@ -47,7 +47,7 @@ export function guardedFetch({
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
     const { addresses, named } = await resolveHost(hostname, port)
     if (protocol !== 'https:' && !named)
-      throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} is asked by https only.`)
+      throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} accepts https only.`)
     return addresses
   }
 
@@ -104,7 +104,8 @@ export function guardedFetch({
 function assertFetchableUrl(given: string | URL): URL {
   if (!URL.canParse(String(given))) throw addressRefused('This is not a complete address: it begins with https://.')
   const url = new URL(given)
-  if (!['https:', 'http:'].includes(url.protocol)) throw addressRefused(`${url.protocol}// is not asked, only https.`)
+  if (!['https:', 'http:'].includes(url.protocol))
+    throw addressRefused(`${url.protocol}// is not supported: use https.`)
   if (url.username || url.password) throw addressRefused('An address holds no username and no password.')
   return url
 }

@@ -40,7 +40,7 @@ export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: Outgoi
     const special = open.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
     if (special)
       throw addressRefused(
-        `${host} leads to an address that ${special}. Only public ones are asked; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
+        `${host} leads to an address that ${special}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
     return { addresses, named: open.length === 0 }
   }

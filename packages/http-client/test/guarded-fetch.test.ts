@@ -181,7 +181,7 @@ describe('with an allow-list', () => {
   it('says what went wrong in a sentence', async () => {
     const nobody = async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
     expect(await problemOf('https://no.example.org/', { lookup: nobody })).toBe(
-      'There is no host no.example.org: its name is not known.',
+      'The host no.example.org does not exist: its name is not known.',
     )
     expect(await problemOf(`https://127.0.0.1:${port}/`, some())).toMatch(/does not speak TLS/)
     expect(await problemOf(`http://127.0.0.1:${trapPort}/`, some())).toMatch(/broke off the connection/)

@@ -60,7 +60,7 @@ export async function readForm<Fields>(
   const refuse = (pointer: string, detail: string) => fail(problems.malformed([{ pointer, detail }]))
 
   parser.on('field', (name, value, nameCut, valueCut) => {
-    if (file) return refuse(`/${name}`, 'comes behind the file: send all fields before it')
+    if (file) return refuse(`/${name}`, 'comes after the file: send all fields before it')
     if (nameCut) return refuse('/', `has a field whose name is longer than ${limits.fieldNameSize} bytes`)
     if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${limits.fieldSize} bytes` })
     else if (given.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })

@@ -9,7 +9,7 @@ const pagedHeaders = {
   'X-Page-Size': { schema: { type: 'integer' } },
   'X-Page-Count': { schema: { type: 'integer' } },
   'X-Next-Cursor': {
-    description: 'What the next page is asked for with, as `after`; absent on the last one.',
+    description: 'The value of `after` for the next page; absent on the last one.',
     schema: { type: 'string' },
   },
   Link: { description: 'first, prev, next, last (RFC 8288).', schema: { type: 'string' } },
@@ -124,7 +124,7 @@ const problemStatuses = {
   400: 'The request does not match its contract.',
   401: 'A valid access token is needed.',
   403: 'You are not allowed to do this.',
-  404: 'There is no such thing, or it belongs to another organisation.',
+  404: 'It does not exist, or it belongs to another organisation.',
   409: 'The change conflicts with what is stored.',
   412: 'If-Match names an older version.',
   413: 'The request body is too large.',
@@ -160,7 +160,7 @@ function problemsOf(signature: Signature): Record<string, Json> {
 function headerParameters(signature: Signature): Json[] {
   const { effect, response, events } = signature
   return [
-    ...(events ? [header('Last-Event-ID', 'Go on behind the event that has this id.')] : []),
+    ...(events ? [header('Last-Event-ID', 'Continue after the event with this id.')] : []),
     ...(takesIfMatch(signature) ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
     ...(response && effect === 'read' ? [header('Accept-Language', 'For display names that have translations.')] : []),
   ]

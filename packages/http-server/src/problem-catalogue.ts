@@ -36,7 +36,7 @@ export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'not-found',
     status: 404,
-    title: 'There is no such thing.',
+    title: 'Not found.',
     when: 'The address or object does not exist, or belongs to another organisation; the response is the same. Check the address.',
   },
   {
@@ -60,7 +60,7 @@ export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'stale',
     status: 412,
-    title: 'Somebody changed it first.',
+    title: 'Changed by someone else.',
     when: '`If-Match` names an older version. Read the object again, apply the change to it, and send it with the new ETag.',
   },
   {

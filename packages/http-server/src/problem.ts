@@ -71,7 +71,7 @@ export const problems = {
       headers: { 'WWW-Authenticate': 'Bearer' },
     }),
   forbidden: (detail: string) => new Problem(403, 'forbidden', 'You are not allowed to do this.', { detail }),
-  notFound: (what: string) => new Problem(404, 'not-found', 'There is no such thing.', { detail: `No such ${what}.` }),
+  notFound: (what: string) => new Problem(404, 'not-found', 'Not found.', { detail: `No such ${what}.` }),
   methodNotAllowed: (allowed: string[], hint?: string) =>
     new Problem(405, 'method-not-allowed', 'This address does not take this method.', {
       detail: `Use ${allowed.join(' or ')}.${hint === undefined ? '' : ` ${hint}`}`,
@@ -87,7 +87,7 @@ export const problems = {
       errors: [{ pointer, detail }],
     }),
   stale: () =>
-    new Problem(412, 'stale', 'Somebody changed it first.', {
+    new Problem(412, 'stale', 'Changed by someone else.', {
       detail: 'The If-Match header names an older version: read it again, and apply your change to that.',
     }),
   tooLarge: (limit: number) =>

@@ -21,7 +21,7 @@ const byCode: Readonly<Record<string, string>> = {
   TRANSFORMATION_FAILED: `Correct the statement that the message names, then run it again. ${oldRows}`,
   CLIENT_DISABLED:
     'Ask the administrator of the service whether your organisation and its pipelines are to be switched on.',
-  SPOOL_NOT_WRITABLE: 'Ask the operator of this service to make room on the disk for files, then run it again.',
+  SPOOL_NOT_WRITABLE: 'Ask the operator of this service to free space on the disk for files, then run it again.',
   SECRET_KEY_MISSING:
     'Ask the operator of this service to add the key that the message names to SECRET_KEYS, then run it again.',
   INTERNAL_ERROR: `Send the run id below to the operator of this service. ${oldRows}`,

@@ -54,7 +54,7 @@ export interface CheckRunContext {
   /** Seconds for all checks. Checks without remaining time are not run, which is an ERROR. */
   seconds?: number
   /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
-  patience?: number
+  slotTimeoutSeconds?: number
   /** Called with each query before it runs. A returned sentence, for everyone who sees the run, refuses the query: an ERROR. */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
@@ -81,7 +81,7 @@ export async function* runChecks(
 
 /** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, surroundings: CheckRunContext): Promise<CheckOutcome> {
-  const { warehouse, variables, schemas, limits, patience = 0, refusal, signal } = surroundings
+  const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = surroundings
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
@@ -93,7 +93,7 @@ export async function runCheck(check: CheckToRun, surroundings: CheckRunContext)
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
     if (refused) return checkNotRun(check, hide.text(refused))
-    const { columns, rows, whole, none } = await firstRows(warehouse, query, patience, signal)
+    const { columns, rows, whole, none } = await firstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
     const found = {
@@ -169,16 +169,16 @@ interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
 }
 
 /**
- * Returns the first rows of a query. Waits so many seconds for a free query slot of the client, so that a long load does not fail for
- * that reason.
+ * Returns the first rows of a query. Waits for a free query slot of the client, so that a long load does not fail for that
+ * reason.
  */
 async function firstRows(
   warehouse: Pick<Warehouse, 'query'>,
   query: UserQuery,
-  patience: number,
+  slotTimeoutSeconds: number,
   signal: AbortSignal,
 ): Promise<FirstRows> {
-  const end = performance.now() + patience * 1_000
+  const end = performance.now() + slotTimeoutSeconds * 1_000
   for (;;) {
     try {
       const { columns, rows, more, truncated } = await warehouse.query(query, signal)

@@ -17,7 +17,7 @@ export interface DestinationToPush {
   pending: string | null
 }
 
-/** Throws `LostRun` if the destination was deleted. */
+/** Throws `LeaseLost` if the destination was deleted. */
 export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number): Promise<DestinationToPush> {
   const row = await db
     .selectFrom('destinations as d')

@@ -58,7 +58,7 @@ function toProblem(error: unknown): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return new Problem(503, 'upload-disk-full', 'There is no room for the file.', {
+      return new Problem(503, 'upload-disk-full', 'The disk has no space for the file.', {
         detail:
           "The disk of the service is full: ask its operator to free some space, then upload again. The pipeline's present file is untouched.",
         headers: { 'Retry-After': '60' },

@@ -68,7 +68,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
   {
     code: 'upload-disk-full',
     status: 503,
-    title: 'There is no room for the file.',
+    title: 'The disk has no space for the file.',
     when: 'The disk for uploads has no space for the file. Ask the operator to free space.',
   },
   {
@@ -86,7 +86,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
   {
     code: 'preview-needs-whole-file',
     status: 422,
-    title: 'The beginning of this file is not enough.',
+    title: 'The start of this file is not enough.',
     when: 'Previews of workbooks, archives, JSON and Parquet need the whole file, up to 4 MB. Upload the file to a pipeline first.',
   },
   {

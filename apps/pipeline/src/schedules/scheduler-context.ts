@@ -48,7 +48,7 @@ export function schedulerMetrics(registry: Registry) {
     failures: new Counter({
       name: 'pipeline_scheduler_failures_total',
       help: 'Rounds of the scheduler that failed.',
-      labelNames: ['duty'],
+      labelNames: ['task'],
       registers,
     }),
   }

@@ -54,11 +54,11 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
         lastLogged.delete(job.name)
       } catch (error) {
         if (stopping.signal.aborted) return
-        metrics.failures.inc({ duty: job.name })
+        metrics.failures.inc({ task: job.name })
         const last = lastLogged.get(job.name)
         if (last !== undefined && now - last < logInterval) continue
         lastLogged.set(job.name, now)
-        logger.warn({ err: error, duty: job.name }, 'a scheduler job failed; it is retried in the next round')
+        logger.warn({ err: error, task: job.name }, 'a scheduler job failed; it is retried in the next round')
       }
     }
   }

@@ -55,8 +55,8 @@ describe('variables in SQL', () => {
     ['select $q$ ${x} $q$', /stands inside of quotes/],
     [String.raw`select E'a\''` + "\n -- and\n '\\' ${x}'", /stands inside of quotes/],
     ['select * from "${x}"', /stands inside of a quoted name/],
-    ['select * from table_${x}', /stands right behind a word/],
-    ['select a$${x}', /stands right behind a word/],
+    ['select * from table_${x}', /stands right after a word/],
+    ['select a$${x}', /stands right after a word/],
     ['select $1', 'The query uses $1, which has no value here. Write ${name} for a variable.'],
     [`select ${'${x},'.repeat(100)} 1`, /more than 99 times/],
   ])('refuses %j', (sql, sentence) => {

@@ -27,7 +27,7 @@ export function* partsOf(pieces: Iterable<Piece>): Generator<SqlPart> {
       if (last?.kind === 'word')
         throw misplacedVariable(
           name,
-          'stands right behind a word. Put a space between them; a variable is a value, not a part of a name.',
+          'stands right after a word. Put a space between them; a variable is a value, not a part of a name.',
         )
       if (use === 'VALUE' && isTablePlace(words, brackets.at(-1)))
         throw misplacedVariable(
@@ -65,7 +65,7 @@ function written(text: string): { name: string; use: VariableUse } {
   if (how === undefined) return { name, use: 'VALUE' }
   if (/^identifier$/i.test(how)) return { name: name.trim(), use: 'IDENTIFIER' }
   if (/^list$/i.test(how)) return { name: name.trim(), use: 'LIST' }
-  throw misplacedVariable(inside, 'says something unknown behind the colon. Write :identifier, :list, or nothing.')
+  throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier, :list, or nothing.')
 }
 
 function refuse({ kind, text }: Piece): void {
@@ -74,7 +74,7 @@ function refuse({ kind, text }: Piece): void {
   throw kind === 'literal'
     ? misplacedVariable(
         inside,
-        `stands inside of quotes beside other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
+        `stands in quotes with other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
       )
     : misplacedVariable(inside, `stands inside of a quoted name. Write \${${inside}:identifier} for a name.`)
 }
@@ -137,7 +137,7 @@ export function identifierOf(name: string, value: string): string {
   if (/^[^'"`\\[\]\p{Cc}]{1,128}$/u.test(value)) return value
   throw misplacedVariable(
     name,
-    'is used as an identifier, and its value is none: 1 to 128 characters without quotes, brackets, backslashes and control characters.',
+    'is used as an identifier, and its value cannot be one: an identifier has 1 to 128 characters without quotes, brackets, backslashes and control characters.',
   )
 }
 

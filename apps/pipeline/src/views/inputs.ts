@@ -3,16 +3,16 @@ import type { DB } from '../database.ts'
 
 /** The materialised views that a view reads, directly or through other views. `start` selects ids of views. */
 const inputsOf = (start: RawBuilder<unknown>) => sql`
-  behind (id, client, level) as (
+  dependencies (id, client, level) as (
     select v.id, v.client, 0 from views v where v.id in (${start})
     union
     select u.id, u.client, 1
-    from behind b
-    join view_sources s on s.view_id = b.id
-    join schemas n on n.client = b.client and n.schema_name = s.schema_name
+    from dependencies d
+    join view_sources s on s.view_id = d.id
+    join schemas n on n.client = d.client and n.schema_name = s.schema_name
     join views u on u.schema_id = n.id and u.view_name = s.relation_name
   ),
-  inputs as (select v.* from behind b join views v on v.id = b.id where b.level > 0 and v.materialized)`
+  inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
  * Whether a queued run of a view must wait for a run of its inputs that was requested before or within a minute after it, or that is
@@ -20,20 +20,20 @@ const inputsOf = (start: RawBuilder<unknown>) => sql`
  */
 export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`
-    with recursive asked as (
+    with recursive waiting as (
       select r.runnable_id, r.created_at, r.scheduled_for
       from runs r join views v on v.id = r.runnable_id
       where r.uid = ${run} and r.state = 'QUEUED' and r.trigger <> 'MANUAL' and v.materialized
         and r.created_at > now() - interval '6 hours'
     ),
-    ${inputsOf(sql`select runnable_id from asked`)}
+    ${inputsOf(sql`select runnable_id from waiting`)}
     select exists (
-      select from inputs i cross join asked a join runnables o on o.id = i.id
-      where i.id <> a.runnable_id and (
+      select from inputs i cross join waiting w join runnables o on o.id = i.id
+      where i.id <> w.runnable_id and (
         exists (
           select from runs r where r.runnable_id = i.id and r.state in ('QUEUED', 'RUNNING')
-            and r.created_at < a.created_at + interval '1 minute')
-        or (not o.disabled and o.next_run_at <= a.scheduled_for))
+            and r.created_at < w.created_at + interval '1 minute')
+        or (not o.disabled and o.next_run_at <= w.scheduled_for))
     ) as first`.execute(db)
   return rows[0]?.first ?? false
 }

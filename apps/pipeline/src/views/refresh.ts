@@ -30,7 +30,7 @@ export interface RefreshResult {
   bytes: number
 }
 
-/** Throws `LostRun` if the view was deleted. */
+/** Throws `LeaseLost` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
@@ -80,7 +80,7 @@ export async function refreshView(
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const now = await warehouse.findView(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
-  return { message: `Filled ${place} anew: ${count(rows, 'row')}.${older}`, rows, bytes }
+  return { message: `Refreshed ${place}: ${count(rows, 'row')}.${older}`, rows, bytes }
 }
 
 /** Creates the view if necessary. Returns whether it did; the view is then filled. */
@@ -92,17 +92,17 @@ async function makeAsSaved(
 ): Promise<boolean> {
   const there = await warehouse.findView(view.schema, view.name)
   const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
-  const anew = same && selectsAll(view.query)
-  if (same && !anew) {
+  const recreate = same && selectsAll(view.query)
+  if (same && !recreate) {
     // A process that created the view may have been killed before it stored what the view reads.
     await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
     return false
   }
-  if (!anew) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
+  if (!recreate) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved, so it is created now.`)
   await warehouse.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
   const { reads } = await warehouse.defineView(
-    { ...view, id: view.uid, takesOver, anew },
+    { ...view, id: view.uid, takesOver, anew: recreate },
     { seconds: statementTimeout },
     signal,
   )

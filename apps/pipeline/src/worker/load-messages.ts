@@ -48,10 +48,10 @@ export function describeLoad(
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
   const none =
     fed > 0
-      ? ` The transformation left none of the ${count(fed)} of the source${merged ? '.' : ', so there are none in the table now.'}`
+      ? ` The transformation left none of the ${count(fed)} of the source${merged ? '.' : ', so the table is empty now.'}`
       : merged
         ? ' Nothing is new in the source.'
-        : ' The source has no rows, so there are none in the table now.'
+        : ' The source has no rows, so the table is empty now.'
   const empty = rows === 0 && merged !== undefined ? none : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
   // Changes of whole tables come first, because only three are named.
@@ -114,7 +114,7 @@ export function describeChange(
     case 'COLUMN_ADDED':
       return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
     case 'COLUMN_VANISHED':
-      return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
+      return `Column "${column}" of ${place} is not in the source any more: it stays, and is empty from now on.`
     case 'COLUMN_EMPTIED':
       return `Column "${column}" of ${place} had values in the last load. The source has none for it now, in ${count(rows ?? 0)}: check the source.`
     case 'COLUMN_DROPPED':

@@ -39,7 +39,7 @@ interface SqlStatement {
   statement: string
 }
 
-/** Throws `LostRun` if the pipeline was deleted. */
+/** Throws `LeaseLost` if the pipeline was deleted. */
 export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
   const row = await db
     .selectFrom('data_pipelines as p')

@@ -40,7 +40,7 @@ export function qualityGate(
         variables,
         schemas: [rehearsal.schema, schema, ...others],
         limits: queuedLimits,
-        patience: querySlotTimeout,
+        slotTimeoutSeconds: querySlotTimeout,
         refusal: refusedByAny(oldRowsRefused(rehearsal, tables), ambiguousRefused(warehouse, 2)),
         signal,
       }

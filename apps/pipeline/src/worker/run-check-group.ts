@@ -30,7 +30,7 @@ async function runCheckGroup(
     variables,
     schemas,
     limits: queuedLimits,
-    patience: querySlotTimeout,
+    slotTimeoutSeconds: querySlotTimeout,
     refusal: ambiguousRefused(warehouse),
     signal,
   })) {

@@ -277,7 +277,7 @@ describe('data pipelines', () => {
       expect(body.errors).toEqual([
         {
           pointer: '/dataWarehouseTarget/schema/id',
-          detail: `There is no schema with the id ${id} that you may write to.`,
+          detail: `No schema that you may write to has the id ${id}.`,
         },
       ])
     }

@@ -49,7 +49,7 @@ describe('a run of a view', () => {
     const stale = await run(second.id)
     expect(stale).toMatchObject({ status: 'OK', rowsWritten: 1 })
     expect(stale.message).toMatch(`older than their own sources: ${first.name}.`)
-    expect((await run(first.id)).message).toBe(`Filled ${first.qualifiedDataWarehouseViewName} anew: 1 row.`)
+    expect((await run(first.id)).message).toBe(`Refreshed ${first.qualifiedDataWarehouseViewName}: 1 row.`)
     expect((await run(second.id)).message).not.toContain('older')
     expect(await rowsOf(second.id)).toEqual([[10]])
     const { body } = await scene.owner.get(`/views/${second.id}`).expect(200)

@@ -48,7 +48,7 @@ describe('a run of a workflow', () => {
     const [first, second] = [await pipeline(), await pipeline()]
     const one = await workflow([{ jobs: [job(first.id)] }, { jobs: [job(second.id)] }])
     const { body } = await owner.post(`${one}/run`).send({ mode: 'INCREMENTAL' }).expect(202)
-    expect(body.message).toBe('The run has begun.')
+    expect(body.message).toBe('The run was started.')
     expect((await owner.post(`${one}/run`).expect(202)).body.data).toEqual(body.data)
     expect((await owner.get(one).expect(200)).body.status).toMatchObject({
       lastRunStatus: 'RUNNING',

@@ -39,7 +39,7 @@ async function fullClient() {
   return { client: pipeline.client, run, file, key, pipeline }
 }
 
-const duty = (deleted: { id: string; deleted: Date }[], now = new Date()) =>
+const job = (deleted: { id: string; deleted: Date }[], now = new Date()) =>
   eraseDeletedClients({
     ...stack,
     logger,
@@ -68,10 +68,10 @@ describe('what is held of a deleted client', () => {
     const [gone, staying] = [await fullClient(), await fullClient()]
     const deleted = new Date()
     const just = [{ id: gone.client, deleted }]
-    expect(await duty(just, new Date(deleted.getTime() + 29 * day)).run(never)).toBe(0)
+    expect(await job(just, new Date(deleted.getTime() + 29 * day)).run(never)).toBe(0)
     expect(await heldClients(stack.db)).toContain(gone.client)
 
-    expect(await duty(just, new Date(deleted.getTime() + 30 * day)).run(never)).toBe(1)
+    expect(await job(just, new Date(deleted.getTime() + 30 * day)).run(never)).toBe(1)
     expect(await heldClients(stack.db)).toEqual([staying.client])
     const { rows } = await sql`select from runs where id = ${gone.run.id}`.execute(stack.db)
     expect(rows).toEqual([])
@@ -89,7 +89,7 @@ describe('what is held of a deleted client', () => {
 
   it('stays where the identity service does not say that the client was deleted', async () => {
     const unknown = await fullClient()
-    expect(await duty([], new Date(Date.now() + 365 * day)).run(never)).toBe(0)
+    expect(await job([], new Date(Date.now() + 365 * day)).run(never)).toBe(0)
     expect(await heldClients(stack.db)).toContain(unknown.client)
   })
 })

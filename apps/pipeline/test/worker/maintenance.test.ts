@@ -45,12 +45,12 @@ async function ended(pipeline: Pipeline, state: 'OK' | 'FAILED', daysAgo: number
 describe('maintenance', () => {
   it('does its jobs in one process at a time, and goes on when one fails', async () => {
     const done: string[] = []
-    const duty = (name: string, act: () => void) => ({ name, run: async () => (act(), done.push(name)) })
+    const job = (name: string, act: () => void) => ({ name, run: async () => (act(), done.push(name)) })
     const jobs = [
-      duty('broken', () => {
+      job('broken', () => {
         throw new Error('broken')
       }),
-      duty('whole', () => {}),
+      job('whole', () => {}),
     ]
     const metrics = workerMetrics(createMetrics('test'))
     const maintenance = startMaintenance({ db: stack.db, jobs, logger, metrics, every: 20 })
@@ -73,11 +73,11 @@ describe('maintenance', () => {
     await claimRun(stack.db, running.uid)
     await sql`update runs set created_at = now() - interval '5 minutes' where id <> ${young.id}`.execute(stack.db)
     await sql`delete from pgboss.job where singleton_key <> ${waiting.uid}`.execute(stack.db)
-    const duty = queueMissingRuns(stack)
-    expect(await duty.run(never)).toBe(1)
+    const job = queueMissingRuns(stack)
+    expect(await job.run(never)).toBe(1)
     await sql`update runs set heartbeat_at = now() - interval '5 minutes' where id = ${running.id}`.execute(stack.db)
-    expect(await duty.run(never)).toBe(1)
-    expect(await duty.run(never)).toBe(0)
+    expect(await job.run(never)).toBe(1)
+    expect(await job.run(never)).toBe(0)
     const { rows } = await sql<{ key: string }>`select singleton_key as key from pgboss.job`.execute(stack.db)
     expect(rows.map(({ key }) => key).toSorted()).toEqual([forgotten.uid, running.uid, waiting.uid].toSorted())
   })
@@ -146,11 +146,11 @@ describe('maintenance', () => {
     const target = { ...pipeline, columns: columns({ id: 'INTEGER' }), attempt: 1 }
     for (const uid of [run.uid, randomUUID()]) await warehouse.beginLoad({ ...target, run: uid }, never)
     await using client = await stack.inside(pipeline.client)
-    const duty = sweepStaging(stack)
-    expect(await duty.run(never)).toBe(1)
+    const job = sweepStaging(stack)
+    expect(await job.run(never)).toBe(1)
     expect(await stagingTables(client)).toBe(1)
     await finishRun(stack, (await claimRun(stack.db, run.uid))!, { state: 'FAILED', code: 'X', message: '' })
-    expect(await duty.run(never)).toBe(1)
+    expect(await job.run(never)).toBe(1)
     expect(await stagingTables(client)).toBe(0)
   })
 
@@ -158,9 +158,9 @@ describe('maintenance', () => {
     const now = () => new Date('2031-11-30T23:30:00Z')
     const entry = { at: new Date('2031-11-02T00:00:00Z'), operation: 'x', request_id: '', address: '', details: '{}' }
     await stack.db.insertInto('audit').values(entry).execute()
-    const duty = maintainPartitions({ db: stack.db, days: 90, now })
-    expect(await duty.run(never)).toBe(2 + 3)
-    expect(await duty.run(never)).toBe(0)
+    const job = maintainPartitions({ db: stack.db, days: 90, now })
+    expect(await job.run(never)).toBe(2 + 3)
+    expect(await job.run(never)).toBe(0)
     await stack.db
       .insertInto('audit')
       .values({ ...entry, at: new Date('2031-12-31T23:59:59Z') })

@@ -99,7 +99,7 @@ describe('a worker', () => {
     const messages = rows.map(({ message }) => message).toSorted()
     expect(messages).toEqual([
       expect.stringMatching(/^Column "age" \(.*\) is new in/),
-      expect.stringMatching(/^Column "name" of .* is no longer in the source/),
+      expect.stringMatching(/^Column "name" of .* is not in the source any more/),
     ])
   })
 

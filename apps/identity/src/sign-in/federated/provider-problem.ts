@@ -131,8 +131,7 @@ const statusOf = ({ cause }: ClientError): string => {
 }
 
 /** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
-export const noSingleSignOn = () =>
-  new Problem(404, 'not-found', 'There is no such thing.', { detail: 'No such single sign-on.' })
+export const noSingleSignOn = () => new Problem(404, 'not-found', 'Not found.', { detail: 'No such single sign-on.' })
 
 export const unknownSignIn = () =>
   new Problem(400, 'sso-unknown', 'This sign-in is not known.', {

@@ -162,7 +162,7 @@ function wholeLines(bytes: Buffer): Buffer {
 
 /** Only text can be previewed by its first bytes; other files are needed as a whole. */
 const tooLarge = (cause: unknown) =>
-  new Problem(422, 'preview-needs-whole-file', 'The beginning of this file is not enough.', {
+  new Problem(422, 'preview-needs-whole-file', 'The start of this file is not enough.', {
     detail: `A file of this kind is looked at whole, and it is larger than ${mostBytes / 1024 / 1024} MB: upload it to a pipeline, and preview that.`,
     cause,
   })

@@ -30,7 +30,7 @@ export async function qualityGroupColumn(
   if (!found || (!kept && !readable))
     throw problems.refused(
       '/dataQualityCheckGroup/id',
-      `There is no data quality check group with the id ${group.id} that you may read.`,
+      `No data quality check group that you may read has the id ${group.id}.`,
     )
   return { quality_group_id: found.id }
 }

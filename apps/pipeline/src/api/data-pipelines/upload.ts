@@ -8,7 +8,7 @@ import { checkUpload } from './check-upload.ts'
 import { dataPipelines, presentFile } from './records.ts'
 import { kindOf } from './types/registry.ts'
 
-/** Streams the body to disk, checks its beginning, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
+/** Streams the body to disk, checks its start, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
 export async function uploadFile(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {

@@ -137,10 +137,7 @@ async function targetColumns(
   // Keeping the schema takes no right to it; choosing another one does.
   const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.writableSchema(schema.id)
   if (!found)
-    throw problems.refused(
-      '/dataWarehouseTarget/schema/id',
-      `There is no schema with the id ${schema.id} that you may write to.`,
-    )
+    throw problems.refused('/dataWarehouseTarget/schema/id', `No schema that you may write to has the id ${schema.id}.`)
   if (found.provider_schema === 'NA') {
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',

@@ -67,7 +67,7 @@ async function viewOf(
   // A caller who may not read the view can keep it, as long as the target stays the same.
   const stays = found?.id === current?.view_id && current !== undefined && !isElsewhere(body, current)
   const may = found && (stays || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
-  if (!may) throw problems.refused('/viewSource/id', `There is no view with the id ${uid} that you may read.`)
+  if (!may) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
   return found.id
 }
 

@@ -62,7 +62,7 @@ const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
 
 export const publicDatasets = records(kind)
 
-/** Returns the uid of the dataset with this key. Throws 404 if there is none. */
+/** Returns the uid of the dataset with this key. Throws 404 if it does not exist. */
 export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
   // PostgreSQL rejects texts with a NUL.
   if (key.includes('\0')) throw problems.notFound('public dataset')

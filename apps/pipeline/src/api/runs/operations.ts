@@ -72,7 +72,7 @@ export function runOperations<Row extends RunnableRow>(
       if (existing) return alreadyRunning(run.uid)
       if (body.dryRun) return acceptedRun('dry-run-queued', 'The dry run is queued. It publishes nothing.', run.uid)
       return kind === 'WORKFLOW'
-        ? acceptedRun('started', 'The run has begun.', run.uid)
+        ? acceptedRun('started', 'The run was started.', run.uid)
         : acceptedRun('queued', 'The run is queued.', run.uid)
     }),
 

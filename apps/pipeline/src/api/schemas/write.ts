@@ -20,7 +20,7 @@ const warehouseLabels: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
 }
 
-/** True if the schema would leave its tables behind. A schema with provider NA has no tables. */
+/** True if the schema would abandon its tables. A schema with provider NA has no tables. */
 const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {

@@ -77,7 +77,7 @@ async function schemaFor(
   const kept =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
   const found = kept?.uid === id.toLowerCase() ? kept : await writableSchema(trx, caller, id)
-  if (!found) throw problems.refused('/schema/id', `There is no schema with the id ${id} that you may write to.`)
+  if (!found) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
   if (found.provider_schema === 'NA')
     throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA): choose one that has.`)
   return found

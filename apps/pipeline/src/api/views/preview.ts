@@ -51,6 +51,6 @@ async function schemaName({ db, body, caller }: ViewPreviewRequest): Promise<str
     .where('uid', '=', body.schema.id)
     .where(visibleTo(caller, 'READ'))
     .executeTakeFirst()
-  if (!found) throw problems.refused('/schema/id', `There is no schema with the id ${body.schema.id} that you may see.`)
+  if (!found) throw problems.refused('/schema/id', `No schema that you may see has the id ${body.schema.id}.`)
   return found.schema_name
 }

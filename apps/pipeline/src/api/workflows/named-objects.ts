@@ -9,7 +9,7 @@ import type { StoredJob } from './stored-steps.ts'
 /** A job of a body, with its JSON pointer. */
 interface NamedJob {
   pointer: string
-  /** Undefined if only the object tells the kind. */
+  /** Undefined if only the object determines the kind. */
   jobType: JobType | undefined
   /** The uid or the number of what it runs; undefined where the body names nothing. */
   object: string | number | undefined
@@ -99,7 +99,7 @@ export async function resolveJobs(
     const at = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: at, detail: `Say which ${noun} the job runs: object.uid.` }
     const known = object && (kept.has(object.id) || seen.has(object.id))
-    if (!known) return { pointer: at, detail: `There is no ${noun} with the id ${uid} that you may run.` }
+    if (!known) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
     const { kind, name } = object
     if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow: a workflow does not run others.` }
     if (jobType && jobKinds[kind].jobType !== jobType)

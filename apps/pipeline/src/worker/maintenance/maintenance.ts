@@ -53,9 +53,9 @@ export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: 
         const removed = await run(signal)
         if (removed === 0) continue
         metrics.swept.inc({ kind: name }, removed)
-        logger.info({ duty: name, count: removed }, 'cleared up')
+        logger.info({ task: name, count: removed }, 'cleared up')
       } catch (error) {
-        if (!signal.aborted) logger.warn({ err: error, duty: name }, 'a maintenance job failed')
+        if (!signal.aborted) logger.warn({ err: error, task: name }, 'a maintenance job failed')
       }
     }
   }
