@@ -71,7 +71,7 @@ describe('checks', () => {
     const warehouse = {
       query: (query: UserQuery) => ((asked += 1) < 3 ? Promise.reject(busy) : scratch.warehouse.query(query)),
     }
-    expect(said(await run(['select 1'], { warehouse, patience: 60 }))).toEqual([
+    expect(said(await run(['select 1'], { warehouse, slotTimeoutSeconds: 60 }))).toEqual([
       ['FAILED', '1 row violates the check.'],
     ])
     asked = 0
