@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { deepStrictEqual } from 'node:assert'
+import { adminPassword, type StartedCheckout } from './start-checkout.ts'
+import type { TokenServer } from './token-server.ts'
+
+/** What the older version left in the installation. */
+export interface FilledInstallation {
+  apiToken: string
+  small: string
+  large: string
+  largeRun: string
+  largeRows: number
+  view: string
+  check: string
+  secret: string
+  scheduled: string
+  scheduledRuns: number
+}
+
+const smallRows = 'facility,visits,day\n007,120,2026-01-31\n008,,2026-02-28\n'
+const largeRows = 3_000_000
+
+/** Milliseconds. */
+const runTimeoutMs = 180_000
+
+/** Fills a new installation, and returns in the middle of a large load. */
+export async function fillInstallation(
+  { identity, pipeline }: StartedCheckout,
+  server: TokenServer,
+): Promise<FilledInstallation> {
+  const expires = new Date(Date.now() + 30 * 24 * 60 * 60_000).toISOString()
+  const { token: apiToken } = await identity('/users/me/api-tokens', {
+    body: { name: 'upgrade', roles: ['ROLE_SEE_DATA_PIPELINE'], expires, password: adminPassword },
+  })
+  const schema = await pipeline('/schemas', {
+    body: { name: 'upgrade', permanent: false, providerSchema: 'SQL_DATABASE_D' },
+  })
+  const create = async (body: object): Promise<string> => {
+    const target = { disabled: false, runTrigger: 'NEVER', dataWarehouseTarget: { schema: { id: schema.id } } }
+    return (await pipeline('/data-pipelines', { body: { ...target, ...body } })).id
+  }
+  const small = await create({ name: 'small', type: 'CSV_UPLOAD' })
+  await loadFile(pipeline, small, smallRows)
+
+  const functionSource = { url: server.url, authToken: server.token }
+  const secret = await create({ name: 'secret', type: 'FUNCTION', functionSource, payload: {} })
+  await finished(pipeline, secret, await startRun(pipeline, secret))
+  const scheduled = await create({
+    name: 'scheduled',
+    type: 'FUNCTION',
+    functionSource,
+    payload: {},
+    runTrigger: 'CUSTOM',
+    cronExpression: '* * * * *',
+  })
+
+  const view = await pipeline('/views', {
+    body: {
+      name: 'by facility',
+      schema: { id: schema.id },
+      query: 'select facility, sum(visits) as visits from small group by facility order by facility',
+      materialized: true,
+      disabled: false,
+      runTrigger: 'NEVER',
+    },
+  })
+  const check = await pipeline('/data-quality-checks', {
+    body: {
+      name: 'no visits',
+      shortName: 'no visits',
+      code: 'NONE',
+      query: 'select * from small where visits is null',
+    },
+  })
+  await pipeline('/variables', { body: { name: 'PASSWORD', value: 'secret of a variable', secured: true } })
+
+  const large = await create({ name: 'large', type: 'CSV_UPLOAD' })
+  await loadFile(pipeline, large, 'id,text\n1,before\n')
+  await upload(pipeline, large, largeFile())
+  const largeRun = await startRun(pipeline, large)
+  await inProgress(pipeline, large, largeRun)
+  const scheduledRuns = (await pipeline(`/data-pipelines/${scheduled}/runs?pageSize=100`)).length
+  const ids = { small, large, largeRun, view: view.id, check: check.id, secret, scheduled }
+  return { apiToken, ...ids, largeRows, scheduledRuns }
+}
+
+/** Yields a sentence for everything that works as before. Throws if something does not. */
+export async function* expectKept(
+  { pipeline }: StartedCheckout,
+  server: TokenServer,
+  filled: FilledInstallation,
+): AsyncGenerator<string> {
+  const found = await pipeline('/data-pipelines?pageSize=100', { token: filled.apiToken })
+  deepStrictEqual(found.length, 4)
+  yield 'the password and the API token of before are accepted'
+
+  const { rows } = await pipeline(`/data-pipelines/${filled.small}/data`)
+  deepStrictEqual(rows, [
+    ['007', 120, '2026-01-31'],
+    ['008', null, '2026-02-28'],
+  ])
+  deepStrictEqual((await pipeline(`/views/${filled.view}/data`)).rows.length, 2)
+  yield 'the loaded table and the view have their rows'
+
+  const interrupted = await finished(pipeline, filled.large, filled.largeRun)
+  deepStrictEqual(interrupted.status, 'OK')
+  deepStrictEqual((await pipeline(`/data-pipelines/${filled.large}/table`)).rowCount, filled.largeRows)
+  yield 'the load that was killed has ended, with every row once'
+
+  await loadFile(pipeline, filled.small, `${smallRows}009,7,2026-03-31\n`)
+  const refresh = await pipeline(`/views/${filled.view}/run`, { method: 'POST' })
+  await finished(pipeline, filled.view, refresh.data.taskId, 'views')
+  deepStrictEqual((await pipeline(`/views/${filled.view}/data`)).rows.length, 3)
+  const checked = await pipeline(`/data-quality-checks/${filled.check}/run`, { body: {} })
+  deepStrictEqual(checked.status, 'FAILED')
+  yield 'the table is loaded again, the view is refreshed, and the check finds its row'
+
+  const run = await finished(pipeline, filled.secret, await startRun(pipeline, filled.secret))
+  deepStrictEqual(run.status, 'OK')
+  yield `the stored token opens ${new URL(server.url).host}`
+
+  const end = Date.now() + runTimeoutMs
+  while ((await pipeline(`/data-pipelines/${filled.scheduled}/runs?pageSize=100`)).length <= filled.scheduledRuns) {
+    if (Date.now() > end) throw new Error('The schedule started no run.')
+    await sleep(1_000)
+  }
+  yield 'the schedule starts runs'
+}
+
+type Api = StartedCheckout['pipeline']
+
+const upload = (pipeline: Api, uid: string, body: string): Promise<unknown> =>
+  pipeline(`/data-pipelines/${uid}/file?name=rows.csv`, { body, type: 'text/csv' })
+
+async function startRun(pipeline: Api, uid: string): Promise<string> {
+  return (await pipeline(`/data-pipelines/${uid}/run`, { method: 'POST' })).data.taskId
+}
+
+async function loadFile(pipeline: Api, uid: string, body: string): Promise<void> {
+  await upload(pipeline, uid, body)
+  const run = await finished(pipeline, uid, await startRun(pipeline, uid))
+  if (run.status !== 'OK') throw new Error(`The load ended with ${run.status}: ${run.message}`)
+}
+
+async function findRun(pipeline: Api, uid: string, taskId: string, noun = 'data-pipelines') {
+  const runs: { taskId: string; status: string; message?: string; finished?: string; rowsRead?: number }[] =
+    await pipeline(`/${noun}/${uid}/runs?pageSize=50`)
+  return runs.find((run) => run.taskId === taskId)
+}
+
+async function finished(pipeline: Api, uid: string, taskId: string, noun?: string) {
+  for (const end = Date.now() + runTimeoutMs; Date.now() < end; await sleep(200)) {
+    const run = await findRun(pipeline, uid, taskId, noun)
+    if (run?.finished) return run
+  }
+  throw new Error(`The run ${taskId} did not finish within ${runTimeoutMs / 1000} s.`)
+}
+
+async function inProgress(pipeline: Api, uid: string, taskId: string): Promise<void> {
+  for (const end = Date.now() + runTimeoutMs; Date.now() < end; await sleep(20)) {
+    const run = await findRun(pipeline, uid, taskId)
+    if (run?.finished) throw new Error('The large load ended before it was killed: use a larger one.')
+    if (run?.status === 'RUNNING') return sleep(300)
+  }
+  throw new Error('The large load did not start.')
+}
+
+const largeFile = (): string =>
+  `id,text\n${Array.from({ length: largeRows }, (_, index) => `${index},row number ${index}`).join('\n')}\n`

@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pc from 'picocolors'
+import { root } from '../paths.ts'
+import { expectKept, fillInstallation } from './installation-data.ts'
+import { startCheckout } from './start-checkout.ts'
+import { startTokenServer } from './token-server.ts'
+
+/**
+ * `npm run test:upgrade -- <commit>`: starts Sluice as it was at a commit, fills it (tables, a view, secrets, a schedule, an API
+ * token, a check), kills all its processes in the middle of a load, and starts this checkout with the same data. Exit code 0 if
+ * everything works as before.
+ */
+const [commit = 'HEAD'] = process.argv.slice(2)
+const say = (line: string): void => console.log(`${pc.green('✓')} ${line}`)
+
+const folder = await mkdtemp(join(tmpdir(), 'sluice-upgrade-'))
+const old = join(folder, 'old')
+execFileSync('git', ['worktree', 'add', '--detach', '--quiet', old, commit], { cwd: root, stdio: 'inherit' })
+try {
+  await using server = await startTokenServer()
+  const settings = { state: join(folder, 'state'), allowed: '127.0.0.1' }
+  const before = await startCheckout(old, settings)
+  say(`started ${commit}`)
+  const filled = await fillInstallation(before, server)
+  say('loaded tables, made a view, a check, a schedule, secrets and an API token')
+  await before.kill()
+  say('killed every process in the middle of a load')
+
+  const after = await startCheckout(root, settings)
+  try {
+    say('started this checkout with the same data')
+    for await (const kept of expectKept(after, server, filled)) say(kept)
+  } finally {
+    await after.stop()
+  }
+} finally {
+  execFileSync('git', ['worktree', 'remove', '--force', old], { cwd: root, stdio: 'inherit' })
+  await rm(folder, { recursive: true, force: true })
+}
+process.exit()
