@@ -78,8 +78,8 @@ describe('the list of what is kept for other services', () => {
   })
 })
 
-describe('the rooms', () => {
-  it('import only what the table lets them', () => {
+describe('the modules', () => {
+  it('import only what the table allows', () => {
     expect(brokenModuleRules(join(import.meta.dirname, '../../..'))).toEqual([])
   })
 })
