@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 export const root = resolve(import.meta.dirname, '..')
 
 /**
- * Everything that running Sluice here leaves behind: data, files, logs, secrets. Git-ignored, and safe to delete to begin
- * afresh. SLUICE_DIRECTORY puts it elsewhere.
+ * The folder of all data that a local installation creates: databases, files, logs, secrets. Git ignores it, and
+ * deleting it starts over. SLUICE_DIRECTORY sets another folder.
  */
 export const state = resolve(root, process.env['SLUICE_DIRECTORY'] || '.sluice')

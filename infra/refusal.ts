@@ -1,11 +1,17 @@
 import pc from 'picocolors'
 
-/** A failure that a person can mend: its message is one sentence saying what is wrong and what to do; no stack is shown. */
+/**
+ * A failure that the user can correct. The message is one sentence that says what is wrong and what to do, and is shown
+ * without a stack trace.
+ */
 export class Refusal extends Error {
   override name = 'Refusal'
 }
 
-/** Ends a command: a refusal as its sentence, anything else with its stack (that is a bug of ours). Exit code 1. */
+/**
+ * Ends a command with exit code 1. Prints the message of a Refusal, and the stack trace of any other error, which is a
+ * bug.
+ */
 export const refuse = (error: unknown): void => {
   process.exitCode = 1
   const full = error instanceof Error && 'code' in error && error.code === 'ENOSPC'

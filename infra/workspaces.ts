@@ -5,7 +5,7 @@ import { root } from './paths.ts'
 /** A package of the monorepo: its npm name and its folder, relative to the root. */
 export type Workspace = { name: string; folder: string }
 
-/** Every folder of packages/ and apps/ that holds a package.json. */
+/** Returns every folder of packages/ and apps/ that contains a package.json. */
 export const workspaces = (): Workspace[] =>
   ['packages', 'apps'].flatMap((parent) =>
     readdirSync(join(root, parent))

@@ -8,17 +8,20 @@ import { pinoCaller } from './pino-caller.ts'
 
 const apps = ['identity', 'pipeline'] as const
 
-/** They bring binaries, or look for files of theirs: imported from where npm put them, when they are needed. */
+/**
+ * These packages contain binaries or read files of their own, so they are imported from node_modules when they are
+ * needed.
+ */
 const left = ['@node-rs/argon2', 'oracledb']
 
-/** CommonJS of libraries asks for Node's own modules by `require`, which a module does not have. */
+/** CommonJS libraries load Node's modules with `require`, which ES modules do not have. */
 const banner = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`
 
 /**
- * Makes of every program of apps/<app>/bin, and of every thread that one starts, a file `<folder>/<app>/<name>.js` with what
- * it needs, and parts that are shared or imported later beside it. `folder` is absolute; the checkout, with its
- * node_modules, stays needed where it is from there. What the folder held is removed. Answers the files that went in, relative to `root`. Throws what
- * esbuild says of code that does not resolve.
+ * Bundles every program of apps/<app>/bin, and every thread that one starts, into `<folder>/<app>/<name>.js`. Shared
+ * and lazily imported code becomes separate files next to it. `folder` is absolute and is emptied first. The bundle
+ * still needs the checkout with its node_modules at the same relative path. Returns the bundled files, relative to
+ * `root`. Throws esbuild's error if an import cannot be resolved.
  */
 export async function bundle(root: string, folder: string): Promise<string[]> {
   await rm(folder, { recursive: true, force: true })
@@ -44,16 +47,16 @@ async function bundleApp(root: string, app: string, outdir: string): Promise<str
     format: 'esm',
     platform: 'node',
     target: `node${process.versions.node}`,
-    // Classes are known by their names in logs and in answers.
+    // Logs and responses contain the names of classes.
     keepNames: true,
     sourcemap: 'linked',
     sourcesContent: false,
     legalComments: 'none',
-    // What a program's text weighs is held by each thread of it. Names stay, and lines that can be told apart.
+    // Each thread keeps the text of its program in memory. Names and line breaks stay, for stack traces.
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 160,
-    // pg asks for it where somebody wants it, and does without.
+    // An optional dependency of pg.
     external: ['pg-native'],
     banner: { js: banner },
     plugins: [inPlace(root, outdir), leave(left), pinoCaller],

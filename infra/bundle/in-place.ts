@@ -4,18 +4,21 @@ import type { Plugin } from 'esbuild'
 
 const slashes = (path: string) => path.replaceAll(sep, '/')
 
-/** How a program names a thread that it starts. */
+/** The expression with which a program names a thread that it starts. */
 const thread = /new URL\('(\.\/[\w-]+)\.ts', import\.meta\.url\)/
 
-/** The thread that a source starts, if it does, as a path from where `file` is one from. */
+/**
+ * Returns the path of the thread that a source starts; undefined if it starts none. The path is relative to the same
+ * folder as `file`.
+ */
 export function threadIn(source: string, file: string): string | undefined {
   const [, name] = thread.exec(source) ?? []
   return name && join(dirname(file), `${name}.ts`)
 }
 
 /**
- * Lets our own sources find the files beside them after they have moved into `outdir`: where they ask for the place they are
- * at, they are told where they were. The threads that they start have moved with them.
+ * Lets bundled sources find the files of their original folders: `import.meta` keeps its original value. Threads are
+ * bundled too, so their addresses point into `outdir`.
  */
 export const inPlace = (root: string, outdir: string): Plugin => ({
   name: 'in place',
@@ -38,7 +41,7 @@ export const inPlace = (root: string, outdir: string): Plugin => ({
   },
 })
 
-/** Leaves packages out, and has them found where npm put them wherever the bundle is. */
+/** Excludes packages from the bundle, and resolves them to their place in node_modules. */
 export const leave = (packages: readonly string[]): Plugin => ({
   name: 'left out',
   setup({ onResolve, resolve }) {

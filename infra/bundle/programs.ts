@@ -1,21 +1,24 @@
 import { join } from 'node:path'
 import { bringUpToDate } from './up-to-date.ts'
 
-/** Where the programs of both apps are. */
+/** The programs of both apps. */
 export type Programs = {
-  /** Has them there as the sources are now. */
+  /** Brings the programs up to date with the sources. */
   ready: () => Promise<void>
-  /** The file of a program, such as `identity` and `serve`. */
+  /** The path of a program, for example of `identity` and `serve`. */
   file: (app: string, name: string) => string
 }
 
-/** Bundled: a third of the time to start, and 25 MB less for each process (docs/decisions/0048-bundles.md). */
+/**
+ * Bundled programs start in a third of the time, and each process needs 25 MB less memory
+ * (docs/decisions/0048-bundles.md).
+ */
 export const bundledPrograms = (root: string, folder: string): Programs => ({
   ready: () => bringUpToDate(root, folder),
   file: (app, name) => join(folder, app, `${name}.js`),
 })
 
-/** As they are written. */
+/** Runs the sources as they are. */
 export const programSources = (root: string): Programs => ({
   ready: () => Promise.resolve(),
   file: (app, name) => join(root, 'apps', app, 'bin', `${name}.ts`),

@@ -5,10 +5,10 @@ import type { BuildFailure } from 'esbuild'
 import { Refusal } from '../refusal.ts'
 import { bundle } from './bundle.ts'
 
-/** Beside what was built: which files it was made of, and when and how large each of them was. */
+/** The record of the bundled files, with their sizes and times of change. */
 const recordOf = (folder: string) => join(folder, 'made-of.json')
 
-/** What a build depends on besides the files that went into it. */
+/** Files that the bundle depends on and does not contain. */
 const always = ['package-lock.json', 'infra/bundle/bundle.ts', 'infra/bundle/in-place.ts']
 
 /**
@@ -53,7 +53,7 @@ function isUpToDate(root: string, folder: string): boolean {
   }
 }
 
-/** Empty for what is not there, such as a module that has no file. */
+/** Returns an empty text if the file does not exist, for example for a module without a file. */
 function stampOf(root: string, file: string): string {
   const stat = statSync(join(root, file), { throwIfNoEntry: false })
   return stat ? `${stat.mtimeMs} ${stat.size}` : ''

@@ -22,7 +22,7 @@ interface Given {
 }
 
 /** Milliseconds that it may take to begin. */
-const patience = 120_000
+const startTimeoutMs = 120_000
 const config = '<clickhouse><users_config>users.xml</users_config></clickhouse>'
 
 /** Starts it. Throws with what it said where it does not answer. It ends when this process does. */
@@ -44,7 +44,7 @@ export async function startEngine({ library, data, users }: Given): Promise<Engi
   child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
   const ended = once(child, 'close')
   const url = `http://127.0.0.1:${port}`
-  const until = Date.now() + patience
+  const until = Date.now() + startTimeoutMs
   while (!(await answers(url))) {
     if (child.exitCode !== null || child.signalCode !== null || Date.now() > until) {
       child.kill('SIGKILL')

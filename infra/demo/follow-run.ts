@@ -9,7 +9,7 @@ import {
 
 const { dataPipelines } = pipelineOperations
 /** Milliseconds that the service may be away while we wait: a restart, not an outage. */
-const patience = 60_000
+const unavailableMs = 60_000
 
 interface Following {
   seen: (run: Run) => void
@@ -42,7 +42,7 @@ async function followRun(pipeline: ServiceClient, uid: string, taskId: string, {
       seen(run)
       if (run.finished) return run
     } catch (error) {
-      if (!(error instanceof ServiceUnavailable) || performance.now() - answered > patience) throw error
+      if (!(error instanceof ServiceUnavailable) || performance.now() - answered > unavailableMs) throw error
     }
     await pause(wait, undefined, { signal })
   }

@@ -4,7 +4,7 @@ import { byteRate, bytesText, rowRate, rowsText } from './measures.ts'
 import type { ProgressView } from './progress.ts'
 
 /** Milliseconds that a run may be queued, or stand still, before we say what that may mean. */
-const patience = 15_000
+const warnAfterMs = 15_000
 
 /** Shows an upload and the run that follows it. */
 export function watchLoad(view: ProgressView): LoadWatch {
@@ -16,7 +16,7 @@ export function watchLoad(view: ProgressView): LoadWatch {
   function wonder(state: string, sentence: string): void {
     const now = performance.now()
     if (state !== seen.state) seen = { state, at: now }
-    else if (now - seen.at > patience && !said.has(sentence)) {
+    else if (now - seen.at > warnAfterMs && !said.has(sentence)) {
       said.add(sentence)
       view.say(sentence)
     }

@@ -7,8 +7,9 @@ const folder = join(root, 'node_modules/node')
 const binary = join(folder, 'bin/node')
 
 /**
- * The Node that the npm package `node` brings. Its install script fetches the program; where install scripts did not run
- * (an npm that asks for approval first, ignore-scripts), that script is run here. Answers the program's path.
+ * Returns the path of Node from the npm package `node`. The install script of that package downloads the program. If
+ * install scripts did not run (`ignore-scripts`, or an npm that asks for approval first), this function runs the
+ * script.
  */
 export const nodeBinary = async () => {
   if (isThere()) return binary

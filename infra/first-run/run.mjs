@@ -1,7 +1,7 @@
 /**
- * `node infra/first-run/run.mjs <file.ts> [arguments]`: what every npm script of the root goes through. Installs what is
- * missing, then runs the file with the Node that the lock file names, whatever Node the machine has (20 or newer).
- * Nothing outside Node's own modules is imported on this side of the installation.
+ * `node infra/first-run/run.mjs <file.ts> [arguments]`: runs a file with the Node version of the lock file; every npm
+ * script of the root uses it. Installs missing packages first. Works with Node 20 or newer, and imports only Node's own
+ * modules before the installation.
  */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
@@ -22,18 +22,18 @@ const start = async () => {
   const node = await nodeBinary()
   const env = {
     ...process.env,
-    // Its own folder first: where install scripts did not run, npm has made no link to it in .bin.
+    // The folder of Node comes first: if install scripts did not run, npm has not linked it in .bin.
     PATH: [dirname(node), join(root, 'node_modules/.bin'), withoutLocalBin(process.env.PATH)].join(delimiter),
     NODE_COMPILE_CACHE: join(root, '.sluice/compile-cache'),
   }
   hand(spawn(node, [resolve(root, file), ...args], { stdio: 'inherit', env }))
 }
 
-/** This process stands in for the child: it passes signals on, and ends as the child ends. */
+/** Passes signals on to the child process, and ends with its exit code or signal. */
 const hand = (child) => {
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
     process.on(signal, () => {
-      // On Ctrl-C a terminal tells the whole process group; once more would count as a second Ctrl-C.
+      // On Ctrl-C, a terminal signals the whole process group. A second signal would count as a second Ctrl-C.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   }
@@ -42,7 +42,10 @@ const hand = (child) => {
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
 }
 
-/** npm that is told to stop from outside ends with its shell, and tells nobody: what it started would go on, and keep its ports. */
+/**
+ * If npm is stopped from outside, it ends with its shell and does not signal the processes that it started. They would
+ * keep running, and keep their ports.
+ */
 const stopWithParent = (child) => {
   const parent = process.ppid
   const watch = setInterval(() => {

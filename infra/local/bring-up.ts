@@ -11,28 +11,28 @@ type BringUp = {
   settings: Settings
   programs: Programs
   env: NodeJS.ProcessEnv
-  /** Superuser's connection string of the warehouse's server. */
+  /** Connection string of the warehouse server's superuser. */
   superuserUrl: string
   say: (line: string) => void
   stopped: AbortSignal
   mode?: Mode
 }
 
-/** How `npm run dev` differs from `npm start`. */
+/** The options of `npm run dev`. */
 export type Mode = {
-  /** A saved source restarts the services that run it. */
+  /** Restarts the services that use a source when it is saved. */
   restartOnChange?: boolean
-  /** Debuggers can attach to the services. */
+  /** Opens a debugger port for each service. */
   inspect?: boolean
 }
 
-/** Where debuggers attach, on 127.0.0.1. */
+/** The debugger ports, on 127.0.0.1. */
 export const inspectorPorts: Record<string, number> = { identity: 9231, pipeline: 9232, 'pipeline-worker': 9233 }
 
 /**
- * Migrates both databases, makes the first administrator and starts the three processes, as much at the same time as
- * possible; settles when all are ready. Every service started is put into `services` at once, so that the caller can
- * stop it however this ends. Throws Refusal with what a program printed last.
+ * Migrates both databases, creates the first administrator and starts the three processes, in parallel where possible.
+ * Resolves when all are ready. Adds every started service to `services` immediately, so that the caller can stop them
+ * after a failure. Throws Refusal with the last output of a program.
  */
 export const bringUp = async (
   { settings, programs, env, superuserUrl, say, stopped, mode = {} }: BringUp,
@@ -91,7 +91,7 @@ export const bringUp = async (
       start('pipeline-worker', 'pipeline', 'work', WORKER_PORT),
     ])
   }
-  // The first failure ends the other half; its own sentence is the one to show.
+  // The first failure stops the other half. Its message is the one to show.
   const give = (error: unknown): never => {
     failed.abort(error)
     throw error
@@ -102,7 +102,7 @@ export const bringUp = async (
   return value
 }
 
-/** Reads what create-first-admin prints: `{"username":"admin"}`, with the password when it has just made the user. */
+/** Parses the output of create-first-admin: `{"username":"admin"}`, with the password if it created the user. */
 const adminOf = (said: string): Admin => {
   const line = said.trim().split('\n').at(-1) ?? ''
   try {

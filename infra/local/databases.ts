@@ -4,15 +4,15 @@ import type { Secrets } from './secrets.ts'
 
 const NAMES = ['identity', 'pipeline', 'warehouse'] as const
 
-/** Connection strings of the three databases, each as its own role. */
+/** Connection strings of the three databases, each with its own role. */
 export type Databases = Record<(typeof NAMES)[number], string>
 
-/** Makes new client databases and their roles, and is no superuser. */
+/** The role can create client databases and their roles, and is not a superuser. */
 const WAREHOUSE_POWERS = 'createdb createrole'
 
 /**
- * Makes the login roles and databases that are missing. Nobody but its owner connects to a database of these: the roles
- * that clients' SQL runs under live in the same cluster.
+ * Creates missing login roles and databases. Only its owner can connect to a database, because the roles that run the
+ * SQL of clients are in the same cluster.
  */
 export const prepareDatabases = async (cluster: Cluster, secrets: Secrets): Promise<Databases> => {
   const client = new Client({ connectionString: cluster.url('postgres') })

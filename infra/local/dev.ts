@@ -5,8 +5,8 @@ import { runLocal } from './run-local.ts'
 import { readSettings } from './settings.ts'
 
 /**
- * `npm run dev`: what `npm start` starts, from the sources as they are; a saved change restarts the services that run it.
- * With `-- --inspect` a debugger can attach to each service.
+ * `npm run dev`: starts the same as `npm start`, from the sources. A saved change restarts the services that use the
+ * file. With `-- --inspect`, a debugger can attach to each service.
  */
 
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})

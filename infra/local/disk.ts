@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises'
 import { Refusal } from '../refusal.ts'
 
-/** Below this PostgreSQL may stop in the middle of its first start. */
+/** With less free space, PostgreSQL may fail during its first start. */
 const LEAST_MEGABYTES = 200
 
-/** Throws Refusal when the disk under `folder` is nearly full. */
+/** Throws Refusal if the disk of `folder` is nearly full. */
 export const requireSpace = async (folder: string, least = LEAST_MEGABYTES): Promise<void> => {
   const { bavail, bsize } = await statfs(folder)
   const free = Math.floor((bavail * bsize) / 1e6)

@@ -3,16 +3,16 @@ import type { Databases } from './databases.ts'
 import type { Secrets } from './secrets.ts'
 import { loopbackOf, type Settings } from './settings.ts'
 
-/** How Node and the C library keep memory: the same in the images (infra/images/Dockerfile). */
+/** Memory settings of Node and the C library, the same as in the images (infra/images/Dockerfile). */
 export const memorySettings = {
-  // A small young generation keeps a service under 150 MB after load too; the data road makes few objects.
+  // A small young generation keeps a service below 150 MB after load. Loads create few objects.
   NODE_OPTIONS: '--max-semi-space-size=2 --v8-pool-size=1',
-  // One heap for all threads, and buffers that go back to the system: the worker is 20 MB smaller while it loads.
+  // One heap for all threads, and buffers that return to the system: a worker needs 20 MB less while it loads.
   MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '32768',
 }
 
-/** What every program of apps/<app>/bin is started with, on top of the caller's own environment. */
+/** The settings of all programs of apps/<app>/bin, added to the caller's environment. */
 export const programEnvironment = (settings: Settings, secrets: Secrets, databases: Databases): NodeJS.ProcessEnv => {
   const { SLUICE_ADMIN_PASSWORD: _, ...inherited } = process.env
   const { IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT } = settings.ports
@@ -20,7 +20,7 @@ export const programEnvironment = (settings: Settings, secrets: Secrets, databas
     ...inherited,
     ...memorySettings,
     NODE_OPTIONS: [inherited.NODE_OPTIONS, memorySettings.NODE_OPTIONS].filter(Boolean).join(' '),
-    // Types are taken out of the sources once: a second start is quicker, and each process 25 MB smaller.
+    // Compiled sources are cached: the second start is faster, and each process needs 25 MB less memory.
     NODE_COMPILE_CACHE: join(settings.state, 'compiled'),
     IDENTITY_PORT: String(IDENTITY_PORT),
     PIPELINE_PORT: String(PIPELINE_PORT),
@@ -29,7 +29,7 @@ export const programEnvironment = (settings: Settings, secrets: Secrets, databas
     IDENTITY_DATABASE_URL: databases.identity,
     PIPELINE_DATABASE_URL: databases.pipeline,
     WAREHOUSE_DATABASE_URL: databases.warehouse,
-    // Everything runs on one machine: requests of users have priority over loads and queries.
+    // Everything runs on one machine, so requests of users get priority over loads and queries.
     WAREHOUSE_NICENESS: inherited.WAREHOUSE_NICENESS ?? '10',
     IDENTITY_URL: `http://${loopbackOf(settings)}:${IDENTITY_PORT}`,
     IDENTITY_PUBLIC_URL: settings.identityPublicUrl,

@@ -6,8 +6,8 @@ import { isAlive } from '../postgres/left-over.ts'
 import { Refusal } from '../refusal.ts'
 
 /**
- * Takes the state folder for this process; answers how to let go of it. Throws Refusal when a start is running here. What
- * a killed start left is taken over.
+ * Locks the state folder for this process, and returns the function that unlocks it. Throws Refusal if another start is
+ * running there. Takes over the lock of a killed start.
  */
 export const takeLock = async (state: string): Promise<() => void> => {
   const file = join(state, 'running')
@@ -18,7 +18,7 @@ export const takeLock = async (state: string): Promise<() => void> => {
   if (isStart(read(file))) throw alreadyRunning(read(file))
   rmSync(file, { force: true })
   if (!write(file)) throw alreadyRunning(read(file))
-  // Two starts may take over the same dead one; the later of them has the file.
+  // Two starts may take over the same lock; the later one keeps it.
   await delay(50)
   if (read(file) !== process.pid) throw alreadyRunning(read(file))
   return release
@@ -47,7 +47,7 @@ const read = (file: string): number => {
   }
 }
 
-/** Process ids are used again: only a Node process counts as a start that is still running. */
+/** Process ids are reused, so only a Node process counts as a running start. */
 const isStart = (pid: number): boolean => {
   if (!pid || pid === process.pid || !isAlive(pid)) return false
   try {

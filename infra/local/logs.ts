@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 const LARGEST = 20e6
 const KEPT = 3
 
-/** Makes a log file's folder, and moves a file that has grown past 20 MB aside (name.log.1 … .3; the oldest goes). */
+/** Creates the folder of a log file. Renames a file of more than 20 MB (name.log.1 … .3) and deletes the oldest. */
 export const rotate = (file: string, largest = LARGEST): void => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) < largest) return

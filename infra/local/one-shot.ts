@@ -1,7 +1,10 @@
 import { Refusal } from '../refusal.ts'
 import { type Program, startProgram } from './program.ts'
 
-/** Runs a program to its end, or until `stopped`; answers its standard output. Throws Refusal with what it printed last. */
+/**
+ * Runs a program until it ends, or until `stopped` aborts. Returns its standard output. Throws Refusal with its last
+ * output.
+ */
 export const runOnce = async (name: string, program: Program, stopped: AbortSignal): Promise<string> => {
   stopped.throwIfAborted()
   const { child, ended, output, lastWords } = startProgram(program, true)

@@ -23,11 +23,11 @@ ${Object.entries(programs)
   .flatMap(([app, names]) => names.map((name) => `  npm run operate -- ${app} ${name}`))
   .join('\n')}`
 
-/** Runs the program to its end, in this terminal, and answers its exit code. Throws Refusal. */
+/** Runs the program in this terminal, and returns its exit code. Throws Refusal. */
 async function operate([app = '', name = '', ...args]: string[]): Promise<number> {
   if (!programs[app]?.includes(name)) throw new Refusal(usage)
   const port = await readFile(join(state, 'postgres/port'), 'utf8').catch(() => undefined)
-  // Published while everything runs, PostgreSQL included.
+  // The file exists while everything runs, PostgreSQL included.
   if (port === undefined || !existsSync(join(state, 'local.json')))
     throw new Refusal('Sluice does not run here: start it with "npm start" in another terminal, then run this again.')
   const secrets = await secretsOf(state)

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Who listens on a TCP port of this machine, as far as this user may know: `process 4711 (node server.js)`. */
+/**
+ * Describes the process that listens on a TCP port of this machine, as far as this user can see it: `process 4711 (node
+ * server.js)`.
+ */
 export const portHolder = (port: number): string | undefined => {
   const pid = process.platform === 'linux' ? fromProc(port) : fromLsof(port)
   if (!pid) return undefined
@@ -9,7 +12,9 @@ export const portHolder = (port: number): string | undefined => {
   return command ? `process ${pid} (${command.slice(0, 80)})` : `process ${pid}`
 }
 
-/** Linux: the socket's inode from the kernel's table, then the process that has it open. Needs no program. */
+/**
+ * On Linux: finds the socket's inode in the kernel's table, then the process that has it open. Needs no other program.
+ */
 const fromProc = (port: number): string | undefined => {
   const sockets = new Set(['tcp', 'tcp6'].flatMap((table) => listeners(`/proc/net/${table}`, port)))
   if (sockets.size === 0) return undefined
@@ -43,7 +48,7 @@ const commandOf = (pid: string): string =>
         .trim()
     : (spawnSync('ps', ['-o', 'command=', '-p', pid], { encoding: 'utf8' }).stdout ?? '').trim()
 
-/** Processes end while they are looked at, and those of others may not be looked into. */
+/** Processes may end during the search, and other users' processes cannot be read. */
 const attempt = <T>(read: () => T, otherwise: T): T => {
   try {
     return read()

@@ -9,11 +9,11 @@ const OWNERS: Record<keyof Ports, string> = {
   WORKER_PORT: "the pipeline worker's health checks",
 }
 
-/** Throws Refusal when one of the ports cannot be had, before anything is started. */
+/** Throws Refusal if a port is not available, before anything is started. */
 export const requirePorts = async ({ ports, listenHost }: Settings): Promise<void> => {
   for (const [name, port] of Object.entries(ports) as [keyof Ports, number][]) {
     const owner = `Port ${port}, for ${OWNERS[name]},`
-    // Also ::1, which "localhost" may mean: what listens there would be taken for ours.
+    // Also checks ::1: "localhost" may mean it, and another server there would be mistaken for Sluice.
     const failures = [await bindFailure(port, listenHost), await bindFailure(port, '::1')]
     const failure = failures.find((code) => code === 'EADDRINUSE' || code === 'EACCES') ?? failures[0]
     if (failure === 'EADDRINUSE') {

@@ -5,22 +5,25 @@ import { rotate } from './logs.ts'
 import type { Secrets } from './secrets.ts'
 import { logFile, type Settings } from './settings.ts'
 
-/** Loads stream whole tables in: a larger log between checkpoints; both services and every client's warehouse connect. */
+/**
+ * Loads write whole tables, so checkpoints need a larger log. Both services and the warehouses of all clients connect
+ * to this server.
+ */
 const FOR_LOADS = {
   max_connections: '200',
-  // Clients' statements are stopped at 2,000 locks. The services' own databases are in this server, so there is room for many of them.
+  // Statements of clients are cancelled at 2,000 locks. The services' own databases are in the same server.
   max_locks_per_transaction: '512',
   max_wal_size: '4GB',
-  // Files of the log are used again instead of made anew, and two COPYs wait less for each other to write it.
+  // PostgreSQL reuses log files instead of creating new ones, so two COPYs wait less for each other.
   min_wal_size: '2GB',
   wal_buffers: '64MB',
-  // The log is on the disk before a COPY comes to write the pages that it is about, which otherwise waits for it.
+  // The log is written before a COPY writes the pages that it describes, so the COPY does not wait for it.
   wal_writer_delay: '10ms',
   checkpoint_timeout: '15min',
   shared_buffers: '256MB',
 }
 
-/** The PostgreSQL of this installation; started again on its port when it dies. */
+/** Starts the PostgreSQL of this installation. If it dies, it is started again on the same port. */
 export const startPostgres = async (
   settings: Settings,
   { postgres }: Secrets,
@@ -52,7 +55,7 @@ export const startPostgres = async (
       await cluster.ended
       if (stopping.signal.aborted) return
       await startAgain()
-      // Told to stop while it was starting.
+      // It was stopped during its start.
       if (stopping.signal.aborted) return cluster.stop()
     }
   })()

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, createWriteStream, openSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A program of apps/<app>/bin, its log, and what it is started with. */
+/** A program of apps/<app>/bin, its log file, and its environment. */
 export type Program = {
   file: string
   log: string
   cwd: string
   env: NodeJS.ProcessEnv
-  /** Node listens for a debugger on this port of 127.0.0.1. */
+  /** The debugger port of Node, on 127.0.0.1. */
   inspectorPort?: number | undefined
 }
 

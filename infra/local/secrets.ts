@@ -3,26 +3,26 @@ import { chmod, open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../refusal.ts'
 
-/** What this installation made up for itself, once. */
+/** Secrets that the first start generated. */
 export type Secrets = {
   /** Passwords of PostgreSQL's superuser and of the three roles. */
   postgres: string
   identity: string
   pipeline: string
   warehouse: string
-  /** Key ring for what is encrypted in the databases: `k1:<32 bytes, base64>`. */
+  /** Key ring for the encrypted columns of the databases: `k1:<32 bytes, base64>`. */
   secretKeys: string
-  /** What the two services prove themselves to each other with. */
+  /** The secret with which the two services authenticate to each other. */
   serviceSecret: string
-  /** The first administrator, when the password was made here and not given by SLUICE_ADMIN_PASSWORD. */
+  /** The first administrator. Absent if SLUICE_ADMIN_PASSWORD gave the password. */
   admin?: { username: string; password: string }
 }
 
 const fileIn = (state: string): string => join(state, 'secrets.json')
 
 /**
- * The secrets of `.sluice/secrets.json`, made at the first start; readable for its owner alone. Throws Refusal where the
- * file is gone and the data is not: new secrets would open none of it.
+ * Reads `.sluice/secrets.json`, or creates it at the first start, readable by its owner only. Throws Refusal if the
+ * file is missing but data exists, because new secrets could not decrypt the data.
  */
 export const secretsOf = async (state: string): Promise<Secrets> => {
   const file = fileIn(state)
@@ -61,7 +61,7 @@ const parse = (text: string, file: string): Secrets => {
   }
 }
 
-/** Written beside, made durable and renamed: a crash leaves the old file or the new one. */
+/** Writes a temporary file, syncs it and renames it, so that a crash leaves either the old or the new file. */
 export const saveSecrets = async (state: string, secrets: Secrets): Promise<Secrets> => {
   const beside = `${fileIn(state)}.new`
   const file = await open(beside, 'w', 0o600)

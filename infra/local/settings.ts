@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { Refusal } from '../refusal.ts'
 
-/** How this start was asked for: folders, ports and addresses. */
+/** Folders, ports and addresses of this start. */
 export type Settings = {
-  /** Folder of everything that is kept. */
+  /** The folder of all data. */
   state: string
   /** The checkout. */
   root: string
@@ -17,7 +17,7 @@ export type Ports = { IDENTITY_PORT: number; PIPELINE_PORT: number; WORKER_PORT:
 
 const DEFAULTS: Ports = { IDENTITY_PORT: 3001, PIPELINE_PORT: 3002, WORKER_PORT: 3003 }
 
-/** Reads the environment. Throws Refusal with one sentence on the first mistake. */
+/** Reads the environment. Throws Refusal with one sentence about the first invalid setting. */
 export const readSettings = (environment: NodeJS.ProcessEnv, root: string, state: string): Settings => {
   const ports = { ...DEFAULTS }
   for (const name of Object.keys(DEFAULTS) as (keyof Ports)[]) {
@@ -45,6 +45,6 @@ const portOf = (name: string, given: string): number => {
 
 export const logFile = ({ state }: Settings, name: string): string => join(state, 'logs', `${name}.log`)
 
-/** Where this machine reaches what listens on the listen host. */
+/** Returns the loopback address that reaches a server on the listen host. */
 export const loopbackOf = ({ listenHost }: Settings): string =>
   ['0.0.0.0', '::', '*'].includes(listenHost) ? '127.0.0.1' : listenHost.includes(':') ? `[${listenHost}]` : listenHost

@@ -3,7 +3,10 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** For the tests of `npm start`: programs that keep its contract with apps/<app>/bin and do nothing else, started in a second. */
+/**
+ * Replacements of the programs in apps/<app>/bin for the tests of `npm start`. They print the same lines, do nothing
+ * else, and start within a second.
+ */
 
 const serve = (portName: string): string => `
 import { createServer } from 'node:http'
@@ -31,7 +34,9 @@ await client.end()
 console.log(JSON.stringify({ username: 'admin', ...(rows[0].starts === 1 && !process.env.SLUICE_ADMIN_PASSWORD && { password: 'made up here' }) }))
 `
 
-/** Makes a folder with the stand-ins and an infra/local/start.ts that runs them; `programs` replaces some of them. */
+/**
+ * Creates a folder with the replacements and an infra/local/start.ts that runs them. `programs` overrides some of them.
+ */
 export const standInFolder = (programs: Record<string, string> = {}): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-local-'))
   const files: Record<string, string> = {
@@ -59,12 +64,12 @@ process.exit()`,
     mkdirSync(join(folder, name, '..'), { recursive: true })
     writeFileSync(join(folder, name), text)
   }
-  // As root this tests the refuge too: PostgreSQL's user may not enter a folder of mkdtemp.
+  // As root, this also tests the folder below /var/lib: PostgreSQL's user cannot enter a folder of mkdtemp.
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   return folder
 }
 
-/** A start under way, and what it said so far. */
+/** A running start, and its output so far. */
 export type Start = {
   child: ChildProcess
   said: () => string
@@ -72,7 +77,7 @@ export type Start = {
   until: (text: string) => Promise<void>
 }
 
-/** With the argument `dev` as `npm run dev` does, else as `npm start`. */
+/** Starts like `npm start`, or like `npm run dev` with the argument `dev`. */
 export const startStandIns = (folder: string, env: NodeJS.ProcessEnv, ...args: string[]): Start => {
   const child = spawn(process.execPath, [join(folder, 'infra/local/start.ts'), ...args], {
     env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },

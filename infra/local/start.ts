@@ -7,7 +7,7 @@ import { readSettings } from './settings.ts'
 
 /** `npm start`: PostgreSQL, both services and the worker on this machine, until Ctrl-C. */
 
-// The terminal may be gone before we are; what is said then is said to nobody.
+// The terminal may close before this process ends. Later output is dropped.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 try {

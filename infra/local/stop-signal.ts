@@ -1,9 +1,13 @@
 import { runningPrograms } from './program.ts'
 
-/** npm passes Ctrl-C on to a process that has it from the terminal already: signals this close together are one. */
+/**
+ * npm passes Ctrl-C on to a process that already received it from the terminal. Signals within this time count as one.
+ */
 const SAME_KEYSTROKE = 500
 
-/** Aborts at the first Ctrl-C, SIGTERM or closed terminal. The second one kills what is left and ends this process. */
+/**
+ * Returns a signal that aborts at the first Ctrl-C, SIGTERM or closed terminal. The second one calls `force` and exits.
+ */
 export const stopSignal = (force: () => void): AbortSignal => {
   const stop = new AbortController()
   let first = 0

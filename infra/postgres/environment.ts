@@ -1,6 +1,6 @@
 /**
- * The environment of PostgreSQL's programs: none of the caller's PG* variables, locale or secrets, and English messages.
- * TMPDIR says which test run they belong to (infra/test/remove-run-folder.ts).
+ * Returns the environment for PostgreSQL's programs: without the caller's PG* variables, locale and secrets, and with
+ * English messages. TMPDIR identifies the test run (infra/test/remove-run-folder.ts).
  */
 export const cleanEnvironment = (): NodeJS.ProcessEnv => {
   const { PATH, TMPDIR } = process.env

@@ -1,6 +1,6 @@
 import { Refusal } from '../refusal.ts'
 
-/** Libraries of the system that PostgreSQL's programs need beside the ones they bring, and their Debian packages. */
+/** System libraries that PostgreSQL's programs need, and their Debian packages. */
 const PACKAGES: [RegExp, string][] = [
   [/^libstdc\+\+/, 'libstdc++6'],
   [/^libgcc_s/, 'libgcc-s1'],
@@ -11,7 +11,7 @@ const PACKAGES: [RegExp, string][] = [
   [/^liblzma/, 'liblzma5'],
 ]
 
-/** What a PostgreSQL program said before it gave up, as one sentence that says what to do. */
+/** Turns the output of a failed PostgreSQL program into one sentence that says what to do. */
 export const explainFailure = (program: string, said: string): Refusal => {
   const library = /shared librar(?:y|ies): (\S+?):/.exec(said)?.[1]
   if (library) {

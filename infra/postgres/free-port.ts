@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** Why a TCP port of `host` cannot be listened on (EADDRINUSE, EACCES, EADDRNOTAVAIL …); undefined: it can. */
+/** Returns why a TCP port of `host` cannot be opened (EADDRINUSE, EACCES, EADDRNOTAVAIL …); undefined if it can. */
 export const bindFailure = (port: number, host: string): Promise<string | undefined> =>
   new Promise((resolve) => {
     const probe = createServer()
@@ -8,7 +8,10 @@ export const bindFailure = (port: number, host: string): Promise<string | undefi
     probe.listen({ port, host, exclusive: true }, () => probe.close(() => resolve(undefined)))
   })
 
-/** The first free loopback port from `from` on. Below 32768: outgoing connections borrow the ports above. */
+/**
+ * Returns the first free loopback port from `from` on. It is below 32768, because outgoing connections use the ports
+ * above.
+ */
 export const freePort = async (from: number, tries = 500): Promise<number> => {
   for (let port = from; port < from + tries; port++) {
     if ((await bindFailure(port, '127.0.0.1')) === undefined) return port

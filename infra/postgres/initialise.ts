@@ -11,9 +11,10 @@ import type { Shelter } from './shelter.ts'
 export const SUPERUSER = 'postgres'
 
 /**
- * Makes the data folder a PostgreSQL cluster, unless it is one. UTF-8 with the built-in C.UTF-8 collation: the same order
- * on every machine, and no index that a C library update silently breaks. Worked on beside and renamed, so that a killed
- * initdb leaves nothing that looks finished. Every connection needs a password (scram-sha-256), also on this machine.
+ * Creates a PostgreSQL cluster in the data folder, unless it contains one. UTF-8 with the built-in C.UTF-8 collation
+ * has the same order on every machine, and C library updates do not break its indexes. The cluster is created in a
+ * temporary folder that is renamed at the end, so a killed initdb leaves no incomplete cluster. Every connection needs
+ * a password (scram-sha-256), local ones too.
  */
 export const initialise = async (
   shelter: Shelter,

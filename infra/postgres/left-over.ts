@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Ends what an earlier run may have left in a data folder: a postmaster still at work (its parent was killed) is shut
- * down, a postmaster.pid whose process is gone, or is by now something else, is removed. PostgreSQL would refuse on both.
+ * Removes what an earlier run left in a data folder. Shuts down a postmaster whose parent was killed, and deletes a
+ * postmaster.pid whose process is gone or is another program. PostgreSQL would not start otherwise.
  */
 export const clearLeftOver = async (data: string): Promise<void> => {
   const file = join(data, 'postmaster.pid')
@@ -15,7 +15,7 @@ export const clearLeftOver = async (data: string): Promise<void> => {
   await rm(file, { force: true })
 }
 
-/** Process ids are used again after a restart of the machine: only a process that sits in this data folder is ours. */
+/** Process ids are reused after a restart of the machine, so only a process in this data folder counts. */
 const isPostmasterOf = async (pid: number, data: string): Promise<boolean> => {
   if (!isAlive(pid)) return false
   const folder = await realpath(data)
@@ -25,25 +25,25 @@ const isPostmasterOf = async (pid: number, data: string): Promise<boolean> => {
   return command.includes('postgres') && (command.includes(data) || command.includes(folder))
 }
 
-/** Fast shutdown (sessions are ended, data is written), then the hard way; recovery at the next start mends the latter. */
+/** Tries a fast shutdown, then harder ones; the next start repairs those by recovery. */
 const shutDown = async (pid: number): Promise<void> => {
   const steps: [NodeJS.Signals, number][] = [
     ['SIGINT', 20_000],
     ['SIGQUIT', 5_000],
     ['SIGKILL', 5_000],
   ]
-  for (const [signal, patience] of steps) {
+  for (const [signal, timeoutMs] of steps) {
     process.kill(pid, signal)
-    if (await hasEnded(pid, patience)) return
+    if (await hasEnded(pid, timeoutMs)) return
   }
 }
 
-const hasEnded = async (pid: number, patience: number): Promise<boolean> => {
-  for (const end = Date.now() + patience; Date.now() < end; await delay(30)) if (!isAlive(pid)) return true
+const hasEnded = async (pid: number, timeoutMs: number): Promise<boolean> => {
+  for (const end = Date.now() + timeoutMs; Date.now() < end; await delay(30)) if (!isAlive(pid)) return true
   return !isAlive(pid)
 }
 
-/** Whether a process is at work. One that has ended and was not waited for yet (a zombie) is not. */
+/** Whether a process runs. A zombie, which has ended and was not waited for, does not. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)

@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { Refusal } from '../refusal.ts'
 
-/** The operating-system identity that PostgreSQL runs under when this process is root. */
+/** The user that PostgreSQL runs as if this process is root. */
 export type OsUser = { name: string; uid: number; gid: number }
 
 /**
- * PostgreSQL refuses to run as root, and initdb wants a user that /etc/passwd knows. As an ordinary user: undefined (run
- * as oneself). As root: `postgres` where it exists, else a new system user `sluice`, else `nobody`.
+ * PostgreSQL refuses to run as root, and initdb needs a user in /etc/passwd. Returns undefined for an ordinary user,
+ * which runs PostgreSQL itself. For root, returns `postgres` if it exists, else a new system user `sluice`, else
+ * `nobody`.
  */
 export const unprivilegedUser = (): OsUser | undefined => {
   if (process.getuid?.() !== 0) return undefined

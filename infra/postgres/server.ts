@@ -6,15 +6,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { cleanEnvironment } from './environment.ts'
 import type { OsUser } from './os-user.ts'
 
-/** How a start ended: a server that takes connections, or what it said before it gave up. */
+/** The result of a start: a server that accepts connections, or its output before it ended. */
 export type Start = { server: ChildProcess } | { said: string }
 
-/** Recovery after a crash replays the write-ahead log before the first connection: minutes when it is long. */
-const PATIENCE = 300_000
+/**
+ * Milliseconds. Recovery after a crash replays the write-ahead log before the first connection, which can take minutes.
+ */
+const START_TIMEOUT_MS = 300_000
 
 /**
- * Starts one postmaster and waits until it takes connections, which it writes in the last line of postmaster.pid (what
- * pg_ctl reads too). Its messages are appended to the file `log`.
+ * Starts a postmaster and waits until it accepts connections, which it reports in the last line of postmaster.pid. Its
+ * messages are appended to the file `log`.
  */
 export const startServer = async (
   native: string,
@@ -28,20 +30,20 @@ export const startServer = async (
   const server = spawn(join(native, 'bin/postgres'), ['-D', data, ...flags], {
     ...(user && { uid: user.uid, gid: user.gid }),
     env: cleanEnvironment(),
-    // A process group of its own: Ctrl-C in the terminal reaches us alone, and we stop it after everything that uses it.
+    // In its own process group, Ctrl-C in the terminal does not reach it. It is stopped after everything that uses it.
     detached: true,
     stdio: ['ignore', output, output],
   })
   closeSync(output)
   let failure: string | undefined
   server.once('error', (error) => (failure = error.message))
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await delay(15)) {
+  for (const end = Date.now() + START_TIMEOUT_MS; Date.now() < end; await delay(15)) {
     const gone = failure !== undefined || server.exitCode !== null || server.signalCode !== null
     if (gone) return { said: `${(await readFile(log)).subarray(before).toString()}${failure ?? ''}` }
     if (await isReady(data, server.pid)) return { server }
   }
   server.kill('SIGQUIT')
-  return { said: `It did not get ready within ${PATIENCE / 1000} s; see ${log}.` }
+  return { said: `It did not get ready within ${START_TIMEOUT_MS / 1000} s; see ${log}.` }
 }
 
 const isReady = async (data: string, pid: number | undefined): Promise<boolean> => {

@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path'
 import { Refusal } from '../refusal.ts'
 import type { OsUser } from './os-user.ts'
 
-/** Where PostgreSQL's programs and its data are, both reachable for the user it runs as. */
+/** The folders of PostgreSQL's programs and data. The user that runs PostgreSQL can access both. */
 export type Shelter = { native: string; data: string }
 
 /**
- * As an ordinary user the two folders are used where they are. As root the data folder is handed to `user`; where that
- * user may not enter the checkout (a clone in /root), programs and data live under /var/lib/sluice instead, and the data
- * folder of the checkout is a link to them.
+ * For an ordinary user, both folders stay where they are. For root, the data folder gets the owner `user`. If that user
+ * cannot enter the checkout (a clone in /root), programs and data are in /var/lib/sluice, and the data folder of the
+ * checkout is a link.
  */
 export const shelter = async (native: string, data: string, user: OsUser | undefined): Promise<Shelter> => {
   await mkdir(dirname(data), { recursive: true })
@@ -21,7 +21,7 @@ export const shelter = async (native: string, data: string, user: OsUser | undef
   return own({ native: await copyPrograms(native), data: refuge }, user)
 }
 
-/** Deletes a data folder for good, also where it is a link to a refuge. */
+/** Deletes a data folder and, if it is a link, its target. */
 export const demolish = async (data: string): Promise<void> => {
   const target = await realpath(data).catch(() => data)
   for (const path of [target, data]) await rm(path, { recursive: true, force: true })
@@ -37,13 +37,13 @@ const own = async (folders: Shelter, user?: OsUser): Promise<Shelter> => {
   return folders
 }
 
-/** Whether everybody may walk down to this folder. */
+/** Whether all users can enter this folder. */
 export const isOpen = async (folder: string): Promise<boolean> => {
   if (((await stat(folder)).mode & 0o001) === 0) return false
   return dirname(folder) === folder || isOpen(dirname(folder))
 }
 
-/** One copy per installed version for all data folders; made beside and renamed, so that half a copy is never run. */
+/** Copies the programs once per installed version, for all data folders. The copy is renamed when it is complete. */
 const copyPrograms = async (native: string): Promise<string> => {
   const { size } = await stat(join(native, 'bin/postgres'))
   const copy = join(REFUGE, `programs-${digest(`${native} ${size}`)}`)

@@ -18,7 +18,7 @@ export interface RunningStack extends AsyncDisposable {
 }
 
 /** Milliseconds; the services' own time-outs are shorter and say more. */
-const patience = 60_000
+const startTimeoutMs = 60_000
 
 /** Starts PostgreSQL, both services and the worker as `npm start` does. Rejects with what the start said. */
 export const startStack = async (): Promise<RunningStack> => {
@@ -73,7 +73,7 @@ const said = (child: ChildProcess, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     let heard = ''
     const give = (why: string): void => reject(new Error(`${why} before "${text}" was said: ${heard}`))
-    const timer = setTimeout(give, patience, `${patience} ms passed`)
+    const timer = setTimeout(give, startTimeoutMs, `${startTimeoutMs} ms passed`)
     child.once('close', (code) => {
       clearTimeout(timer)
       give(`The start ended with ${code}`)

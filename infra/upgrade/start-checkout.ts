@@ -56,7 +56,9 @@ export async function startCheckout(
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   await waitForOutput(child, 'Ctrl-C stops everything')
   const identityUrl = `http://localhost:${identityPort}`
-  const signedIn = await send(`${identityUrl}/api/v1/auth/login`, { body: { username: 'admin', password: adminPassword } })
+  const signedIn = await send(`${identityUrl}/api/v1/auth/login`, {
+    body: { username: 'admin', password: adminPassword },
+  })
   const call =
     (base: string) =>
     (path: string, request: ApiRequest = {}) =>
