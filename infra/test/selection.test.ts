@@ -11,7 +11,7 @@ describe('the arguments of npm test', () => {
     [[], []],
     [['pipeline'], ['/apps/pipeline/']],
     [
-      ['apps/pipeline/', 'http'],
+      ['apps/pipeline/', 'http-server'],
       ['/apps/pipeline/', '/packages/http-server/'],
     ],
     [

@@ -21,7 +21,7 @@ export function describeBeside(
   tests: (counterpart: Counterpart) => void,
 ): void {
   const { needs, program } = counterparts[name]
-  const folder = join(import.meta.dirname, '../../../../.sluice', name)
+  const folder = join(import.meta.dirname, '../../../.sluice', name)
   if (!existsSync(join(folder, 'node_modules', needs))) {
     describe.skip(`${title} (install it by \`node infra/counterparts/install.ts ${name}\`)`, () => tests({ url: '' }))
     return
