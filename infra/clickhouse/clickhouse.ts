@@ -9,9 +9,9 @@ import { startEngine } from './engine.ts'
 import { afterStatement, isAboutUsers, type Users, usersFile } from './users.ts'
 
 export interface ClickHouse extends AsyncDisposable {
-  /** Of its HTTP interface, with the administrator's user and password. */
+  /** The address of its HTTP interface, with the administrator's user and password. */
   url: string
-  /** Ends it at once, as a machine that loses its power does. */
+  /** Kills it, as a power cut does. */
   kill(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -20,9 +20,10 @@ const admin = { user: 'sluice', password: 'for-trying-only' }
 const authorization = `Basic ${Buffer.from(`${admin.user}:${admin.password}`).toString('base64')}`
 
 /**
- * ClickHouse for tests and for trying things out: its own HTTP interface, its own users, rights and limits. Its library has no place where
- * SQL could put users. So this stands before it, takes what is said about users, has the server look whether that is SQL, writes it to
- * users.xml and starts the server anew when the next other statement comes. Everything else goes through as it is.
+ * Starts a ClickHouse for tests and experiments, with an HTTP interface, users, grants and limits. The library cannot
+ * store users that SQL creates. A proxy therefore intercepts the statements about users, lets the server check their
+ * syntax, writes them to users.xml and restarts the server before the next other statement. It forwards everything else
+ * unchanged.
  */
 export async function startClickHouse({
   library,
@@ -80,7 +81,7 @@ export async function startClickHouse({
       response.writeHead(problem ? 500 : 200, problem ? { 'x-clickhouse-exception-code': code } : {}).end(problem)
       return
     }
-    // What the administrator asks is the same to old users and new ones.
+    // Requests of the administrator do not depend on the users.
     if (outdated && request.headers.authorization !== authorization)
       renewing ??= renew().finally(() => (renewing = undefined))
     await renewing
@@ -118,7 +119,7 @@ async function until(itIsSo: () => boolean): Promise<void> {
   while (!itIsSo()) await pause(5)
 }
 
-/** Both ways as it comes; whoever goes away is heard of on the other side. */
+/** Forwards request and response unchanged. If one side disconnects, the other side is closed. */
 async function handOn(url: string, request: IncomingMessage, response: ServerResponse, whole?: Buffer): Promise<void> {
   const { method, headers } = request
   const sent = forward(`${url}${request.url ?? '/'}`, { method, headers, agent: false })
@@ -130,7 +131,7 @@ async function handOn(url: string, request: IncomingMessage, response: ServerRes
   }
   const [answer] = (await once(sent, 'response')) as [IncomingMessage]
   sent.on('error', () => {})
-  // What the server refuses it answers before it has read everything.
+  // The server answers a refused request before it has read all of it.
   request.unpipe(sent).resume()
   response.writeHead(answer.statusCode ?? 500, answer.headers)
   answer.on('data', (chunk: Buffer) => {

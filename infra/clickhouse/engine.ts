@@ -5,33 +5,33 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** ClickHouse in a process of its own, behind its own HTTP interface at a loopback port. */
+/** A ClickHouse process with an HTTP interface at a loopback port. */
 export interface Engine {
   url: string
-  /** By closing its input it ends as it should; by a signal, at once. */
+  /** Closes its input, which shuts it down; with a signal, kills it. */
   end(signal?: NodeJS.Signals): Promise<void>
 }
 
 interface Given {
   /** ClickHouse as a shared library. */
   library: string
-  /** Where it keeps everything. */
+  /** The data folder. */
   data: string
-  /** What is in users.xml, as ClickHouse's documentation has it. */
+  /** The content of users.xml. */
   users: string
 }
 
-/** Milliseconds that it may take to begin. */
+/** Milliseconds. */
 const startTimeoutMs = 120_000
 const config = '<clickhouse><users_config>users.xml</users_config></clickhouse>'
 
-/** Starts it. Throws with what it said where it does not answer. It ends when this process does. */
+/** Starts ClickHouse. Throws with its output if it does not answer. It ends with this process. */
 export async function startEngine({ library, data, users }: Given): Promise<Engine> {
   await mkdir(data, { recursive: true })
   await writeFile(join(data, 'users.xml'), users, { mode: 0o600 })
   await writeFile(join(data, 'config.xml'), config)
   const port = await freePort()
-  // The listener lives as long as the statements of the process do, and the last one reads its input to the end.
+  // The listener stops after the last statement, which reads the input until it is closed.
   const listening = `system start listen http; select * from file('-', LineAsString, 'line String') format Null`
   const options = { 'config-file': join(data, 'config.xml'), path: join(data, 'tables'), http_port: port }
   const words = Object.entries({ ...options, listen_host: '127.0.0.1', query: listening })

@@ -11,7 +11,7 @@ const inside = `node_modules/@chdb/lib-${platform}-${arch}${platform === 'linux'
 /** The library where packages were installed into `folder`. */
 export const libraryIn = (folder: string): string => join(folder, clickhousePackage.replace('@', '-'), inside)
 
-/** Why ClickHouse cannot be started from what is in `folder`; undefined where it can. */
+/** Returns why the library in `folder` cannot be started; undefined if it can. */
 export function clickhouseMissing(folder: string): string | undefined {
   if (!existsSync(libraryIn(folder)))
     return 'ClickHouse is not installed, which `SLUICE_TEST_CLICKHOUSE=1 npm test` and `npm run clickhouse` do where they can'

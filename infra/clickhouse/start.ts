@@ -6,8 +6,8 @@ import { startClickHouse } from './clickhouse.ts'
 import { clickhouseMissing, clickhousePackage, libraryIn } from './library.ts'
 
 /**
- * `npm run clickhouse`: a ClickHouse on this machine to try things with, at CLICKHOUSE_PORT or 8123, until Ctrl-C; what is in it stays.
- * It is no server for data that matters: nobody watches it, and its password is known.
+ * `npm run clickhouse`: runs a ClickHouse for experiments on this machine until Ctrl-C, at CLICKHOUSE_PORT or 8123. Its
+ * data stays. Do not use it for data that matters: it is not monitored, and its password is public.
  */
 const start = async (): Promise<void> => {
   await installMissingPrograms([clickhousePackage])

@@ -5,7 +5,7 @@ interface User {
   password: string
   /** `name = value`, `min`, `max` and `const` of each, as SQL has them. */
   settings: string[]
-  /** What is between GRANT and TO. */
+  /** The text between GRANT and TO. */
   grants: string[]
 }
 
@@ -19,10 +19,10 @@ const altered = new RegExp(`^alter user ${name} ${password} settings (.+)$`)
 const granted = new RegExp(`^grant (.+) to ${name}$`)
 const dropped = /^drop user if exists (.+)$/
 
-/** Whether a statement is about who may do what. */
+/** Whether a statement changes users or their rights. */
 export const isAboutUsers = (statement: string): boolean => /^\s*((create|alter|drop)\s+user|grant)\b/i.test(statement)
 
-/** The users after a statement; undefined for one in words that are not known here. */
+/** Returns the users after a statement; undefined for an unknown statement. */
 export function afterStatement(users: Users, statement: string): Users | undefined {
   const [, made, first] = created.exec(statement) ?? []
   if (made) return users[made] ? users : { ...users, [made]: { password: hashOf(first!), settings: [], grants: [] } }
@@ -41,7 +41,10 @@ export function afterStatement(users: Users, statement: string): Users | undefin
 
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
 
-/** The administrator besides, who has all rights; and `default`, as whom the process itself runs: from this machine it needs no password, so this is for trials, never for data. */
+/**
+ * Returns users.xml with these users, the administrator, who has all rights, and `default`, which the process itself
+ * uses. `default` needs no password on this machine.
+ */
 export function usersFile(users: Users, admin: { user: string; password: string }): string {
   const own = Object.entries(users).filter(([, { grants }]) => grants.length > 0)
   const everywhere = '<networks><ip>::/0</ip></networks><quota>default</quota>'

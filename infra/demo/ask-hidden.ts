@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 
-/** Asks on the terminal for a line that is not shown while it is typed. Rejects with the signal's reason, or on Ctrl-C. */
+/** Reads a line from the terminal without showing it. Rejects with the signal's reason, or on Ctrl-C. */
 export async function askHidden(question: string, signal: AbortSignal): Promise<string> {
   const { stdin, stdout } = process
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })

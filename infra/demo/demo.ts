@@ -18,13 +18,13 @@ import { signIn } from './session.ts'
 import { csvFile } from './upload-file.ts'
 
 /**
- * `npm run demo [-- file.csv]`: the main job against the Sluice that is running. Exit code 0 when the rows are there,
- * 1 when not, 2 for a command that was written wrong.
+ * `npm run demo [-- file.csv]`: loads a file into the running Sluice. Exit code 0 if the rows were loaded, 1 if not, 2
+ * for invalid arguments.
  */
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(signal))
-// `npm run demo | head` ends our output, which is no failure of ours.
+// `npm run demo | head` closes the output early.
 process.stdout.on('error', () => process.exit())
 
 const { stdout } = process
@@ -68,7 +68,7 @@ async function passwordFromTerminal({ username, identityUrl }: Installation, sig
   return askHidden(`  Password of ${username} at ${identityUrl}: `, signal)
 }
 
-/** A health data set in a folder of its own, taken away when disposed. */
+/** Creates a health data set in a temporary folder, which is deleted on disposal. */
 async function madeFile(rows: number, signal: AbortSignal) {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-demo-'))
   const path = join(folder, 'health-facility-reports.csv')

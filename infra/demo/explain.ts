@@ -9,7 +9,7 @@ const passwords: Record<Installation['passwordFrom'], string> = {
   terminal: 'try again',
 }
 
-/** Why nobody is signed in, as a sentence that says what to do; what is not foreseen stays as it is. */
+/** Turns a failed sign-in into a sentence that says what to do. Returns unexpected errors unchanged. */
 export function explainSignIn(error: unknown, { identityUrl, username, passwordFrom }: Installation): unknown {
   if (error instanceof RemoteProblem && (error.status === 401 || error.status === 400))
     return new Refusal(`${username} may not sign in with this password: ${passwords[passwordFrom]}.`, { cause: error })
@@ -18,7 +18,7 @@ export function explainSignIn(error: unknown, { identityUrl, username, passwordF
   return explain(error, 'identity service', identityUrl)
 }
 
-/** A failure of the services as a sentence that says what to do; what is not foreseen stays as it is. */
+/** Turns a failure of a service into a sentence that says what to do. Returns unexpected errors unchanged. */
 export function explain(error: unknown, part: string, address: string): unknown {
   if (error instanceof RemoteProblem) return new Refusal(refusalOf(error), { cause: error })
   if (!(error instanceof ServiceUnavailable)) return error

@@ -2,14 +2,14 @@ import { pipelineOperations, type DataPipeline, type Schema, type ServiceClient 
 
 const { schemas, dataPipelines } = pipelineOperations
 
-/** The schema of that name in the warehouse, made where there is none. */
+/** Returns the schema with that name. Creates it if it does not exist. */
 export async function findOrCreateSchema(pipeline: ServiceClient, name: string): Promise<Schema> {
   const [found] = await pipeline.call(schemas.list, { query: { filter: [`name:eq:${name}`], pageSize: 1 } })
   const body = { name, permanent: false, providerSchema: 'SQL_DATABASE_D' as const }
   return found ?? (await pipeline.call(schemas.create, { body }))
 }
 
-/** The CSV pipeline of that name that loads into the schema, made where there is none. */
+/** Returns the CSV pipeline with that name that loads into the schema. Creates it if it does not exist. */
 export async function findOrCreatePipeline(
   pipeline: ServiceClient,
   name: string,

@@ -8,7 +8,7 @@ import {
 } from '@sluice/contracts'
 
 const { dataPipelines } = pipelineOperations
-/** Milliseconds that the service may be away while we wait: a restart, not an outage. */
+/** Milliseconds that the service may be unavailable: a restart, not an outage. */
 const unavailableMs = 60_000
 
 interface Following {
@@ -17,8 +17,8 @@ interface Following {
 }
 
 /**
- * Queues a run of an uploaded file and follows it to its end. A run that was under way before the upload loads what was
- * there before, so it is waited for and another one queued.
+ * Queues a run of an uploaded file and waits until it ends. A run that started before the upload loads the older file,
+ * so another run is queued after it.
  */
 export async function runToTheEnd(
   pipeline: ServiceClient,

@@ -25,8 +25,9 @@ const header =
   'period,region,district,facility_code,facility_name,indicator,value,completeness_percent,submitted_at,late,comment\n'
 
 /**
- * Monthly reports of health facilities as CSV: codes with leading zeros, quoted commas, quotation marks and line breaks,
- * accents, empty values. Each facility, month and indicator occurs once; more rows mean more facilities.
+ * Returns monthly reports of health facilities as CSV, with leading zeros, quoted commas, quotation marks, line breaks,
+ * accents and empty values. Each combination of facility, month and indicator occurs once; more rows have more
+ * facilities.
  */
 export function* healthData({ rows, seed = 1 }: Omit<HealthDataOptions, 'signal'>): Generator<string> {
   const random = randomNumbers(seed)
@@ -50,7 +51,7 @@ export function* healthData({ rows, seed = 1 }: Omit<HealthDataOptions, 'signal'
   yield chunk
 }
 
-/** Writes it to a file, a piece at a time. Rejects with the signal's reason or the file system's error. */
+/** Writes the data set to a file in pieces. Rejects with the signal's reason or the error of the file system. */
 export async function writeHealthData(file: string, { rows, seed, signal }: HealthDataOptions): Promise<void> {
   await writeFile(file, healthData({ rows, seed }), { signal })
 }
@@ -86,7 +87,7 @@ function facilitiesFor(rows: number, random: () => number) {
   })
 }
 
-/** Value, completeness, time of submission, lateness and comment: what differs from report to report. */
+/** Returns the fields that differ between reports: value, completeness, time of submission, lateness and comment. */
 function reportOf({ usual, season }: Indicator, size: number, { following, rain }: Period, random: () => number) {
   const missing = random() < 0.015
   const value = missing ? '' : Math.round(usual * size * (1 + (season * rain) / 2) * (0.7 + random() * 0.6))

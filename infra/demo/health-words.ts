@@ -1,10 +1,10 @@
-/** The words of an invented country: no place, facility or person here exists. */
+/** Words of an invented country. The places, facilities and people do not exist. */
 
 export interface Indicator {
   name: string
-  /** What a facility of middling size reports in an ordinary month. */
+  /** The value that a facility of medium size reports in an ordinary month. */
   usual: number
-  /** How much more it is in the rains than in the dry months, as a share of `usual`. */
+  /** The increase in the rainy season over the dry season, as a share of `usual`. */
   season: number
 }
 
@@ -23,7 +23,7 @@ export const districts = ['Nord', 'South Bank', 'Val-d’Orée', 'Old Harbour', 
 
 export const facilityKinds = ['Health Centre', 'Clinic', 'Centre de santé', 'Posto de saúde', 'District Hospital']
 
-/** Names as registers hold them: with commas, quotation marks and accents. */
+/** Names as in real registers: with commas, quotation marks and accents. */
 export const facilityNames = [
   'Kilomètre 12',
   'Four Winds, North',
@@ -52,7 +52,7 @@ export const indicators: Indicator[] = [
   { name: 'Fuel used (litres)', usual: 61, season: 0.4 },
 ]
 
-/** What reporters write, as they write it. */
+/** Comments of reporters, as they write them. */
 export const comments = [
   'Register wet after the rains;\npage 4 cannot be read',
   'Data corrected after review, see paper form',

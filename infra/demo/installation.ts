@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Misuse } from './arguments.ts'
 
-/** Where Sluice runs, and what is known of its administrator. */
+/** The addresses of an installation, and its administrator. */
 export interface Installation {
   identityUrl: string
   pipelineUrl: string
   username: string
-  /** Undefined: has to be asked for. */
+  /** Undefined if the user must enter it. */
   password: string | undefined
-  /** For a sentence about a password that is refused. */
+  /** The source of the password, for the message about a wrong one. */
   passwordFrom: 'SLUICE_ADMIN_PASSWORD' | 'secrets.json' | 'terminal'
 }
 
@@ -24,8 +24,8 @@ interface Secrets {
 }
 
 /**
- * From the environment, else from what `npm start` left in the state folder. The password made by `npm start` is only
- * for the installation that it started: it is not sent to an address from the environment. Throws `Misuse`.
+ * Finds the installation by the environment, or else by the files of `npm start`. The password of `npm start` is not
+ * sent to an address from the environment. Throws `Misuse`.
  */
 export async function findInstallation(environment: NodeJS.ProcessEnv, state: string): Promise<Installation> {
   const local = (await jsonIn<Local>(state, 'local.json')) ?? {}
@@ -43,7 +43,7 @@ export async function findInstallation(environment: NodeJS.ProcessEnv, state: st
   return { ...found, password: undefined, passwordFrom: 'terminal' }
 }
 
-/** Absent, unreadable and damaged are the same here: there is another way to say what it would have said. */
+/** Returns undefined if the file is missing or unreadable: the other sources of the settings are used then. */
 async function jsonIn<T>(folder: string, name: string): Promise<T | undefined> {
   try {
     return JSON.parse(await readFile(join(folder, name), 'utf8')) as T

@@ -20,22 +20,24 @@ export interface CsvLoad {
   token: () => Promise<string>
   /** Path of the CSV file. */
   file: string
-  /** What the file is called over there; its own name when absent. */
+  /** The name of the file at the service; by default its own name. */
   fileName?: string
-  /** The pipeline's name; the file's, without its ending, when absent. One of that name is used again. */
+  /**
+   * The name of the pipeline; by default the file name without its ending. An existing pipeline with the name is used.
+   */
   name?: string | undefined
-  /** The schema's name; `demo` when absent. */
+  /** The name of the schema, by default `demo`. */
   schema?: string
-  /** Rows of the table to answer, at most 10,000; 5 when absent. */
+  /** The number of rows to return, at most 10,000, by default 5. */
   firstRows?: number
   watch?: LoadWatch
-  /** Ends waiting and uploading; a run that is queued goes on by itself. */
+  /** Ends the upload and the waiting. A queued run continues. */
   signal?: AbortSignal | undefined
 }
 
 export interface LoadWatch {
   uploading?(sent: number, size: number): void
-  /** The run, each time it was looked at. */
+  /** Called with the run after each poll. */
   running?(run: Run): void
 }
 
@@ -43,12 +45,12 @@ export interface LoadedCsv {
   schema: Schema
   pipeline: DataPipeline
   file: UploadedFile
-  /** How it ended: anything but OK and WARNING left the table as it was. */
+  /** The ended run. A status other than OK and WARNING has left the table unchanged. */
   run: Run
-  /** Undefined while nothing was ever loaded. */
+  /** Undefined if the table was never loaded. */
   table: Table | undefined
   data: QueryResult | undefined
-  /** The first of the rows that did not fit. */
+  /** The first rejected rows. */
   rejected: RejectedRow[]
   /** Milliseconds. */
   timing: { upload: number; queued: number; load: number }
@@ -57,9 +59,9 @@ export interface LoadedCsv {
 const { dataPipelines } = pipelineOperations
 
 /**
- * The main job: makes or finds a schema and a CSV_UPLOAD pipeline, uploads the file as a stream, runs it to its end and
- * reads the table. Rejects with Refusal (the file), RemoteProblem or ServiceUnavailable, or the signal's reason; a run
- * that failed is an answer.
+ * Creates or finds a schema and a CSV_UPLOAD pipeline, uploads the file as a stream, runs the pipeline and reads the
+ * table. Rejects with Refusal (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is a
+ * result.
  */
 export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const { file: path, watch = {}, signal, firstRows = 5 } = load
@@ -106,7 +108,7 @@ async function tableOf(service: ServiceClient, uid: string, pageSize: number) {
 const rejectedOf = (service: ServiceClient, uid: string, { taskId }: Run) =>
   service.call(dataPipelines.rejectedRows, { params: { uid, taskId }, query: { pageSize: 5 } })
 
-/** By the service's own clock. */
+/** All times are those of the service's clock. */
 function timesOf({ created, started, finished }: Run) {
   const at = (time: string | undefined, otherwise: number) => (time === undefined ? otherwise : Date.parse(time))
   const asked = Date.parse(created)

@@ -19,7 +19,7 @@ export function secondsText(milliseconds: number): string {
   return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`
 }
 
-/** Per second. `milliseconds` of nothing count as one. */
+/** Returns the amount per second. Counts less than a millisecond as one. */
 export const rate = (amount: number, milliseconds: number): number => (amount * 1000) / Math.max(1, milliseconds)
 
 export const rowRate = (rows: number, milliseconds: number): string =>

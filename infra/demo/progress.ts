@@ -1,21 +1,21 @@
 import type { WriteStream } from 'node:tty'
 
-/** One piece of work as it goes on. */
+/** The progress of a task. */
 export interface Step {
   label: string
-  /** 0 to 1; undefined while nobody knows. */
+  /** From 0 to 1; undefined while it is unknown. */
   part: number | undefined
   /** Amounts and rates. */
   detail: string
 }
 
 const barWidth = 28
-/** Milliseconds between two drawings of the bar. */
+/** Milliseconds between two updates of the bar. */
 const drawInterval = 50
-/** Milliseconds between two lines, where lines stay. */
+/** Milliseconds between two lines, where the output is not a terminal. */
 const lineInterval = 5_000
 
-/** Shows steps: on a terminal a bar that is redrawn in its place, elsewhere a plain line now and then. */
+/** Shows progress: as a bar on a terminal, and as a line now and then elsewhere. */
 export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>) {
   let drawn = false
   let last = { label: '', at: 0 }
@@ -39,7 +39,7 @@ export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'
         stream.write(isNew ? `  ${label}…\n` : `  ${label}: ${[percentage, detail].filter(Boolean).join(', ')}\n`)
       }
     },
-    /** Takes the bar away and writes a line that stays. */
+    /** Removes the bar and writes a permanent line. */
     say(line: string): void {
       clear()
       stream.write(`${line}\n`)

@@ -14,7 +14,7 @@ export interface Reporting {
 
 const numeric = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
 
-/** What became of the file, for a person: first rows, column types, timing, and what to look at next. */
+/** Describes the result of a load: first rows, column types, times, and where to continue. */
 export function report(loaded: LoadedCsv, reporting: Reporting): string {
   const sections = [
     outcome(loaded, reporting),
@@ -32,7 +32,7 @@ function outcome({ run, table, pipeline }: LoadedCsv, { colors }: Reporting): st
     const sign = run.status === 'OK' ? colors.green('●') : colors.yellow('▲')
     const rows = rowsText(run.rowsWritten ?? table?.rowCount ?? 0)
     const place = colors.bold(table?.qualifiedTableName ?? '')
-    // The first sentence of the message says this too; what else it says is worth a look.
+    // The report has the first sentence of the message already.
     const more = message.replace(/^Loaded [^.]*\.\S* ?/, '')
     return [`${sign} ${rows} loaded into ${place}`, ...(more ? [`  ${colors.yellow(more)}`] : [])]
   }
@@ -66,7 +66,7 @@ function columnTypes({ data }: LoadedCsv, { colors, width }: Reporting): string[
   return [colors.dim('Column types'), ...lines, ...(rest > 0 ? [colors.dim(`… and ${rest} more`)] : [])]
 }
 
-/** Reasons whole, because they say what to do; of the rows themselves what finds room behind. */
+/** Shows reasons in full, because they say what to do, and as much of the rows as fits the line. */
 function rejectedRows({ rejected, run, pipeline }: LoadedCsv, { colors, width, pipelineUrl }: Reporting): string[] {
   const lines = rejected.map(({ line, column, reason, raw }) => {
     const said = `line ${line}: ${column ? `${printable(column)}: ` : ''}${printable(reason)}`

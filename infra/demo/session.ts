@@ -1,16 +1,18 @@
 import { identityOperations, serviceClient, type Tokens } from '@sluice/contracts'
 
-/** A session with the identity service; ended when disposed. */
+/** A session with the identity service. Disposing it signs out. */
 export interface Session extends AsyncDisposable {
-  /** An access token that is good for another minute. */
+  /** Returns an access token that is valid for another minute. */
   token(): Promise<string>
 }
 
 const { auth } = identityOperations
-/** Milliseconds: longer than any single request of ours waits for its token to be looked at. */
+/** Milliseconds: longer than any request needs until its token is checked. */
 const margin = 60_000
 
-/** Signs in with a password; tokens are refreshed as they end. Rejects with RemoteProblem or ServiceUnavailable. */
+/**
+ * Signs in with a password, and renews the tokens before they expire. Rejects with RemoteProblem or ServiceUnavailable.
+ */
 export async function signIn(identityUrl: string, username: string, password: string): Promise<Session> {
   let held: { tokens: Tokens; until: number } | undefined
   let refreshing: Promise<string> | undefined
@@ -34,7 +36,7 @@ export async function signIn(identityUrl: string, username: string, password: st
     async token() {
       const { tokens, until } = held ?? { tokens: opened, until: 0 }
       if (Date.now() < until - margin) return tokens.accessToken
-      // A refresh token is good for one use: whoever comes meanwhile waits for the same one.
+      // A refresh token is valid once, so concurrent calls share one renewal.
       return (refreshing ??= refresh(tokens).finally(() => (refreshing = undefined)))
     },
     async [Symbol.asyncDispose]() {

@@ -1,8 +1,8 @@
 const gap = 2
 
 /**
- * Rows of cells as lines of aligned text, no wider than `width`: long cells are cut, columns that find no room are left
- * out. `right` says which columns hold numbers. Nothing in a cell can move the cursor or change the terminal.
+ * Formats rows as lines of aligned text, no wider than `width`. Long cells are cut, and columns that do not fit are
+ * left out. `right` names the columns with numbers. Control characters of cells do not reach the terminal.
  */
 export function textTable(
   rows: readonly (readonly unknown[])[],
@@ -28,7 +28,7 @@ export function textTable(
   return { lines, columnsShown: widths.length }
 }
 
-/** A value as one line that is safe to print: line breaks become ⏎, other control characters a dot, no value a dash. */
+/** Formats a value as one printable line: line breaks become ⏎, other control characters a dot, and null a dash. */
 export function printable(value: unknown): string {
   if (value === null || value === undefined) return '–'
   const text = typeof value === 'string' ? value : JSON.stringify(value)

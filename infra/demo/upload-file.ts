@@ -4,13 +4,13 @@ import { Refusal } from '../refusal.ts'
 
 export interface CsvFile {
   path: string
-  /** What the file is called over there. */
+  /** The name of the file at the service. */
   name: string
   /** Bytes. */
   size: number
 }
 
-/** Throws Refusal for what cannot be loaded from here. */
+/** Throws Refusal if the file cannot be loaded. */
 export async function csvFile(path: string, name: string): Promise<CsvFile> {
   try {
     await using handle = await open(path)
@@ -26,7 +26,7 @@ export async function csvFile(path: string, name: string): Promise<CsvFile> {
   }
 }
 
-/** Streams the file's first `size` bytes: one that grows meanwhile is uploaded as it was found. */
+/** Streams the first `size` bytes of the file. A growing file is uploaded up to its size at the start. */
 export async function uploadFile(
   pipeline: ServiceClient,
   uid: string,

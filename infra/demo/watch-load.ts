@@ -3,7 +3,7 @@ import type { LoadWatch } from './load-csv.ts'
 import { byteRate, bytesText, rowRate, rowsText } from './measures.ts'
 import type { ProgressView } from './progress.ts'
 
-/** Milliseconds that a run may be queued, or stand still, before we say what that may mean. */
+/** Milliseconds that a run may stay in one state before the user gets a hint. */
 const warnAfterMs = 15_000
 
 /** Shows an upload and the run that follows it. */
@@ -12,7 +12,7 @@ export function watchLoad(view: ProgressView): LoadWatch {
   let seen = { state: '', at: performance.now() }
   const said = new Set<string>()
 
-  /** Says the sentence once a run has been in the same state for too long. */
+  /** Prints the hint after a run has been in the same state for too long. */
   function wonder(state: string, sentence: string): void {
     const now = performance.now()
     if (state !== seen.state) seen = { state, at: now }

@@ -11,7 +11,7 @@ import { completePlatforms, type LockFile } from './lock-file.ts'
 
 const run = promisify(execFile)
 
-/** A committed file that is made from others: its path in the repository, and what it has to hold. */
+/** A generated file in the repository: its path and its content. */
 export type Artefact = { file: string; content: string | Buffer }
 
 /** An app's OpenAPI document, printed by its own bin/describe.ts. */
@@ -23,7 +23,9 @@ export const openapiOf = async (app: string): Promise<Artefact> => {
   return { file: `apps/${app}/openapi.json`, content: stdout }
 }
 
-/** The types of an app's tables, read from a database that its migrations have just made. The queue's tables are its own. */
+/**
+ * Returns the types of an app's tables, read from a freshly migrated database. The tables of the queue are left out.
+ */
 export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<Artefact> => {
   const name = `generate_${app}`
   const admin = new Client({ connectionString: postgres.url('postgres') })
@@ -54,7 +56,7 @@ export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<A
   }
 }
 
-/** The scanner of delimited text, compiled from its AssemblyScript. The same sources give the same bytes. */
+/** Compiles the scanner of delimited text from its AssemblyScript. The same sources give the same bytes. */
 export const scanner = async (): Promise<Artefact> => {
   const file = 'packages/file-formats/generated/scan.wasm'
   const folder = await mkdtemp(join(tmpdir(), 'sluice-scanner-'))
@@ -71,7 +73,7 @@ export const scanner = async (): Promise<Artefact> => {
   }
 }
 
-/** The lock file with the builds for every platform in it. */
+/** Returns the lock file with the builds for every platform. */
 export const lockFile = async (): Promise<Artefact> => {
   const file = 'package-lock.json'
   const text = await readFile(join(root, file), 'utf8')

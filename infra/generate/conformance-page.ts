@@ -8,7 +8,7 @@ import type { Artefact } from './artefacts.ts'
 interface Held {
   type: string
   what: string
-  /** The server of the tests. */
+  /** The server that the tests run against. */
   against: string
   without: Without
 }
@@ -20,7 +20,7 @@ const others: readonly Held[] = [
   { type: 'SQL_DATABASE_D', what: 'PostgreSQL', against: 'PostgreSQL', without: ofPostgres },
 ]
 
-/** Types that are not in the suite, and where they are tested instead. */
+/** Types outside the suite, and their tests. */
 const beside: Readonly<Record<string, string>> = {
   CSV_UPLOAD:
     'An upload sends no requests. The tests of `packages/file-formats` cover its readers, which also read the objects of stores above.',

@@ -11,9 +11,9 @@ import { rolesPage } from './roles-page.ts'
 import { searchPage } from './search-page.ts'
 
 /**
- * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems, roles, what is
- * searched by and what sources are held to, the compiled scanner, and the lock file's platforms anew. With --check nothing is written; files that
- * differ are named and the exit code is 1.
+ * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the pages of
+ * problems, roles, search properties and conformance, the compiled scanner, and the platforms of the lock file. With
+ * `--check` it writes nothing, names the files that differ, and exits with 1.
  */
 
 const APPS = ['identity', 'pipeline']
@@ -29,7 +29,7 @@ const artefacts = async (): Promise<Artefact[]> => {
     Promise.try(conformancePage),
     ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
   ])
-  // Only now: PostgreSQL must not stop under those that still use it because one failed.
+  // PostgreSQL must keep running until all of them have ended, also if one failed.
   return outcomes.map((outcome) => {
     if (outcome.status === 'rejected') throw outcome.reason
     return outcome.value

@@ -1,4 +1,4 @@
-/** The part of package-lock.json that is read here. */
+/** The used part of package-lock.json. */
 export type LockFile = { packages: Record<string, LockedPackage> }
 
 type LockedPackage = {
@@ -12,9 +12,9 @@ type LockedPackage = {
 }
 
 /**
- * Adds the builds for other platforms that `npm install` left out of a lock file, and answers their names. npm forgets an
- * optional package that the registry in use does not carry, and `npm ci` then refuses the file everywhere. What is added
- * has no integrity hash, which npm fills in where it installs it.
+ * Adds the builds for other platforms that `npm install` left out of a lock file, and returns their names. npm omits an
+ * optional package that the registry does not have, and `npm ci` then rejects the file everywhere. The added entries
+ * have no integrity hash; npm adds it when it installs them.
  */
 export const completePlatforms = (lock: LockFile): string[] => {
   const added: string[] = []
@@ -23,7 +23,7 @@ export const completePlatforms = (lock: LockFile): string[] => {
       const hasOwn = lock.packages[`${path}/node_modules/${name}`] ?? lock.packages[`node_modules/${name}`]
       if (hasOwn || !/^\d/.test(version)) continue
       const { os, cpu, libc } = platformOf(name)
-      // In npm's own order of keys, so that its next write changes nothing.
+      // In npm's order of keys, so that its next write does not change the entry.
       const dev = parent.dev && { dev: true }
       lock.packages[`node_modules/${name}`] = { version, cpu, ...dev, ...(libc && { libc }), optional: true, os }
       added.push(name)
@@ -36,7 +36,7 @@ export const completePlatforms = (lock: LockFile): string[] => {
 const SYSTEMS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32']
 const PROCESSORS = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390x', 'x64']
 
-/** Where a build runs, read from its name: @oxlint/binding-linux-arm-musleabihf, @turbo/windows-64. */
+/** Reads the platform of a build from its name: @oxlint/binding-linux-arm-musleabihf, @turbo/windows-64. */
 const platformOf = (name: string): { os: string[]; cpu: string[]; libc: string[] | undefined } => {
   const words = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
   const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => words.find((word) => known.includes(word)))

@@ -81,7 +81,7 @@ A run with any other code fails at once. Its schedule starts the next run at the
 
 ${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
 
-/** What is repeated after a failure with one of these codes. */
+/** The scope of the retries after a failure with each of these codes. */
 const retriesByRunCode: Readonly<Record<string, string>> = {
   HOST_UNKNOWN: 'request',
   CONNECTION_REFUSED: 'request',

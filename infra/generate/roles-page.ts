@@ -38,7 +38,7 @@ After this page you can choose the roles of a user, and know what each role perm
 
 \`npm run generate\` creates this page from the contracts.`
 
-/** Tasks of people, with the roles that each one needs. */
+/** Typical tasks, with the roles that each one needs. */
 const rolesByTask: readonly [work: string, needed: readonly Role[], more?: string][] = [
   ['read the loaded rows of pipelines that are shared with them', ['ROLE_SEE_DATA_PIPELINE']],
   ['read the loaded rows of all pipelines of the organisation', ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE']],

@@ -24,7 +24,7 @@ type Kinds = readonly { kind: { path: string; properties: Properties } }[]
 
 const byPath = (kinds: Kinds) => Object.fromEntries(kinds.map(({ kind }) => [kind.path, kind.properties]))
 
-/** What the lists of each service are searched by, by their paths. */
+/** The search properties of each service's lists, by path. */
 const services: { title: string; nouns: object; properties: Record<string, Properties>; note?: string }[] = [
   {
     title: 'Identity',
@@ -62,7 +62,7 @@ export const searchPage = (): Artefact => {
   return { file: 'docs/search-properties.md', content: `${[introduction, ...sections].join('\n\n')}\n` }
 }
 
-/** A property's values are listed up to this number. */
+/** Up to this number, the values of a property are listed. */
 const few = 8
 
 const introduction = `# Search properties
@@ -78,7 +78,7 @@ const fieldsOf = (contract: unknown) =>
   (contract as { properties?: Record<string, { maximum?: number }> } | undefined)?.properties ?? {}
 const isSearched = ({ method, query }: Signature) => method === 'get' && 'filter' in fieldsOf(query)
 
-/** Lists whose properties nobody says, and properties of no list; one sentence each. */
+/** Returns a sentence for each list without properties, and for each property without a list. */
 export function brokenLists(signatures: readonly Signature[], properties: Record<string, Properties>): string[] {
   const paths = signatures.filter(isSearched).map(({ path }) => path)
   return [

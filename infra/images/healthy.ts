@@ -1,4 +1,7 @@
-/** The containers' health check: prints what HEALTH_URL answers, for `docker inspect` to show; exit code 0 only for a 2xx. */
+/**
+ * The health check of the containers: prints the response of HEALTH_URL, which `docker inspect` shows. Exit code 0 only
+ * for a 2xx.
+ */
 import { get } from 'node:http'
 
 const request = get(process.env['HEALTH_URL'] ?? '', { timeout: 4000 }, (response) => {

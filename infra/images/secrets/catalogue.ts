@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { databaseUrl, file, type Place } from './places.ts'
 
-/** A secret of an installation: how it is made, and everywhere it is read. The first place decides when two runs race. */
+/**
+ * A secret of an installation: its generator, and the files that contain it. If two runs race, the first file decides.
+ */
 export type Secret = { name: string; make: () => string; places: [Place, ...Place[]] }
 
-/** Who reads secrets: one folder each, and the group that may read it. 1000 is `node`, 999 `postgres` in their images. */
+/**
+ * The readers of secrets: a folder each, and the group that may read it. 1000 is `node`, 999 `postgres` in their
+ * images.
+ */
 export const readers = {
   identity: 1000,
   pipeline: 1000,
@@ -14,11 +19,11 @@ export const readers = {
   'warehouse-db': 999,
 }
 
-/** 256 bits, in letters that need no quoting anywhere. */
+/** 256 bits, in characters that need no quoting. */
 const token = () => randomBytes(32).toString('base64url')
 const keyRing = () => `k1:${randomBytes(32).toString('base64')}`
 
-/** The passwords of a database container: its application's, and its superuser's for whom it is said. */
+/** The passwords of a database container: the application's, and the superuser's for `superusers`. */
 const database = (role: string, reader: string, superusers: Place[] = []): Secret[] => [
   {
     name: `${role}-db superuser password`,

@@ -15,7 +15,10 @@ import { assertFolder, createWhole, fillPlace, readPlace } from './places.ts'
 
 const OWNER = 1000
 
-/** The names of what was ever made, kept in every folder beside the secrets: losing one volume does not lose the list. */
+/**
+ * The names of all secrets that were ever generated. Every folder has a copy, so losing one volume does not lose the
+ * list.
+ */
 const MADE = 'made.json'
 
 const madeBefore = (root: string): Set<string> =>
@@ -37,7 +40,7 @@ const rememberMade = (root: string, names: string[]): void => {
   }
 }
 
-/** Fills every place of a secret; the number of files written. */
+/** Writes the missing files of a secret. Returns their number. */
 const ensure = (root: string, secret: Secret, known: boolean): number => {
   const present = secret.places.map((place) => readPlace(root, place)).find((value) => value !== undefined)
   if (present === undefined && known) {

@@ -2,27 +2,27 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** A file that holds a secret, as it is or inside a connection string. */
+/** A file that contains a secret, alone or in a connection string. */
 export type Place = {
-  /** Below the folder of all secrets; its first part is the reader that the folder belongs to. */
+  /** The path below the folder of all secrets. Its first part is the reader. */
   path: string
-  /** The file's text, from the secret. */
+  /** Returns the text of the file for a secret. */
   write: (secret: string) => string
-  /** The secret, from the file's text. */
+  /** Returns the secret in the text of the file. */
   read: (text: string) => string
 }
 
-/** The secret alone in a file. */
+/** A file that contains only the secret. */
 export const file = (path: string): Place => ({ path, write: (secret) => secret, read: (text) => text })
 
-/** The secret as the password of a connection string to the database that is named like its role. */
+/** A connection string with the secret as its password. Database and role have the same name. */
 export const databaseUrl = (path: string, role: string, host: string): Place => ({
   path,
   write: (secret) => `postgres://${role}:${encodeURIComponent(secret)}@${host}:5432/${role}`,
   read: (text) => decodeURIComponent(new URL(text).password),
 })
 
-/** The secret that a place holds, undefined when there is no such file. Throws when the file holds none. */
+/** Returns the secret in a file; undefined if the file does not exist. Throws if the file contains none. */
 export const readPlace = (root: string, place: Place): string | undefined => {
   const path = join(root, place.path)
   let text: string
@@ -38,13 +38,13 @@ export const readPlace = (root: string, place: Place): string | undefined => {
 }
 
 /**
- * Puts a secret in its place, complete and on the disk, or not at all; false when a file is there already.
- * Readable by its owner and the group of its folder.
+ * Writes a secret to its file atomically and durably. Returns false if the file exists. Its owner and the group of its
+ * folder can read it.
  */
 export const fillPlace = (root: string, place: Place, secret: string): boolean =>
   createWhole(join(root, place.path), place.write(secret))
 
-/** Creates a file in one step: nobody sees a half, a crash leaves no half, and of two processes one wins. */
+/** Creates a file atomically: a crash leaves no partial file, and of two processes one succeeds. */
 export const createWhole = (path: string, text: string): boolean => {
   const draft = join(dirname(path), `.${basename(path)}.${randomUUID()}`)
   const descriptor = openSync(draft, 'wx', 0o440)
@@ -72,7 +72,7 @@ const syncFolder = (path: string): void => {
   closeSync(descriptor)
 }
 
-/** Throws when a folder is not the kind the image prepares: made by hand, or by an engine that gives new volumes to root. */
+/** Throws if a folder does not have the expected owner, group and mode, for example because it was created by hand. */
 export const assertFolder = (root: string, reader: string, owner: number, group: number): void => {
   const { uid, gid, mode } = statSync(join(root, reader))
   if (uid === owner && gid === group && (mode & 0o007) === 0) return
