@@ -16,7 +16,6 @@ import { translate } from './problems.ts'
 import { publicAddress } from './public-address.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
 import { type SigningKeys, signingKeys, storedKeys } from './sign-in/keys.ts'
-import { signInBatchers } from './sign-in/batched-sign-in.ts'
 import { assertPrincipalUnchanged, findPrincipal } from './sign-in/principal.ts'
 
 interface IdentityAppOptions {
@@ -38,7 +37,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
   const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { demandStill: assertPrincipalUnchanged, searches })
-  const more = { config, keys, oidc, federation: providers, signInBatchers: signInBatchers(db, config) }
+  const more = { config, keys, oidc, federation: providers }
   return createApp({
     operations,
     info,

@@ -10,7 +10,6 @@ import { auditThrottled } from './audit-throttled.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
-import type { SignInBatchers } from './batched-sign-in.ts'
 import { openSession, type SessionLives } from './sessions.ts'
 import { assertAdmitted, forgiveAttempt, undoAttempt, type ThrottleKeys } from './throttle.ts'
 import { skeletonOf } from './username.ts'
@@ -28,8 +27,6 @@ export interface SignInContext {
   }
   /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
   expectedClient?: string
-  /** Batches the sign-in with others, if `onSessionOpened` only adds the refresh token. */
-  batchers?: SignInBatchers & { refreshToken: string }
   onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
 
@@ -60,12 +57,8 @@ export async function signIn(
   const { attempt, account } = await admitSignIn(username, context)
   const right = await verifyCountedPassword(password, account, db, attempt)
   const refusal = account ? refusalOf(account, right, context.expectedClient) : 'unknown username'
-  if (account && refusal === undefined) {
-    const opened = await openSessionBatched(account, attempt, context)
-    if (opened) return opened
-    // Outside the transaction, so that other attempts of this network do not wait for it.
-    await forgiveAttempt(db, attempt)
-  }
+  // Outside the transaction, so that other attempts of this network do not wait for it.
+  if (refusal === undefined) await forgiveAttempt(db, attempt)
 
   const result = await write(async (trx) => {
     const by = account && { user: account.uid, client: account.client }
@@ -83,23 +76,6 @@ export async function signIn(
   return result
 }
 
-/** Returns undefined if batching is disabled or not possible for this user. */
-async function openSessionBatched(
-  { id, password_hash: passwordHash }: SignInAccount,
-  attempt: ThrottleKeys,
-  { write, request, batchers }: SignInContext,
-): Promise<SignedIn | undefined> {
-  if (!batchers) return undefined
-  const { open, refreshToken } = batchers
-  const userAgent = truncateUserAgent(request.userAgent)
-  return write.atOnce(async (_db, facts) => {
-    const opened = await open({ user: id, passwordHash, attempt, facts, userAgent, refreshToken })
-    if (!opened) return undefined
-    const { user, client, ...session } = opened
-    return { kind: 'signed-in', user: { uid: user, id, client }, session, amr: ['pwd'] }
-  })
-}
-
 function outcomeOf(result: SignedIn | SecondFactorRequired | undefined, refusal: string | undefined) {
   if (!result) return { outcome: refusal ?? 'changed meanwhile' }
   return result.kind === 'signed-in'
@@ -112,9 +88,7 @@ async function admitSignIn(
   username: string,
   context: SignInContext,
 ): Promise<{ attempt: ThrottleKeys; account: SignInAccount | undefined }> {
-  const { db, batchers, request } = context
-  const trying = { skeleton: skeletonOf(username), address: request.address }
-  const row = await (batchers ? batchers.count(trying) : countAttempt(db, trying))
+  const row = await countAttempt(context.db, skeletonOf(username), context.request.address)
   const account = row.id === null ? undefined : row
   const attempt = await auditThrottled(
     Promise.try(() => assertAdmitted(row)),

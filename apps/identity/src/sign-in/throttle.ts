@@ -82,12 +82,10 @@ export interface AttemptCount {
   account_wait: number | null
 }
 
-const accountKey = (skeleton: string): string => `account:${createHash('sha256').update(skeleton).digest('base64url')}`
-
 /** Returns the counting of `admitAttempt` as WITH parts for larger statements. `countedRows` has one row. */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = networkPrefixOf(address)
-  const account = accountKey(skeleton)
+  const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
     own as (
       select exists (
@@ -100,33 +98,6 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
       ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
     )`
 }
-
-/**
- * Returns the counting of several attempts, each of another account, as WITH parts: rows of `who` with their row of
- * `account`. An attempt has no row and is not counted if its network has to wait, or would reach its limit with these
- * attempts; such attempts must be counted one by one. `found` selects the id and further columns of the user with the
- * username `asked.skeleton`. Counts networks before accounts, both in the lock order of `locked`.
- */
-export const countAttemptsSql = (
-  given: readonly { skeleton: string; address: string }[],
-  found: RawBuilder<unknown>,
-) => sql`
-  asked as (
-    select * from unnest(
-      ${given.map(({ skeleton }) => skeleton)}::text[], ${given.map(({ skeleton }) => accountKey(skeleton))}::text[],
-      ${given.map(({ address }) => networkPrefixOf(address))}::text[]
-    ) as asked (skeleton, account, network)
-  ), network as (
-    ${countFailuresBelowLimitSql(sql`select 'network:' || network, count(*)::integer from asked group by network order by 1 desc`, perNetwork)}
-  ), who as materialized (
-    select asked.skeleton, network.key as network_key, network.seconds as network_wait, found.*,
-      case when exists (select from sessions s where s.user_id = found.id and s.address_prefix = asked.network)
-        then account || '@' || network else account end as account_key
-    from asked join network on network.key = 'network:' || asked.network
-    left join lateral (${found}) as found on true
-  ), account as (
-    ${countFailureSql(sql`select account_key from who order by account_key desc`, perAccount)}
-  )`
 
 export const countedRows = sql`network left join account on true`
 export const countedColumns = sql`network.key as network_key, network.seconds as network_wait,
@@ -179,39 +150,24 @@ const lastAtResolutionSeconds = 60
  * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
  * selects the throttle keys of a try, each once.
  */
-export const countFailureSql = (keys: RawBuilder<unknown>, limit: ThrottleLimit) =>
-  upsertFailuresSql(sql`select keys.key, 1 from (${keys}) as keys (key)`, limit, () => sql``)
-
-/**
- * Returns the upsert for several tries per key. `tries` selects keys and numbers, which are smaller than the limit. If a
- * try has to wait or the tries reach the limit of a key, the statement neither counts nor returns that key.
- */
-const countFailuresBelowLimitSql = (tries: RawBuilder<unknown>, limit: ThrottleLimit) =>
-  upsertFailuresSql(
-    tries,
-    limit,
-    (failures) => sql`where a.blocked_until <= now() and ${failures} < ${limit.freeFailures}`,
-  )
-
-function upsertFailuresSql(
-  tries: RawBuilder<unknown>,
+export function countFailureSql(
+  keys: RawBuilder<unknown>,
   { freeFailures, firstWaitSeconds, maxWaitSeconds, forgetAfterSeconds }: ThrottleLimit,
-  where: (failures: RawBuilder<unknown>) => RawBuilder<unknown>,
 ): RawBuilder<unknown> {
-  const begins = sql`a.last_at < now() - make_interval(secs => ${forgetAfterSeconds + lastAtResolutionSeconds})`
-  const failures = sql`case when ${begins} then 0 else a.failures end + excluded.failures`
+  const isWaiting = sql`a.blocked_until > now()`
+  const isForgotten = sql`a.last_at < now() - make_interval(secs => ${forgetAfterSeconds + lastAtResolutionSeconds})`
+  const failures = sql`case when ${isForgotten} then 0 else a.failures end + 1`
   return sql`
   insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
-  select tries.key, tries.times, now(), '-infinity' from (${tries}) as tries (key, times)
+  select keys.key, 1, now(), '-infinity' from (${keys}) as keys (key)
   on conflict (key) do update set
-    failures = case when a.blocked_until > now() then a.failures else ${failures} end,
+    failures = case when ${isWaiting} then a.failures else ${failures} end,
     last_at = case
-      when a.blocked_until > now() or a.last_at > now() - make_interval(secs => ${lastAtResolutionSeconds}) then a.last_at
+      when ${isWaiting} or a.last_at > now() - make_interval(secs => ${lastAtResolutionSeconds}) then a.last_at
       else now() end,
     blocked_until = case
-      when a.blocked_until > now() or ${failures} < ${freeFailures} then a.blocked_until
+      when ${isWaiting} or ${failures} < ${freeFailures} then a.blocked_until
       else now() + make_interval(secs => least(${maxWaitSeconds}, ${firstWaitSeconds} * 2 ^ least(${failures} - ${freeFailures}, 20))) end
-  ${where(failures)}
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 }
 
@@ -225,45 +181,22 @@ export async function forgiveAttempt(
     return
   }
   await sql`
-    ${prepared('try-succeeded')}
-    with forgotten as (delete from sign_in_attempts where key = ${account})
-    ${forgiveNetworkSql(sql`1`, sql`where key = ${network}`)}`.execute(db)
+    ${prepared('forgive-attempt')}
+    with reset as (delete from sign_in_attempts where key = ${account})
+    update sign_in_attempts set failures = greatest(failures - 1, 0),
+      blocked_until = case when failures - 1 < ${perNetwork.freeFailures} then '-infinity' else blocked_until end
+    where key = ${network}`.execute(db)
 }
 
 /**
- * WITH parts that lock several keys, networks before accounts as when counting, to prevent deadlocks. Uses a list instead of
- * a join, because a join misses rows that were changed while it waited.
+ * Takes back an attempt whose password could not be checked, because of an overload for example. Locks the network before
+ * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').
  */
-const lockKeysSql = (keys: RawBuilder<unknown>) => sql`
-  tries as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update),
-  locked as (select count(*) from tries)`
-const whenLocked = sql`(select count from locked) > 0`
-
-/** `forgiveAttempt` for many attempts, as WITH parts. `forgiven` has rows of `network` and `account`. */
-export const forgiveAttemptsSql = (forgiven: RawBuilder<unknown>) => sql`
-  ${lockKeysSql(sql`array(select network from ${forgiven} union all select account from ${forgiven})`)},
-  networks_forgiven as (
-    ${forgiveNetworkSql(
-      sql`times`,
-      sql`
-        from (select network, count(*)::integer as times from ${forgiven} group by network) as counted
-        where key = network and ${whenLocked}`,
-    )}
-  ), accounts_forgotten as (
-    delete from sign_in_attempts
-    where key = any(array(select account from ${forgiven})) and ${whenLocked}
-  )`
-
-const forgiveNetworkSql = (times: RawBuilder<unknown>, which: RawBuilder<unknown>) => sql`
-  update sign_in_attempts as a set failures = greatest(failures - ${times}, 0),
-    blocked_until = case when failures - ${times} < ${perNetwork.freeFailures} then '-infinity' else blocked_until end
-  ${which}`
-
-/** Takes an attempt back that could not be checked because of an outage. */
 export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
   const keys = [account, network]
+  // PostgreSQL skips a SELECT in WITH that no other part reads. The count reads it, so the rows are locked first.
   await sql`
-    with ${lockKeysSql(sql`${keys}`)}
+    with locked as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update)
     update sign_in_attempts set failures = greatest(failures - 1, 0), blocked_until = '-infinity'
-    where key = any(${keys}) and ${whenLocked}`.execute(db)
+    where key = any(${keys}) and (select count(*) from locked) > 0`.execute(db)
 }

@@ -32,7 +32,6 @@ function forTokens(input: IdentityRequestContext) {
       userAgent: request.stream.headers['user-agent'] ?? '',
       audit: (...note) => request.audit(...note),
     },
-    batchers: { ...input.signInBatchers, refreshToken },
     async onSessionOpened(trx, session) {
       await addRefreshToken(trx, session, refreshToken)
     },
