@@ -3,7 +3,7 @@ import { main, StartProblem } from '@sluice/process'
 import { readDatabaseConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
-import { removeSecondFactorOf } from '../src/remove-second-factor.ts'
+import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 
 /** `remove-second-factor.ts <username>`: for whoever lost theirs with all recovery codes, and has nobody above them. */
 await main(async () => {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { hashing } from '../src/sign-in/hashing-queue.ts'
-import { admitAttempt } from '../src/sign-in/throttle.ts'
+import { hashing } from '../src/sign-in/password/password-hashing.ts'
+import { admitAttempt } from '../src/sign-in/throttle/throttle.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 
 let service: Service

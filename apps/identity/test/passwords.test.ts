@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
+import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 import { linkFor, tokenIn } from './links.ts'
 

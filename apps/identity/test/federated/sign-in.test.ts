@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { runMaintenanceOnce } from '../../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {

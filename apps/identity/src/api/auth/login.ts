@@ -1,7 +1,6 @@
 import type { LoginAnswer, LoginBody, LoginCodeBody, Tokens } from '@sluice/contracts'
-import { addRefreshToken, newRefreshToken } from '../../sign-in/refresh-tokens.ts'
-import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
-import { signIn, type SignedIn, type SignInContext } from '../../sign-in/sign-in.ts'
+import { addRefreshToken, newRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import { signIn, signInWithCode, type SignedIn, type SignInContext } from '../../sign-in/password/password-sign-in.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
