@@ -132,16 +132,16 @@ const statusOf = ({ cause }: ClientError): string => {
 
 /** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
 export const noSingleSignOn = () =>
-  new Problem(404, 'not-found', 'There is no such thing.', { detail: 'No such single sign-on.' })
+  new Problem(404, 'not-found', 'Not found.', { detail: 'No such single sign-on.' })
 
 export const unknownSignIn = () =>
-  new Problem(400, 'sso-unknown', 'This sign-in is not known.', {
+  new Problem(400, 'sso-unknown', 'The sign-in is unknown or has expired.', {
     detail: 'It was finished already, took longer than ten minutes, or began in another browser: start again.',
   })
 
 /** Returns the problem for a person without an active user. The audit log has the reason. */
 export const notAdmitted = () =>
-  new Problem(401, 'sign-in-failed', 'You are not signed in.', {
+  new Problem(401, 'sign-in-failed', 'Sign-in failed.', {
     detail: 'Your provider knows you, but no active user here goes with that: ask your administrator.',
     headers: { 'WWW-Authenticate': 'Bearer' },
   })
@@ -150,13 +150,13 @@ export const notAdmitted = () =>
 export function providerFailed(problem: ProviderProblem): Problem {
   const { fault, message: detail } = problem
   if (fault === 'SSO_DENIED')
-    return new Problem(401, 'sso-denied', 'The provider did not sign you in.', {
+    return new Problem(401, 'sso-denied', 'The provider declined the sign-in.', {
       detail,
       headers: { 'WWW-Authenticate': 'Bearer' },
     })
   if (fault === 'SSO_ADDRESS_REFUSED')
-    return new Problem(422, 'sso-address-refused', 'The provider is at an address that is not asked.', { detail })
-  return new Problem(502, 'sso-provider-failed', 'The provider cannot be relied on just now.', {
+    return new Problem(422, 'sso-address-refused', 'The address of the provider is not allowed.', { detail })
+  return new Problem(502, 'sso-provider-failed', 'The provider failed.', {
     detail,
     cause: problem.cause ?? problem,
   })

@@ -241,7 +241,7 @@ function outcomeOf(result: SignedIn | SecondFactorRequired | undefined, refusal 
 }
 
 const signInFailed = (detail: string) =>
-  new Problem(401, 'sign-in-failed', 'You are not signed in.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
+  new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
 
 const codeRefused = () =>
   signInFailed('The code is not right or was used before, or it took longer than five minutes since the password.')

@@ -47,7 +47,7 @@ export class ThrottledProblem extends Problem {
   constructor(seconds: number, key: string) {
     const { status, code, title, message, headers } = problems.tooManyRequests(
       seconds,
-      `Too many tries: wait ${seconds} seconds before the next.`,
+      `Too many attempts. Try again in ${seconds} seconds.`,
     )
     super(status, code, title, { detail: message, headers })
     this.key = key
