@@ -103,7 +103,7 @@ describe('a forgotten password', () => {
     await answerAll()
     const mails = await mailsTo(user.uid)
     expect(mails.map(({ state }: { state: string }) => state)).toEqual(['KEPT', ...Array(4).fill('FAILED')])
-    expect(mails[1].reason).toBe('A newer one took its place.')
+    expect(mails[1].reason).toBe('A newer mail replaced it.')
   })
 })
 

@@ -62,12 +62,12 @@ export function assertUsablePassword(password: string): string {
   const { least, most } = passwordLength
   const length = [...password].length
   if (length < least || length > most)
-    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters; ${least} to ${most} are needed.`)
+    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters. It must have ${least} to ${most}.`)
   const weakness = weaknessOf(password, firstAdmin)
   if (weakness === 'common')
-    throw new StartProblem('SLUICE_ADMIN_PASSWORD is on every list of common passwords: choose another.')
+    throw new StartProblem('SLUICE_ADMIN_PASSWORD is on the list of common passwords. Choose another.')
   if (weakness === 'context')
-    throw new StartProblem('SLUICE_ADMIN_PASSWORD holds "admin" or the name of Sluice: choose another.')
+    throw new StartProblem('SLUICE_ADMIN_PASSWORD contains "admin" or the name of Sluice. Choose another.')
   return password
 }
 

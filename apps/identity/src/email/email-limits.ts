@@ -34,7 +34,7 @@ export async function assertMailAllowed(
   if (rows[0])
     throw problems.tooManyRequests(
       Math.max(1, Math.ceil(rows[0].seconds)),
-      'This address was mailed too often within an hour. The newest link there works.',
+      'Too many mails were sent to this address within an hour. The newest link works.',
     )
 }
 

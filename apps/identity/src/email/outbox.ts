@@ -38,7 +38,7 @@ export async function queueMail(
 
 async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
   await sql`
-    update mails set state = 'FAILED', body = null, finished_at = now(), reason = 'A newer one took its place.'
+    update mails set state = 'FAILED', body = null, finished_at = now(), reason = 'A newer mail replaced it.'
     where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)
 }
 
@@ -52,7 +52,7 @@ export const openBody = (
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),
-      reason = coalesce('Given up. At the last try: ' || reason, 'Given up: no process tried to send it.')
+      reason = coalesce('Gave up. Last error: ' || reason, 'Gave up: no process tried to send it.')
     where id in (
       select id from mails where state = 'QUEUED' and expires_at < now() - interval '15 minutes'
       limit ${most} for update skip locked)`.execute(db)

@@ -30,7 +30,7 @@ export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<voi
     rest: pollIntervalMs,
     afterTrouble: pollAfterFailureMs,
     farewell: shutdownTimeoutMs,
-    failed: (err) => parts.logger.warn({ err }, 'mails could not be looked after; it is tried again'),
+    failed: (err) => parts.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
   })
 
 /** Handles the due requests and mails once. Returns whether it found any. */
@@ -66,7 +66,7 @@ async function sendMail(
     const permanent = error instanceof MailRefused && error.permanent
     logger.warn(
       { ...about, reason, permanent },
-      permanent ? 'a mail was refused' : 'a mail was not taken; it is tried again',
+      permanent ? 'the server refused a mail permanently' : 'a mail could not be sent; it is tried again later',
     )
     metrics?.tries.inc({ outcome: permanent ? 'failed' : 'delayed' })
     return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
@@ -85,7 +85,7 @@ interface MailMetrics {
 export const mailMetrics = (registry: Registry): MailMetrics => ({
   tries: new Counter({
     name: 'identity_mail_tries_total',
-    help: 'Tries to send a mail, by what came of them.',
+    help: 'Attempts to send a mail, by outcome.',
     labelNames: ['outcome'],
     registers: [registry],
   }),
@@ -132,7 +132,7 @@ async function markSent(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
 /** Marks a mail as failed. It is never tried again. */
 async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | undefined): Promise<void> {
   await sql`
-    update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Given up. At the last try: ' || reason, 'Given up: it could not be tried in time.')
+    update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Gave up. Last error: ' || reason, 'Gave up: it could not be sent in time.')
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 

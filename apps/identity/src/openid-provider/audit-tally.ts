@@ -71,7 +71,10 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
         left join sso_client_configs a on a.sso_client_id = n.application`.execute(db)
     } catch (error) {
-      logger.error({ err: error }, 'what applications did could not be noted in the audit')
+      logger.error(
+        { err: error },
+        'the counts of applications could not be written to the audit log; the next try is in a minute',
+      )
       for (const entry of writing.values()) add(entry)
       later()
     }

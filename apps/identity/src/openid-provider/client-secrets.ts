@@ -46,7 +46,7 @@ export function clientSecretVerifier(db: Kysely<DB>) {
 class TooManySecrets extends errors.OIDCProviderError {
   constructor(seconds: number) {
     super(429, 'invalid_client')
-    this.error_description = `too many wrong secrets from this network: wait ${seconds} seconds`
+    this.error_description = `too many wrong secrets from this network: try again in ${seconds} seconds`
   }
 }
 

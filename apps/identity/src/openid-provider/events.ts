@@ -32,7 +32,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
       requestId: ctx.response.get('x-request-id'),
       address: addressOf(ctx),
       details,
-    }).catch((error: unknown) => logger.error({ err: error, operation }, 'this could not be noted in the audit'))
+    }).catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
   }
   const refused = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`

@@ -81,7 +81,7 @@ function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
   const inTime = formDeadline()
   return (request, response, next) => {
-    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address holds a NUL character.')
+    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address contains a NUL character.')
     delete request.headers['x-forwarded-host']
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)

@@ -4,7 +4,7 @@ import { isUnavailable } from '@sluice/database'
 import { problems } from '@sluice/http-server'
 
 const code = 'temporarily_unavailable'
-const text = 'a part of this service is down or busy: try again soon'
+const text = 'a component of this service is unavailable: try again soon'
 
 /**
  * Replaces a server error of oidc-provider by 503 with the OAuth code for it, if the only cause is that the database was unavailable.

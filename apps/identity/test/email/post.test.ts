@@ -130,12 +130,12 @@ describe('a mail', () => {
     await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(scene.service.db)
     await post(1)
     expect(await mails()).toMatchObject([
-      { state: 'FAILED', reason: expect.stringContaining('Given up. At the last try: connect') },
+      { state: 'FAILED', reason: expect.stringContaining('Gave up. Last error: connect') },
     ])
     await invite()
     await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(scene.service.db)
     await runMaintenanceOnce(scene.service.db)
-    expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Given up: no process tried to send it.' })
+    expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Gave up: no process tried to send it.' })
     await sql`update mails set created_at = now() - interval '31 days'`.execute(scene.service.db)
     await runMaintenanceOnce(scene.service.db)
     expect(await mails()).toEqual([])

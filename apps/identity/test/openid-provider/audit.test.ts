@@ -152,7 +152,7 @@ describe('what is counted', () => {
     for (let one = 0; one < 3_000; one++)
       tally.count({ operation: 'oidc.flood', application: `stranger-${one}`, proven: false, address: `192.0.2.${one}` })
     await tally.flush()
-    expect(lines.join('\n')).toContain('could not be noted')
+    expect(lines.join('\n')).toContain('could not be written')
     db = service.db
     await tally.flush()
     await tally.flush()

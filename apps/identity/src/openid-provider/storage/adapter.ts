@@ -56,7 +56,7 @@ export const oidcAdapter =
         on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
           session_id = excluded.session_id, expires_at = excluded.expires_at
         returning 1`.execute(db)
-        if (rows.length === 0) throw new errors.InvalidGrant('the session has ended, or the client is no more')
+        if (rows.length === 0) throw new errors.InvalidGrant('the session has ended or the client was deleted')
       },
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${secretHash(id)}`, id)),

@@ -16,7 +16,7 @@ const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.p
 export const hashing = limitConcurrency({
   atOnce: Math.min(4, availableParallelism() + 1),
   waiting: 64,
-  title: 'Too many passwords are being checked.',
+  title: 'Too many concurrent password checks.',
 })
 
 export const hashPassword = (password: string): Promise<string> => hashing(() => hash(password, cost))

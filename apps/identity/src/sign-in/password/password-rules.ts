@@ -5,9 +5,9 @@ import { skeletonOf } from '../username.ts'
 
 /** The messages of the weaknesses. No message repeats the password. */
 const sentences = {
-  common: 'This password is on every list of common ones: choose another.',
+  common: 'This password is on the list of common passwords. Choose another.',
   context:
-    'A password does not hold its user’s name, username or e-mail address, nor the name of their organisation or of Sluice: choose another.',
+    'The password contains the user’s name, username or e-mail address, or the name of the organisation or of Sluice. Choose another.',
 }
 export type PasswordWeakness = keyof typeof sentences
 

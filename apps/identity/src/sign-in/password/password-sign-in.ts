@@ -79,7 +79,7 @@ export async function signIn(
     request.audit(account?.uid ?? null, outcomeOf(result, refusal), actor)
     return result
   })
-  if (!result) throw signInFailed('The username or the password is not right, or this user may not sign in this way.')
+  if (!result) throw signInFailed('The username or password is incorrect, or this user cannot sign in with a password.')
   return result
 }
 
@@ -244,6 +244,6 @@ const signInFailed = (detail: string) =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
 
 const codeRefused = () =>
-  signInFailed('The code is not right or was used before, or it took longer than five minutes since the password.')
+  signInFailed('The code is incorrect or was already used, or more than five minutes have passed since the password.')
 
 export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

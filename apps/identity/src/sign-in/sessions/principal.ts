@@ -213,5 +213,5 @@ export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Cal
   const table = sql.table(caller.kind === 'application' ? 'sso_client_configs' : 'users')
   await sql`select from ${table} where uid = ${caller.uid} for no key update`.execute(trx)
   if (!isCallerUnchanged(caller, await findPrincipal(trx, caller.given.credential)))
-    throw problems.unauthenticated('You were signed out, or may do less than a moment ago: sign in again.')
+    throw problems.unauthenticated('Your session has ended, or your permissions have changed. Sign in again.')
 }

@@ -101,7 +101,4 @@ export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> 
 }
 
 export const linkInvalid = () =>
-  problems.refused(
-    '/token',
-    'This link does not work any more: it was used, replaced or is too old. Ask for a new one.',
-  )
+  problems.refused('/token', 'This link was used, replaced or has expired. Request a new one.')
