@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { secretHash } from '../../apps/identity/src/secret-hash.ts'
-import { hashPassword } from '../../apps/identity/src/sign-in/password.ts'
+import { secretHash } from '../../apps/identity/src/secrets.ts'
+import { hashPassword } from '../../apps/identity/src/sign-in/password/password-hashing.ts'
 import { skeletonOf } from '../../apps/identity/src/sign-in/username.ts'
 import { fillUsers } from './fill-users.ts'
 

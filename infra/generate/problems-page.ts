@@ -46,7 +46,7 @@ A failed request returns \`application/problem+json\` (RFC 9457):
 \`\`\`json
 {
   "type": "urn:problem:stale",
-  "title": "Changed by someone else.",
+  "title": "The object has changed since it was read.",
   "status": 412,
   "code": "stale",
   "requestId": "…"

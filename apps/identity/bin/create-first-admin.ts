@@ -8,8 +8,8 @@ import {
   firstUsername,
   hasUsers,
   generatePassword,
-} from '../src/first-admin.ts'
-import { runMaintenanceOnce } from '../src/housekeeping.ts'
+} from '../src/commands/create-first-admin.ts'
+import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { assertMigrated } from '../src/migrations.ts'
 
 /**

@@ -4,7 +4,7 @@ import { main } from '@sluice/process'
 import { readResealConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
-import { forgetPreviousKeys, rotateKeys } from '../src/sign-in/key-rotation.ts'
+import { forgetPreviousKeys, rotateKeys } from '../src/sign-in/tokens/key-rotation.ts'
 
 /**
  * Lets the next signing key sign from now on; running services follow within a minute. `--at-once` does so even if the

@@ -4,17 +4,17 @@ import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@slu
 import { identityApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
-import { startMaintenance } from '../src/housekeeping.ts'
-import { maintenanceJobs } from '../src/housekeeping/maintenance-jobs.ts'
-import { auditTally } from '../src/oidc/audit-tally.ts'
-import { keepSweeping } from '../src/oidc/sweep.ts'
-import { mailMetrics, startMailSender } from '../src/mail/send-queued-mails.ts'
+import { startMaintenance } from '../src/maintenance/maintenance.ts'
+import { maintenanceJobs } from '../src/maintenance/maintenance-jobs.ts'
+import { auditTally } from '../src/openid-provider/audit-tally.ts'
+import { startModelCleanup } from '../src/openid-provider/storage/adapter.ts'
+import { mailMetrics, startMailSender } from '../src/email/send-queued-mails.ts'
 import { mailSenderFrom } from '@sluice/mail'
-import { rotationOf } from '../src/sign-in/key-rotation.ts'
+import { rotationOf } from '../src/sign-in/tokens/key-rotation.ts'
 import { assertMigrated } from '../src/migrations.ts'
-import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
+import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 
-/** Serves the identity API until it is told to stop. */
+/** Serves the identity API until the process gets a signal to stop. */
 await main(async () => {
   const config = readConfig()
   const redaction = new Redaction()
@@ -24,7 +24,7 @@ await main(async () => {
     name: 'identity',
     onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
   })
-  // Lists and reports may take long: they have few connections, and never those that sign-ins need.
+  // Lists and reports may take long, so they have their own few connections and use none that sign-ins need.
   const searches = connect<DB>(config.IDENTITY_DATABASE_URL, {
     name: 'identity-searches',
     max: 4,
@@ -38,9 +38,9 @@ await main(async () => {
   const tally = auditTally(db, logger)
   const app = identityApp({ db, searches: searches.db, config, logger, metrics, tally, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
-  const house = startMaintenance({ db, logger, metrics, jobs: maintenanceJobs(rotationOf(config)) })
-  const sweeping = keepSweeping(db, logger)
-  const post = startMailSender({
+  const maintenance = startMaintenance({ db, logger, metrics, jobs: maintenanceJobs(rotationOf(config)) })
+  const modelCleanup = startModelCleanup(db, logger)
+  const mailSender = startMailSender({
     db,
     config,
     logger,
@@ -58,8 +58,8 @@ await main(async () => {
         return listening.close()
       },
     },
-    { name: 'post', stop: () => post.stop() },
-    { name: 'housekeeping', stop: () => Promise.all([house.stop(), sweeping.stop()]) },
+    { name: 'mail', stop: () => mailSender.stop() },
+    { name: 'maintenance', stop: () => Promise.all([maintenance.stop(), modelCleanup.stop()]) },
     { name: 'audit', stop: () => tally.flush() },
     { name: 'database', stop: () => Promise.all([db.destroy(), searches.db.destroy()]) },
   ])

@@ -8,16 +8,15 @@ import { operations } from './api/operations.ts'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { info } from './info.ts'
-import type { AuditTally } from './oidc/audit-tally.ts'
-import { openIdProvider } from './oidc/openid-provider.ts'
+import type { AuditTally } from './openid-provider/audit-tally.ts'
+import { openIdProvider } from './openid-provider/openid-provider.ts'
 import { pageRoutes } from './page-routes/routes.ts'
 import { federatedProblemPages } from './api/auth/sso-problem-pages.ts'
 import { translate } from './problems.ts'
 import { publicAddress } from './public-address.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
-import { type SigningKeys, signingKeys, storedKeys } from './sign-in/keys.ts'
-import { signInBatchers } from './sign-in/batched-sign-in.ts'
-import { assertPrincipalUnchanged, findPrincipal } from './sign-in/principal.ts'
+import { type SigningKeys, signingKeys, storedKeys } from './sign-in/tokens/signing-keys.ts'
+import { assertPrincipalUnchanged, findPrincipal } from './sign-in/sessions/principal.ts'
 
 interface IdentityAppOptions {
   db: Kysely<DB>
@@ -38,7 +37,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
   const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { demandStill: assertPrincipalUnchanged, searches })
-  const more = { config, keys, oidc, federation: providers, signInBatchers: signInBatchers(db, config) }
+  const more = { config, keys, oidc, federation: providers }
   return createApp({
     operations,
     info,

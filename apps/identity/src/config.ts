@@ -54,7 +54,7 @@ const shape = {
 /** Reads the settings of the identity service. Throws `SettingsProblem` with all errors. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   const { values, secrets } = readSettings(environment, shape)
-  if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
+  if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required if SMTP_URL is set'])
   return {
     ...values,
     IDENTITY_PUBLIC_URL: values.IDENTITY_PUBLIC_URL || `http://localhost:${values.IDENTITY_PORT}`,

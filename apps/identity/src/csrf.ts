@@ -50,12 +50,12 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
       return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
     },
     assertValid(request) {
-      if (isForeign(request, origin)) throw problems.forbidden('The form was sent from another site.')
+      if (isForeign(request, origin)) throw problems.forbidden('The form comes from another site.')
       const browser = cookieOf(request, cookie)
       const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
       const [nonce = '', proof = ''] = typeof given === 'string' ? given.split('.') : []
       if (!browser || !isSame(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
-        throw problems.forbidden('The form is not one that this browser was given.')
+        throw problems.forbidden('The form was not issued to this browser. Reload the page and send it again.')
     },
   }
 }

@@ -6,29 +6,38 @@ import type { ServiceInfo } from '@sluice/http-server'
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
 const nouns: ServiceInfo['nouns'] = {
-  clients: { name: 'Clients', description: 'Organisations: their contacts, and what is switched on for them.' },
+  clients: { name: 'Clients', description: 'Organisations, their contacts and their enabled features.' },
   account: {
     name: 'My account',
-    description: 'What people do for themselves: password, second factor, API tokens, sessions.',
+    description: 'Your own password, second factor, API tokens and sessions.',
   },
   allowedApplications: {
     name: 'My applications',
-    description: 'The applications that one allowed to act for oneself.',
+    description: 'The applications that you allow to act for you.',
   },
-  users: { name: 'Users', description: 'Who may sign in and with which roles, from the invitation to the end.' },
-  userGroups: { name: 'User groups', description: 'People of one client with whom things are shared together.' },
-  session: { name: 'Session', description: 'Who one is, and for which client one acts.' },
-  reports: { name: 'Reports', description: 'Who can do what, and who did what.' },
+  users: {
+    name: 'Users',
+    description: 'Users, their roles and their status, from the invitation to the deactivation.',
+  },
+  userGroups: { name: 'User groups', description: 'Groups of users of one client, for sharing.' },
+  session: { name: 'Session', description: 'Your user, and the client that you act for.' },
+  reports: { name: 'Reports', description: 'The access of users, and the audit log.' },
   ssoClientConfigs: {
     name: 'Applications',
-    description: 'Applications that people sign in to here, with OpenID Connect.',
+    description: 'Applications whose users sign in through Sluice with OpenID Connect.',
   },
-  ssoProviderConfigs: { name: 'SSO providers', description: 'Where the people of a client sign in elsewhere.' },
-  auth: { name: 'Sign-in', description: 'Tokens for a password or from a provider, and the links that are mailed.' },
-  mails: { name: 'Mails', description: 'What went out to users, or waits to be handed over.' },
+  ssoProviderConfigs: {
+    name: 'SSO providers',
+    description: 'The OpenID providers where the users of a client sign in.',
+  },
+  auth: {
+    name: 'Sign-in',
+    description: 'Sign-in with a password or a provider, token refreshes, and the links in mails.',
+  },
+  mails: { name: 'Mails', description: 'Mails that were sent to users or wait to be sent.' },
   lookups: {
     name: 'Between services',
-    description: 'What the pipeline service asks this one. With SERVICE_SECRET only.',
+    description: 'Requests of the pipeline service, which authenticates with SERVICE_SECRET.',
   },
 }
 
@@ -36,6 +45,6 @@ const nouns: ServiceInfo['nouns'] = {
 export const info: ServiceInfo = {
   title: 'Sluice identity',
   version: manifest.version,
-  description: `Clients, users and their roles, sign-in, and the tokens that both services take.\n\n${searchGuide}`,
+  description: `Clients, users and their roles, sign-in, and the tokens that both services accept.\n\n${searchGuide}`,
   nouns,
 }

@@ -5,18 +5,15 @@ import { problems, type Problem } from '@sluice/http-server'
 const conflicts: Record<string, [pointer: string, detail: string]> = {
   clients_code_key: ['/code', 'Another client has this code.'],
   clients_name_key: ['/name', 'Another client has this name.'],
-  users_username_key: ['/username', 'This username is taken, or too like one that is.'],
+  users_username_key: ['/username', 'This username is taken, or too similar to one that is taken.'],
   users_client_sso_id_key: ['/ssoId', 'Another user of this client has this single sign-on id.'],
-  users_client_fkey: ['/client/id', 'The client still has users, or is no more.'],
+  users_client_fkey: ['/client/id', 'The client still has users, or was deleted.'],
   user_groups_client_code_key: ['/code', 'Another user group of this client has this code.'],
   sso_client_configs_sso_client_id_key: ['/ssoClientId', 'Another application has this id.'],
-  sso_client_configs_skeleton_key: ['/ssoClientId', 'Another application has this id, or one too like it.'],
-  sso_client_configs_client_fkey: ['/client/id', 'The client was deleted meanwhile.'],
-  sso_provider_configs_client_key: [
-    '/client/id',
-    'This client has an SSO provider config: its users sign in in one place. Change that one.',
-  ],
-  user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted meanwhile.'],
+  sso_client_configs_skeleton_key: ['/ssoClientId', 'Another application has this id, or one that is too similar.'],
+  sso_client_configs_client_fkey: ['/client/id', 'The client was deleted.'],
+  sso_provider_configs_client_key: ['/client/id', 'This client already has an SSO provider config. Change that one.'],
+  user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted.'],
 }
 
 /** PostgreSQL rejects NUL in text (22021) and in JSON (22P05). */
@@ -28,7 +25,7 @@ export function translate(error: unknown): Problem | undefined {
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (unstorable.includes((error as { code?: string } | null)?.code ?? ''))
-    return problems.unreadableBody('It holds a NUL character.')
+    return problems.unreadableBody('It contains a NUL character.')
   if (isUnavailable(error)) return problems.unavailable('database', error)
   if (error instanceof SealProblem) return problems.unavailable('signing key', error)
   return undefined

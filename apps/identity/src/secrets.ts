@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { SealedColumn } from '@sluice/database'
 
 /** All columns with sealed text. `bin/reseal.ts` reseals them; a test compares the list with the code that seals. */
@@ -7,3 +8,9 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'sso_provider_configs', key: 'uid', column: 'client_secret' },
   { table: 'mails', key: 'uid', column: 'body' },
 ]
+
+/**
+ * Returns the stored hash of a generated secret: 32 bytes of SHA-256. A generated secret has too many random bits for
+ * guessing, so it needs no slow hash. Passwords need one: see sign-in/password/password-hashing.ts.
+ */
+export const secretHash = (secret: string): Buffer => createHash('sha256').update(secret).digest()

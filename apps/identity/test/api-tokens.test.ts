@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { ApiToken, Role } from '@sluice/contracts'
-import { runMaintenanceOnce } from '../src/housekeeping.ts'
-import { isApiToken } from '../src/sign-in/api-tokens.ts'
+import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
+import { isApiToken } from '../src/sign-in/tokens/api-tokens.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { codeOf } from './second-factor.ts'
 

@@ -11,7 +11,7 @@ import { identityApp } from '../src/app.ts'
 import { readConfig, type Config } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
-import { auditTally } from '../src/oidc/audit-tally.ts'
+import { auditTally } from '../src/openid-provider/audit-tally.ts'
 import { skeletonOf } from '../src/sign-in/username.ts'
 
 export const goodPassword = 'heron-sifts-41-pebbles'

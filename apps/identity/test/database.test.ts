@@ -3,11 +3,11 @@ import { sql, type Kysely } from 'kysely'
 import { connect, keyRing } from '@sluice/database'
 import { brokenDatabaseRules, testDatabase, type TestDatabase } from '@sluice/testing'
 import type { DB } from '../src/database.ts'
-import { createFirstAdmin, hasUsers, generatePassword } from '../src/first-admin.ts'
-import { runMaintenanceOnce } from '../src/housekeeping.ts'
+import { createFirstAdmin, hasUsers, generatePassword } from '../src/commands/create-first-admin.ts'
+import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { assertMigrated, migrationsFolder } from '../src/migrations.ts'
-import { isCommonPassword } from '../src/sign-in/password.ts'
-import { signingKeys } from '../src/sign-in/keys.ts'
+import { isCommonPassword } from '../src/sign-in/password/password-rules.ts'
+import { signingKeys } from '../src/sign-in/tokens/signing-keys.ts'
 
 let database: TestDatabase
 let db: Kysely<DB>

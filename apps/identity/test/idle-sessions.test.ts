@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import type { Tokens } from '@sluice/contracts'
-import { runMaintenanceOnce } from '../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { startService, type Service } from './app-under-test.ts'
 
 let service: Service

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { addLink, type LinkPurpose } from '../src/sign-in/one-time-links.ts'
+import { addLink, type LinkPurpose } from '../src/sign-in/tokens/one-time-links.ts'
 import type { Service } from './app-under-test.ts'
 
 /** What the mailed link of a user would hold. */

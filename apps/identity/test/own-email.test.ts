@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
+import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { linkFor } from './links.ts'
 import { enrol } from './second-factor.ts'

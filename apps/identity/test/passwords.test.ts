@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { answerPasswordReset } from '../src/sign-in/password-reset-requests.ts'
+import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 import { linkFor, tokenIn } from './links.ts'
 
@@ -103,7 +103,7 @@ describe('a forgotten password', () => {
     await answerAll()
     const mails = await mailsTo(user.uid)
     expect(mails.map(({ state }: { state: string }) => state)).toEqual(['KEPT', ...Array(4).fill('FAILED')])
-    expect(mails[1].reason).toBe('A newer one took its place.')
+    expect(mails[1].reason).toBe('A newer mail replaced it.')
   })
 })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Header, TabularResult } from '@sluice/contracts'
-import { runMaintenanceOnce } from '../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service

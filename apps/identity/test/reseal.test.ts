@@ -8,7 +8,7 @@ import { brokenSealRules, testDatabase, type TestDatabase } from '@sluice/testin
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 import { sealedColumns } from '../src/secrets.ts'
-import { signingKeys } from '../src/sign-in/keys.ts'
+import { signingKeys } from '../src/sign-in/tokens/signing-keys.ts'
 
 const app = resolve(import.meta.dirname, '..')
 const key = (id: string, byte: number) => `${id}:${Buffer.alloc(32, byte).toString('base64')}`

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { User } from '@sluice/contracts'
-import { removeSecondFactorOf } from '../src/remove-second-factor.ts'
+import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 import { auditOf, goodPassword } from './app-under-test.ts'
 import { own, signingInTwice } from './second-factor.scene.ts'
 import { codeOf, enrol, halfSignedIn } from './second-factor.ts'

@@ -208,14 +208,14 @@ describe('trying a provider', () => {
       'another issuer',
       { metadata: { issuer: 'https://other.example.org' } },
       'SSO_ISSUER_MISMATCH',
-      /calls itself https:\/\/other/,
+      /names the issuer https:\/\/other/,
     ],
     ['no token endpoint', { metadata: { token_endpoint: undefined } }, 'SSO_NOT_SUPPORTED', /no usable token_endpoint/],
     [
       'signatures that anybody can make',
       { metadata: { id_token_signing_alg_values_supported: ['HS256', 'none'] } },
       'SSO_NOT_SUPPORTED',
-      /in no way that we accept/,
+      /no signature algorithm that Sluice accepts/,
     ],
     ['keys that are not there', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
   ])('explains %s', async (_what, misbehaviour, errorCode, message) => {
@@ -228,7 +228,7 @@ describe('trying a provider', () => {
     const id = await made({ clientSecret: 'wrong' })
     expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode: 'SSO_CLIENT_REFUSED' })
     await put(id, { clientId: '' }).expect(200)
-    expect((await result(id)).message).toMatch(/What is missing is the clientId/)
+    expect((await result(id)).message).toMatch(/Enter the clientId/)
   })
 
   it.each([

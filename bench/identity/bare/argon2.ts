@@ -1,4 +1,4 @@
-import { hashPassword, verifyPassword } from '../../../apps/identity/src/sign-in/password.ts'
+import { hashPassword, verifyPassword } from '../../../apps/identity/src/sign-in/password/password-hashing.ts'
 
 /**
  * The most sign-ins that the cores could do if there were nothing but the password to check, with our own cost and as many

@@ -1,6 +1,6 @@
 import express from 'express'
 import pg from 'pg'
-import { verifyPassword } from '../../../apps/identity/src/sign-in/password.ts'
+import { verifyPassword } from '../../../apps/identity/src/sign-in/password/password-hashing.ts'
 
 /**
  * The least that could answer the same: Express and pg, one statement, no check of token, role, body or answer, no log,

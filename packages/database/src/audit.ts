@@ -52,14 +52,7 @@ export type AuditContext = Pick<AuditEntry, 'operation' | 'requestId' | 'address
  * Returns the audit insert of a statement that writes data and audit rows together, as a part of its WITH. `noted` selects actor,
  * client, object and details from the written rows.
  */
-export const auditInsert = ({ operation, requestId, address }: AuditContext, noted: RawBuilder<unknown>) =>
-  auditInsertForEach(sql`
-    select ${operation}, actor, client, object, ${requestId}, ${address}, details
-    from (${noted}) as noted (actor, client, object, details)`)
-
-/**
- * Returns the audit insert of a statement that serves several requests: `noted` selects operation, actor, client, object,
- * request id, address and details.
- */
-export const auditInsertForEach = (noted: RawBuilder<unknown>) => sql`
-  insert into audit (operation, actor, client, object, request_id, address, details) ${noted}`
+export const auditInsert = ({ operation, requestId, address }: AuditContext, noted: RawBuilder<unknown>) => sql`
+  insert into audit (operation, actor, client, object, request_id, address, details)
+  select ${operation}, actor, client, object, ${requestId}, ${address}, details
+  from (${noted}) as noted (actor, client, object, details)`

@@ -122,14 +122,14 @@ const takesIfMatch = ({ ifMatch, versioned, effect, method }: Signature): boolea
 
 const problemStatuses = {
   400: 'The request does not match its contract.',
-  401: 'A valid access token is needed.',
+  401: 'A valid access token is required.',
   403: 'You are not allowed to do this.',
-  404: 'It does not exist, or it belongs to another organisation.',
-  409: 'The change conflicts with what is stored.',
+  404: 'The object does not exist, or belongs to another organisation.',
+  409: 'The change conflicts with stored data.',
   412: 'If-Match names an older version.',
   413: 'The request body is too large.',
   415: 'The request body has the wrong media type.',
-  422: 'The request is well formed, but a rule refuses it.',
+  422: 'The request is well formed, but violates a rule.',
 } as const
 
 /** Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in `default`. */

@@ -24,7 +24,7 @@ export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'unauthenticated',
     status: 401,
-    title: 'A valid access token is needed.',
+    title: 'A valid access token is required.',
     when: 'The token is missing or expired, or its session, user, organisation, application or API token has ended. Refresh the token, or sign in again.',
   },
   {
@@ -42,25 +42,25 @@ export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'method-not-allowed',
     status: 405,
-    title: 'This address does not take this method.',
+    title: 'This address does not support this method.',
     when: 'The address supports other methods. `Allow` lists them.',
   },
   {
     code: 'not-acceptable',
     status: 406,
-    title: 'The answer cannot be sent in the type that Accept asks for.',
+    title: 'The response is not available in a type that Accept allows.',
     when: '`Accept` does not allow the media type of the response, usually `application/json`. The request had no effect; change `Accept`.',
   },
   {
     code: 'conflict',
     status: 409,
-    title: 'The change conflicts with what is stored.',
+    title: 'The change conflicts with stored data.',
     when: 'A name or code is taken, or the object is still in use. `errors` names the field.',
   },
   {
     code: 'stale',
     status: 412,
-    title: 'Changed by someone else.',
+    title: 'The object has changed since it was read.',
     when: '`If-Match` names an older version. Read the object again, apply the change to it, and send it with the new ETag.',
   },
   {
@@ -78,13 +78,13 @@ export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'misdirected',
     status: 421,
-    title: 'This host is not served here.',
+    title: 'This installation does not serve this host.',
     when: 'The `Host` header is not one of this installation. Ask the operator to check `ALLOWED_HOSTS`.',
   },
   {
     code: 'refused',
     status: 422,
-    title: 'The request is well formed, but a rule refuses it.',
+    title: 'The request is well formed, but violates a rule.',
     when: 'The change would break a rule, such as removing the last super admin. `errors` names the field.',
   },
   {
@@ -96,25 +96,25 @@ export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'too-many-requests',
     status: 429,
-    title: 'Too many tries.',
+    title: 'Too many attempts.',
     when: 'There were too many failed attempts to sign in or to use a code. Wait as long as `Retry-After` says.',
   },
   {
     code: 'internal',
     status: 500,
-    title: 'Something went wrong on our side.',
+    title: 'Internal error.',
     when: 'A bug, or a component that failed unexpectedly. Nothing was changed; the log contains the reason under `requestId`.',
   },
   {
     code: 'busy',
     status: 503,
-    title: 'Too many of these are under way.',
+    title: 'Too many concurrent requests of this kind.',
     when: 'The organisation or the process has reached its limit of concurrent passwords, pages of data, previews, uploads or views. Try again in a few seconds.',
   },
   {
     code: 'unavailable',
     status: 503,
-    title: 'A part that this needs is not available.',
+    title: 'A required component is not available.',
     when: 'A database, the warehouse or the other service does not answer; `detail` names it. Try again after `Retry-After`.',
   },
 ]

@@ -58,7 +58,7 @@ export const problems = {
   /** 422 if the value only exceeds upper bounds of its contract, else 400. */
   violated: ({ violations, onlyTooLarge }: { violations: Violation[]; onlyTooLarge?: true }) =>
     onlyTooLarge
-      ? new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
+      ? new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {
           detail: joinViolations(violations),
           errors: violations,
         })
@@ -66,28 +66,28 @@ export const problems = {
   unreadableBody: (detail: string) =>
     new Problem(400, 'unreadable-body', 'The request body cannot be read.', { detail }),
   unauthenticated: (detail = 'Sign in and send the access token as "Authorization: Bearer …".') =>
-    new Problem(401, 'unauthenticated', 'A valid access token is needed.', {
+    new Problem(401, 'unauthenticated', 'A valid access token is required.', {
       detail,
       headers: { 'WWW-Authenticate': 'Bearer' },
     }),
   forbidden: (detail: string) => new Problem(403, 'forbidden', 'You are not allowed to do this.', { detail }),
   notFound: (what: string) => new Problem(404, 'not-found', 'Not found.', { detail: `No such ${what}.` }),
   methodNotAllowed: (allowed: string[], hint?: string) =>
-    new Problem(405, 'method-not-allowed', 'This address does not take this method.', {
+    new Problem(405, 'method-not-allowed', 'This address does not support this method.', {
       detail: `Use ${allowed.join(' or ')}.${hint === undefined ? '' : ` ${hint}`}`,
       headers: { Allow: allowed.join(', ') },
     }),
   notAcceptable: (type: string) =>
-    new Problem(406, 'not-acceptable', 'The answer cannot be sent in the type that Accept asks for.', {
+    new Problem(406, 'not-acceptable', 'The response is not available in a type that Accept allows.', {
       detail: `This address answers ${type} only: send "Accept: ${type}", or leave the header out.`,
     }),
   conflict: (pointer: string, detail: string) =>
-    new Problem(409, 'conflict', 'The change conflicts with what is stored.', {
+    new Problem(409, 'conflict', 'The change conflicts with stored data.', {
       detail,
       errors: [{ pointer, detail }],
     }),
   stale: () =>
-    new Problem(412, 'stale', 'Changed by someone else.', {
+    new Problem(412, 'stale', 'The object has changed since it was read.', {
       detail: 'The If-Match header names an older version: read it again, and apply your change to that.',
     }),
   tooLarge: (limit: number) =>
@@ -99,11 +99,11 @@ export const problems = {
       detail: `Send it as ${wanted}.`,
     }),
   misdirected: () =>
-    new Problem(421, 'misdirected', 'This host is not served here.', {
+    new Problem(421, 'misdirected', 'This installation does not serve this host.', {
       detail: 'The Host header names another server.',
     }),
   refused: (pointer: string, detail: string) =>
-    new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
+    new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {
       detail,
       errors: [{ pointer, detail }],
     }),
@@ -112,15 +112,15 @@ export const problems = {
       detail: 'Narrow it: fewer patterns, a span of time, or a property that names what you look for exactly.',
     }),
   tooManyRequests: (seconds: number, detail: string) =>
-    new Problem(429, 'too-many-requests', 'Too many tries.', { detail, headers: retryAfter(seconds) }),
+    new Problem(429, 'too-many-requests', 'Too many attempts.', { detail, headers: retryAfter(seconds) }),
   internal: () =>
-    new Problem(500, 'internal', 'Something went wrong on our side.', {
+    new Problem(500, 'internal', 'Internal error.', {
       detail: 'The request was not carried out. The log has the reason under this request id.',
     }),
   busy: (title: string) =>
     new Problem(503, 'busy', title, { detail: 'Try again in a few seconds.', headers: retryAfter(2) }),
   unavailable: (part: string, cause?: unknown) =>
-    new Problem(503, 'unavailable', 'A part that this needs is not available.', {
+    new Problem(503, 'unavailable', 'A required component is not available.', {
       detail: `The ${part} cannot be reached just now. Try again in a moment.`,
       headers: retryAfter(5),
       cause,

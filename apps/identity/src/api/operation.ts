@@ -2,17 +2,15 @@ import { operationsWith, type Caller, type RequestFacts } from '@sluice/http-ser
 import type { DatabaseContext } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import type { OpenIdProvider } from '../oidc/openid-provider.ts'
+import type { OpenIdProvider } from '../openid-provider/openid-provider.ts'
 import type { Federation } from '../sign-in/federated/federation.ts'
-import type { SigningKeys } from '../sign-in/keys.ts'
-import type { SignInBatchers } from '../sign-in/batched-sign-in.ts'
+import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
 
 /** The dependencies of every operation handler. */
 export interface IdentityContext extends DatabaseContext<DB> {
   config: Config
   keys: SigningKeys
   federation: Federation
-  signInBatchers: SignInBatchers
   oidc: Pick<OpenIdProvider, 'refusalOf'>
 }
 

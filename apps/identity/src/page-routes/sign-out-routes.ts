@@ -1,5 +1,5 @@
 import { Router } from 'express'
-import { endSessionOf, isRefreshToken } from '../sign-in/refresh-tokens.ts'
+import { endSessionOf, isRefreshToken } from '../sign-in/sessions/refresh-tokens.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf } from '../pages/language.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'

@@ -33,7 +33,7 @@ export function usernameOf(given: string): string {
   if (technical.test(username))
     throw problems.refused('/username', 'A username has no phonetic letters, and of symbols those of a keyboard only.')
   if (hasUnusedScript(username) || !isOneScript(username.normalize('NFKC')))
-    throw problems.refused('/username', 'A username is written in one script: this one mixes letters of several.')
+    throw problems.refused('/username', 'A username must not mix letters of several scripts.')
   return username
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { drawCount } from '@sluice/testing/draw-count'
-import { hashPassword } from '../../src/sign-in/password.ts'
+import { hashPassword } from '../../src/sign-in/password/password-hashing.ts'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 
 let service: Service

@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { startService, type Service } from '../app-under-test.ts'
-import { relyingParty } from '../oidc/relying-party.ts'
+import { relyingParty } from '../openid-provider/relying-party.ts'
 
 let service: Service
 let party: Awaited<ReturnType<typeof relyingParty>>

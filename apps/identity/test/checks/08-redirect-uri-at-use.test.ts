@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { startService, type Service } from '../app-under-test.ts'
-import { published, relyingParty } from '../oidc/relying-party.ts'
+import { published, relyingParty } from '../openid-provider/relying-party.ts'
 
 let service: Service
 let party: Awaited<ReturnType<typeof relyingParty>>

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
-import type { Browser, Page } from '../oidc/browser.ts'
-import { published, relyingParty } from '../oidc/relying-party.ts'
+import type { Browser, Page } from '../openid-provider/browser.ts'
+import { published, relyingParty } from '../openid-provider/relying-party.ts'
 
 /** Check 11, on the pages of a sign-in that an application began: login, consent and sign-out. */
 

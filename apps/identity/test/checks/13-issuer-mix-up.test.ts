@@ -47,7 +47,7 @@ describe('a provider', () => {
     hostile.misbehaviour = { metadata: { issuer: honest.issuer } }
     const answer = await service.http.get(`/api/v1/auth/sso/${code}`)
     expect([answer.status, answer.body.code]).toEqual([502, 'sso-provider-failed'])
-    expect(answer.body.detail).toContain(`calls itself ${honest.issuer}`)
+    expect(answer.body.detail).toContain(`names the issuer ${honest.issuer}`)
   })
 
   it.each<[string, Misbehaviour]>([

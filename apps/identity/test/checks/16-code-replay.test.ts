@@ -4,7 +4,7 @@ import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
-import { Browser } from '../oidc/browser.ts'
+import { Browser } from '../openid-provider/browser.ts'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation

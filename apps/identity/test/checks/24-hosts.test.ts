@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { answerPasswordReset } from '../../src/sign-in/password-reset-requests.ts'
+import { answerPasswordReset } from '../../src/sign-in/password/password-reset-requests.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 
 const publicUrl = 'https://id.example.org/data'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { runMaintenanceOnce } from '../../src/housekeeping.ts'
+import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
@@ -209,7 +209,7 @@ describe('coming back', () => {
     provider.misbehaviour = { back: { code: undefined, error: 'access_denied', error_description: '<b>no</b>' } }
     const answer = await signInThrough(service, code)
     expect([answer.status, answer.body.code]).toEqual([401, 'sso-denied'])
-    expect(answer.body.detail).toBe('The sign-in was refused or broken off at the provider.')
+    expect(answer.body.detail).toBe('The sign-in was refused or cancelled at the provider.')
     const { rows } = await sql<{ details: object }>`
       select details from audit where details ->> 'provider' = ${config}`.execute(service.db)
     expect(rows[0]?.details).toMatchObject({ outcome: 'SSO_DENIED' })

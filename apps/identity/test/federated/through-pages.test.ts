@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import type { Service } from '../app-under-test.ts'
-import { relyingParty } from '../oidc/relying-party.ts'
+import { relyingParty } from '../openid-provider/relying-party.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import { configOf, followed, ssoUser, startServiceBesideProviders } from './visitor.ts'
 

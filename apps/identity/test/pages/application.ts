@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import * as client from 'openid-client'
 import type { Service } from '../app-under-test.ts'
-import { relyingParty } from '../oidc/relying-party.ts'
+import { relyingParty } from '../openid-provider/relying-party.ts'
 
 /** An application of one page at an address of its own, which people of one organisation sign in to, and out of. */
 export async function startApplication(service: Service) {

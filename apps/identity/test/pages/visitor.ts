@@ -1,7 +1,7 @@
 import type { Response } from 'supertest'
 import { sql } from 'kysely'
 import { transaction } from '@sluice/database'
-import { addLink, type LinkPurpose } from '../../src/sign-in/one-time-links.ts'
+import { addLink, type LinkPurpose } from '../../src/sign-in/tokens/one-time-links.ts'
 import type { Service } from '../app-under-test.ts'
 
 /** Where a test's service listens. */

@@ -29,26 +29,36 @@ function pipelineModules(...names: string[]): string[] {
   return ['apps/pipeline/src', ...names.map((name) => `apps/pipeline/src/${name}`)]
 }
 
+function identityModules(...names: string[]): string[] {
+  return ['apps/identity/src', ...names.map((name) => `apps/identity/src/${name}`)]
+}
+
+const signInModules = [
+  'sign-in',
+  ...['federated', 'password', 'second-factor', 'sessions', 'throttle', 'tokens'].map((name) => `sign-in/${name}`),
+]
+
 /** The modules that each module of an app may import. A file belongs to the module with the longest matching path. */
 const modules: Record<string, string[]> = {
-  'apps/identity/src/api': ['apps/identity/src'].concat(
-    ['sign-in', 'sign-in/federated', 'sign-in/second-factor', 'mail', 'oidc', 'pages'].map(
-      (module) => `apps/identity/src/${module}`,
-    ),
+  'apps/identity/src/api': identityModules('email', 'openid-provider', 'pages', ...signInModules),
+  'apps/identity/src/sign-in/throttle': identityModules('sign-in'),
+  'apps/identity/src/sign-in/tokens': identityModules(),
+  'apps/identity/src/sign-in/second-factor': identityModules(),
+  'apps/identity/src/sign-in/sessions': identityModules('sign-in/second-factor', 'sign-in/throttle', 'sign-in/tokens'),
+  'apps/identity/src/sign-in/password': identityModules(
+    'email',
+    'sign-in',
+    'sign-in/second-factor',
+    'sign-in/sessions',
+    'sign-in/throttle',
+    'sign-in/tokens',
   ),
-  'apps/identity/src/sign-in': ['apps/identity/src'].concat(
-    ['sign-in/second-factor', 'mail', 'housekeeping'].map((module) => `apps/identity/src/${module}`),
-  ),
-  'apps/identity/src/sign-in/federated': ['apps/identity/src', 'apps/identity/src/sign-in'],
-  'apps/identity/src/sign-in/second-factor': ['apps/identity/src'],
-  'apps/identity/src/oidc': ['apps/identity/src'].concat(
-    ['pages', 'sign-in', 'sign-in/federated'].map((module) => `apps/identity/src/${module}`),
-  ),
-  'apps/identity/src/pages': ['apps/identity/src', 'apps/identity/src/sign-in'],
-  'apps/identity/src/page-routes': ['apps/identity/src'].concat(
-    ['pages', 'api', 'sign-in'].map((module) => `apps/identity/src/${module}`),
-  ),
-  'apps/identity/src/mail': ['apps/identity/src'],
+  'apps/identity/src/sign-in/federated': identityModules('sign-in/sessions', 'sign-in/throttle'),
+  'apps/identity/src/openid-provider': identityModules('pages', ...signInModules),
+  'apps/identity/src/pages': identityModules('sign-in/sessions'),
+  'apps/identity/src/page-routes': identityModules('pages', 'api', ...signInModules),
+  'apps/identity/src/email': identityModules(),
+  'apps/identity/src/maintenance': identityModules('email', 'openid-provider', ...signInModules),
   'apps/pipeline/src/api': pipelineModules(
     'identity',
     'files',
@@ -120,9 +130,9 @@ const drivers: Record<string, string | string[]> = {
     'packages/warehouses/src/redshift/',
     'packages/testing/',
   ],
-  'oidc-provider': 'apps/identity/src/oidc/',
+  'oidc-provider': 'apps/identity/src/openid-provider/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
-  '@node-rs/argon2': 'apps/identity/src/sign-in/password.ts',
+  '@node-rs/argon2': 'apps/identity/src/sign-in/password/password-hashing.ts',
   otpauth: 'apps/identity/src/sign-in/second-factor/',
   uqr: 'apps/identity/src/sign-in/second-factor/',
   nodemailer: 'packages/mail/',

@@ -1,7 +1,13 @@
 import { rolesWithin, type ApiToken, type ApiTokenBody, type NewApiToken } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
 import { effectiveRoles } from '../../access.ts'
-import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
+import {
+  addApiToken,
+  apiTokensOf,
+  mostApiTokens,
+  removeApiToken,
+  type ApiTokenRow,
+} from '../../sign-in/tokens/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertGrantable } from '../assert-grantable.ts'

@@ -3,12 +3,17 @@ import type { ProofBody } from '@sluice/contracts'
 import { transaction } from '@sluice/database'
 import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { mailRecoveryCodeUsed } from '../../mail/notices.ts'
-import { auditThrottled } from '../../sign-in/audit-throttled.ts'
-import { verifyPassword } from '../../sign-in/password.ts'
+import { mailRecoveryCodeUsed } from '../../email/notices.ts'
+import { verifyPassword } from '../../sign-in/password/password-hashing.ts'
 import { recoveryCodesLeft } from '../../sign-in/second-factor/recovery-codes.ts'
 import { useCode } from '../../sign-in/second-factor/second-factor.ts'
-import { admitCode, admitAttempt, forgiveAttempt, undoAttempt } from '../../sign-in/throttle.ts'
+import {
+  auditThrottled,
+  admitCode,
+  admitAttempt,
+  forgiveAttempt,
+  undoAttempt,
+} from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { type OwnUser, lockOwnUser, readOwnUser } from './own-user.ts'
 

@@ -1,7 +1,6 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { mailSecondFactorChanged } from '../../mail/notices.ts'
-import { auditThrottled } from '../../sign-in/audit-throttled.ts'
+import { mailSecondFactorChanged } from '../../email/notices.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
 import {
   beginEnrolment,
@@ -10,7 +9,7 @@ import {
   removeSecondFactor,
 } from '../../sign-in/second-factor/second-factor.ts'
 import { enrolmentOf } from '../../sign-in/second-factor/totp.ts'
-import { admitCode, forgiveAttempt } from '../../sign-in/throttle.ts'
+import { auditThrottled, admitCode, forgiveAttempt } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
 import { proveIdentity, proveByPassword } from './proof.ts'

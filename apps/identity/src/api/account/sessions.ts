@@ -1,6 +1,6 @@
 import type { OpenSession } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http-server'
-import { endOtherSessions, endOwnSession, openSessionsOf, type FoundSession } from '../../sign-in/sessions.ts'
+import { endOtherSessions, endOwnSession, openSessionsOf, type FoundSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { applicationScopes, identityOperations, type AllowedApplication } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { withdrawConsent } from '../../oidc/consents.ts'
+import { withdrawConsent } from '../../openid-provider/storage/consents.ts'
 import { isUid } from '../../uid.ts'
 import { operation } from '../operation.ts'
 

@@ -1,7 +1,6 @@
 import type { LoginAnswer, LoginBody, LoginCodeBody, Tokens } from '@sluice/contracts'
-import { addRefreshToken, newRefreshToken } from '../../sign-in/refresh-tokens.ts'
-import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
-import { signIn, type SignedIn, type SignInContext } from '../../sign-in/sign-in.ts'
+import { addRefreshToken, newRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import { signIn, signInWithCode, type SignedIn, type SignInContext } from '../../sign-in/password/password-sign-in.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
@@ -32,7 +31,6 @@ function forTokens(input: IdentityRequestContext) {
       userAgent: request.stream.headers['user-agent'] ?? '',
       audit: (...note) => request.audit(...note),
     },
-    batchers: { ...input.signInBatchers, refreshToken },
     async onSessionOpened(trx, session) {
       await addRefreshToken(trx, session, refreshToken)
     },

@@ -1,5 +1,5 @@
 import { identityOperations } from '@sluice/contracts'
-import { endSession } from '../../sign-in/sessions.ts'
+import { endSession } from '../../sign-in/sessions/sessions.ts'
 import { operation } from '../operation.ts'
 import { finishSso, startSso } from './sso-sign-in.ts'
 import { login, loginWithCode } from './login.ts'

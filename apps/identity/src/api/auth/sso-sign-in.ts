@@ -38,11 +38,11 @@ import {
   openState,
   consumeState,
 } from '../../sign-in/federated/pending-sign-in.ts'
-import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
-import { openSession } from '../../sign-in/sessions.ts'
+import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import { openSession } from '../../sign-in/sessions/sessions.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
-import { isOpenInteraction } from '../../oidc/adapter.ts'
+import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
 import { csrfGuard } from '../../csrf.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { RefreshBody, Tokens } from '@sluice/contracts'
-import { accessToken } from '../../sign-in/access-token.ts'
+import { accessToken } from '../../sign-in/tokens/access-token.ts'
 import type { IdentityRequestContext, IdentityContext } from '../operation.ts'
 import { problems } from '@sluice/http-server'
-import { exchangeRefreshToken, isRefreshToken, refuseRefresh } from '../../sign-in/refresh-tokens.ts'
+import { exchangeRefreshToken, isRefreshToken, refuseRefresh } from '../../sign-in/sessions/refresh-tokens.ts'
 
 interface IssuedSession {
   user: string

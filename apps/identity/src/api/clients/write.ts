@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { endSessionsOfClient } from '../../sign-in/sessions.ts'
+import { endSessionsOfClient } from '../../sign-in/sessions/sessions.ts'
 import { assertSuperAdminRemainsAfter } from '../users/assert-administrators-remain.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { type ClientRow, clientColumns, clientOf, clientRecords } from './records.ts'

@@ -7,7 +7,7 @@ import {
   type UserSummary,
 } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { findPrincipal } from '../../sign-in/principal.ts'
+import { findPrincipal } from '../../sign-in/sessions/principal.ts'
 import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations

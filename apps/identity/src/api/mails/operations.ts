@@ -3,7 +3,7 @@ import { type IdentityRequestContext, operation } from '../operation.ts'
 import { type MailRow, mailRecords, recipientsOf } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http-server'
-import { openBody } from '../../mail/outbox.ts'
+import { openBody } from '../../email/outbox.ts'
 import { assertMayManageUser } from '../users/rules.ts'
 
 const { mails } = identityOperations

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { type SsoClientConfigBody, roleScopes } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
-import { applicationMetadata } from '../../oidc/clients.ts'
+import { applicationMetadata } from '../../openid-provider/storage/clients.ts'
 import { resolveClient } from '../clients/client-scope.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertGrantable, missingRoles } from '../assert-grantable.ts'
 import { type SsoClientConfigRow, auditedOf, ssoClientConfigRecords } from './records.ts'
 import { assertConsistent } from './rules.ts'
-import { secretHash } from '../../secret-hash.ts'
+import { secretHash } from '../../secrets.ts'
 import { skeletonOf } from '../../sign-in/username.ts'
 
 export async function createSsoClientConfig(

@@ -82,10 +82,7 @@ const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
 function assertSubject(subject: string): string {
   if (!usable.test(subject))
-    throw new ProviderProblem(
-      'SSO_TOKEN_INVALID',
-      'The provider’s name for the person (sub) is not usable: a text of 1 to 255 characters is needed.',
-    )
+    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The claim sub must be a text of 1 to 255 characters.')
   return subject
 }
 
@@ -101,12 +98,9 @@ async function readMappingClaim(
   const all = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
   const value = Object.hasOwn(all, claim) ? all[claim] : undefined
   if (typeof value !== 'string' || !usable.test(value))
-    throw new ProviderProblem(
-      'SSO_TOKEN_INVALID',
-      `The provider says nothing usable in the claim ${claim}: a text of 1 to 255 characters is needed.`,
-    )
+    throw new ProviderProblem('SSO_TOKEN_INVALID', `The claim ${claim} must be a text of 1 to 255 characters.`)
   if (claim === 'email' && all.email_verified !== true)
-    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this person.')
+    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this user.')
   return value
 }
 

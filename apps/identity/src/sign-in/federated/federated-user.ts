@@ -2,8 +2,8 @@ import { type Kysely, type Transaction, sql } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import type { FederatedPerson } from './exchange.ts'
-import { networkPrefixOf } from '../network-prefix.ts'
-import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle.ts'
+import { networkPrefixOf } from '../throttle/network-prefix.ts'
+import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle/throttle.ts'
 
 export interface FederatedUser {
   id: number

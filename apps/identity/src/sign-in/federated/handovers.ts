@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import { transaction } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { endUnusedSession, type RequestAuditFacts, isOpenSession } from '../sessions.ts'
-import type { SignedIn } from '../sign-in.ts'
-import { secretHash } from '../../secret-hash.ts'
+import { endUnusedSession, type RequestAuditFacts, isOpenSession } from '../sessions/sessions.ts'
+import type { SignedIn } from '../password/password-sign-in.ts'
+import { secretHash } from '../../secrets.ts'
 
 /** The lifetime of a ticket in seconds. */
 const lifetime = 60

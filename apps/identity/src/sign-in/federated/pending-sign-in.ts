@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { secretHash } from '../../secret-hash.ts'
+import { secretHash } from '../../secrets.ts'
 
 /** The maximum time in seconds between start and callback. */
 export const stateLifetimeSeconds = 600

@@ -44,44 +44,48 @@ export function providerProblem(error: unknown): ProviderProblem | undefined {
   if (error instanceof AuthorizationResponseError) return denied(error.error)
   if (error instanceof ResponseBodyError) return refusedByTokenEndpoint(error)
   if (error instanceof WWWAuthenticateChallengeError)
-    return new ProviderProblem('SSO_CLIENT_REFUSED', `The provider answered status ${error.status} to a token request.`)
+    return new ProviderProblem(
+      'SSO_CLIENT_REFUSED',
+      `The provider answered a token request with status ${error.status}.`,
+    )
   if (error instanceof ClientError) return misbehaved(error)
   return undefined
 }
 
 const denials: Record<string, string> = {
-  access_denied: 'The sign-in was refused or broken off at the provider.',
-  login_required: 'The provider wants a new sign-in: start again.',
-  interaction_required: 'The provider wants a new sign-in: start again.',
-  temporarily_unavailable: 'The provider cannot sign anybody in just now: try again in a moment.',
-  server_error: 'The provider had a failure of its own: try again in a moment.',
-  unauthorized_client: 'The provider does not let us ask for sign-ins: its registration of us is not complete.',
-  invalid_scope: 'The provider does not know what we ask for (its scopes openid, email, profile).',
+  access_denied: 'The sign-in was refused or cancelled at the provider.',
+  login_required: 'The provider requires a new sign-in. Start again.',
+  interaction_required: 'The provider requires a new sign-in. Start again.',
+  temporarily_unavailable: 'The provider is temporarily unavailable. Try again in a moment.',
+  server_error: 'The provider had an internal error. Try again in a moment.',
+  unauthorized_client:
+    'The provider does not allow Sluice to request sign-ins. Complete the registration of Sluice there.',
+  invalid_scope: 'The provider does not support one of the scopes openid, email and profile.',
 }
 
 /** The provider chooses the error text, so the message repeats only error codes of the standards. */
 function denied(error: string): ProviderProblem {
-  const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign anybody in.'
+  const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign the user in.'
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 
 function refusedByTokenEndpoint({ error, status }: ResponseBodyError): ProviderProblem {
   if (error === 'invalid_client' || status === 401)
-    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider does not accept our clientId and clientSecret.')
+    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider rejected the clientId or the clientSecret.')
   if (error === 'unauthorized_client')
-    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider does not allow us the authorization code grant.')
+    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider does not allow Sluice the authorization code grant.')
   if (error === 'invalid_grant')
-    return new ProviderProblem('SSO_DENIED', 'The provider does not accept the code any more: start again.')
-  return new ProviderProblem('SSO_ANSWER_INVALID', `The provider refused our token request with status ${status}.`)
+    return new ProviderProblem('SSO_DENIED', 'The provider rejected the authorization code. Start again.')
+  return new ProviderProblem('SSO_ANSWER_INVALID', `The provider rejected the token request with status ${status}.`)
 }
 
 const claimSentences: Record<string, string> = {
-  aud: 'The ID token is meant for another application.',
+  aud: 'The ID token is for another application.',
   azp: 'The ID token was issued to another application.',
-  nonce: 'The ID token does not belong to this sign-in (its nonce is missing or another).',
+  nonce: 'The ID token does not belong to this sign-in. Its nonce is missing or wrong.',
   exp: 'The ID token has expired.',
-  nbf: 'The ID token is not valid yet: the clocks differ.',
-  iat: 'The ID token is from the future: the clocks differ.',
+  nbf: 'The ID token is not valid yet. The clocks differ.',
+  iat: 'The ID token was issued in the future. The clocks differ.',
   sub: 'The ID token and the user information are about different people.',
 }
 
@@ -116,12 +120,16 @@ function misbehaved(error: ClientError): ProviderProblem {
       return new ProviderProblem('SSO_ANSWER_INVALID', `The provider answered with status ${statusOf(error)}.`, error)
     case 'OAUTH_RESPONSE_IS_NOT_JSON':
     case 'OAUTH_PARSE_ERROR':
-      return new ProviderProblem('SSO_ANSWER_INVALID', 'What the provider answers is not JSON.', error)
+      return new ProviderProblem('SSO_ANSWER_INVALID', 'The provider’s answer is not JSON.', error)
   }
   if (/issuer|"iss"/.test(said))
-    return new ProviderProblem('SSO_ISSUER_MISMATCH', `The answer is another provider’s: ${said}.`, error)
+    return new ProviderProblem('SSO_ISSUER_MISMATCH', `The answer is from another provider: ${said}.`, error)
   if (/"alg"|signature/i.test(said))
-    return new ProviderProblem('SSO_TOKEN_INVALID', 'The ID token is not signed in a way that we accept.', error)
+    return new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      'The signature of the ID token is invalid, or Sluice does not accept its algorithm.',
+      error,
+    )
   return new ProviderProblem('SSO_ANSWER_INVALID', `The provider’s answer is not valid: ${said}.`, error)
 }
 
@@ -134,14 +142,15 @@ const statusOf = ({ cause }: ClientError): string => {
 export const noSingleSignOn = () => new Problem(404, 'not-found', 'Not found.', { detail: 'No such single sign-on.' })
 
 export const unknownSignIn = () =>
-  new Problem(400, 'sso-unknown', 'This sign-in is not known.', {
-    detail: 'It was finished already, took longer than ten minutes, or began in another browser: start again.',
+  new Problem(400, 'sso-unknown', 'The sign-in is unknown or has expired.', {
+    detail:
+      'The sign-in was already completed, took longer than ten minutes, or began in another browser. Start again.',
   })
 
 /** Returns the problem for a person without an active user. The audit log has the reason. */
 export const notAdmitted = () =>
-  new Problem(401, 'sign-in-failed', 'You are not signed in.', {
-    detail: 'Your provider knows you, but no active user here goes with that: ask your administrator.',
+  new Problem(401, 'sign-in-failed', 'Sign-in failed.', {
+    detail: 'No active user belongs to your account at the provider. Ask your administrator.',
     headers: { 'WWW-Authenticate': 'Bearer' },
   })
 
@@ -149,13 +158,13 @@ export const notAdmitted = () =>
 export function providerFailed(problem: ProviderProblem): Problem {
   const { fault, message: detail } = problem
   if (fault === 'SSO_DENIED')
-    return new Problem(401, 'sso-denied', 'The provider did not sign you in.', {
+    return new Problem(401, 'sso-denied', 'The provider declined the sign-in.', {
       detail,
       headers: { 'WWW-Authenticate': 'Bearer' },
     })
   if (fault === 'SSO_ADDRESS_REFUSED')
-    return new Problem(422, 'sso-address-refused', 'The provider is at an address that is not asked.', { detail })
-  return new Problem(502, 'sso-provider-failed', 'The provider cannot be relied on just now.', {
+    return new Problem(422, 'sso-address-refused', 'The address of the provider is not allowed.', { detail })
+  return new Problem(502, 'sso-provider-failed', 'The provider failed.', {
     detail,
     cause: problem.cause ?? problem,
   })

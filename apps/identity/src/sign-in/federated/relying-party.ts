@@ -49,7 +49,7 @@ function problemOf(error: unknown, issuer: URL): unknown {
 const otherIssuer = (named: string, issuer: URL) =>
   new ProviderProblem(
     'SSO_ISSUER_MISMATCH',
-    `The provider at ${issuer.href} calls itself ${printable(named)}: where that is right, it is the clientDomain to enter.`,
+    `The provider at ${issuer.href} names the issuer ${printable(named)}. If that is correct, enter it as clientDomain.`,
   )
 
 const printable = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
@@ -61,7 +61,7 @@ function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri
   if (algorithmsOf(metadata as ServerMetadata).length === 0)
     throw new ProviderProblem(
       'SSO_NOT_SUPPORTED',
-      `The provider signs ID tokens in no way that we accept (${acceptedAlgorithms.join(', ')}).`,
+      `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}).`,
     )
 }
 

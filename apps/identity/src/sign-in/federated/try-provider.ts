@@ -20,7 +20,7 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
     if (!provider.clientId)
       throw new ProviderProblem(
         'SSO_CLIENT_REFUSED',
-        'The provider is there. What is missing is the clientId that it knows us by.',
+        'The provider answers. Enter the clientId under which Sluice is registered there.',
       )
     await assertClientAccepted(provider, metadata, federation)
     const warnings = [...warningsAbout(provider, metadata)]
@@ -39,7 +39,7 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
     if (url === undefined) continue
     await outgoing.check(url).catch((error: unknown) => {
       const { fault, message } = providerProblem(error)!
-      throw new ProviderProblem(fault, `The provider names a ${name} that cannot be asked. ${message}`, error)
+      throw new ProviderProblem(fault, `Sluice cannot reach the ${name} of the provider. ${message}`, error)
     })
   }
 }
@@ -66,17 +66,17 @@ function* warningsAbout(
     return !Array.isArray(supported) || supported.includes(value)
   }
   if (issuer.protocol === 'http:')
-    yield 'The provider is asked without TLS (http://), so whoever is in between can sign in as anybody: use https://.'
+    yield 'The connection to the provider is without TLS (http://), so an attacker in the network can sign in as any user. Use https://.'
   if (metadata.code_challenge_methods_supported === undefined || !says('code_challenge_methods_supported', 'S256'))
-    yield 'The provider does not say that it supports PKCE (S256). It is sent all the same.'
+    yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
   if (!says('response_types_supported', 'code'))
-    yield 'The provider does not say that it supports the authorization code flow (response type code).'
+    yield 'The provider does not announce support for the authorization code flow (response type code).'
   if (!says('claims_supported', mappingClaim))
     yield `The provider does not list the claim ${mappingClaim} among those that it supports.`
   if (mappingClaim === 'email')
-    yield 'People are found by their e-mail address, which may change or go to somebody else: a claim such as sub is safer. Only addresses that the provider has verified are taken.'
+    yield 'The mapping claim is the e-mail address, which may change or pass to another person. A claim such as sub is safer. Sluice accepts only verified addresses.'
   if (clientSecret === undefined && !says('token_endpoint_auth_methods_supported', 'none'))
-    yield 'There is no clientSecret, and the provider does not say that it does without.'
+    yield 'The clientSecret is missing, and the provider does not announce support for clients without one.'
 }
 
 const factsOf = (metadata: ServerMetadata) => ({
@@ -88,8 +88,8 @@ const factsOf = (metadata: ServerMetadata) => ({
 
 const resultOf = (warnings: string[], data: Record<string, unknown>): ResultEnvelope =>
   warnings.length > 0
-    ? envelope('WARNING', 'SSO_DOUBTFUL', `The provider answers as it should. ${warnings.join(' ')}`, data)
-    : envelope('OK', 'OK', 'The provider answers as it should, and its keys can be used. Now sign in through it.', data)
+    ? envelope('WARNING', 'SSO_DOUBTFUL', `The provider answers correctly. ${warnings.join(' ')}`, data)
+    : envelope('OK', 'OK', 'The provider answers correctly and its keys are usable. Now sign in through it.', data)
 
 /** Wraps a test result, including a failed one, in a response. */
 const envelope = (
@@ -118,12 +118,13 @@ function causeOf({ cause }: ProviderProblem): string | undefined {
 async function keysFault(metadata: ServerMetadata, { outgoing }: Federation): Promise<ProviderProblem | undefined> {
   try {
     const response = await outgoing.fetch(metadata.jwks_uri!, { headers: { accept: 'application/json' } })
-    if (response.status !== 200) return invalid(`The provider’s keys are not there: status ${response.status}.`)
+    if (response.status !== 200)
+      return invalid(`The provider answered the request for its keys with status ${response.status}.`)
     const keys = keysOf(await response.json())
     const usable = algorithmsOf(metadata).some((algorithm) => keys.some((key) => canVerify(key, algorithm)))
-    return usable ? undefined : invalid('None of the provider’s published keys can be used to check an ID token.')
+    return usable ? undefined : invalid('The provider publishes no key that can verify an ID token.')
   } catch (error) {
-    return providerProblem(error) ?? invalid('What the provider publishes as its keys is not JSON.')
+    return providerProblem(error) ?? invalid('The provider’s keys are not JSON.')
   }
 }
 

@@ -29,7 +29,7 @@ export async function assertKnownVariables(
     return wrong ? [{ pointer: `/variables/${index}/name`, detail: wrong }] : []
   })
   if (errors.length === 0) return
-  throw new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
+  throw new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {
     detail: errors[0]!.detail,
     errors,
   })

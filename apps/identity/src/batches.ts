@@ -1,0 +1,34 @@
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import type { DB } from './database.ts'
+
+/** Rows per batch, few enough not to block other transactions. */
+const batch = 500
+
+/** Repeats a step of up to `size` rows, each in its own transaction, until a step has fewer. Returns the number of rows. */
+export async function inBatches(
+  step: (size: number) => Promise<number>,
+  { signal, size = batch }: { signal?: AbortSignal | undefined; size?: number } = {},
+): Promise<number> {
+  for (let total = 0; ; ) {
+    const treated = await step(size)
+    total += treated
+    if (treated < size || signal?.aborted) return total
+  }
+}
+
+/** Removes the rows of a table that meet a condition. Skips locked rows until the next run. */
+export const removeInBatches = (
+  db: Kysely<DB>,
+  table: keyof DB,
+  which: RawBuilder<SqlBool>,
+  signal?: AbortSignal,
+): Promise<number> =>
+  inBatches(
+    async (size) => {
+      const { numAffectedRows } = await sql`
+        delete from ${sql.table(table)} where ctid = any(array(
+          select ctid from ${sql.table(table)} where ${which} limit ${size} for update skip locked))`.execute(db)
+      return Number(numAffectedRows ?? 0)
+    },
+    { signal },
+  )

@@ -1,0 +1,55 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import { problems } from '@sluice/http-server'
+import type { DB } from '../database.ts'
+
+type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
+
+/** The maximum number of mails of one kind per hour: from one client's administrators to an address, and to a user. */
+const maxPerClientAndHour = 5
+/** The maximum per address and hour from all clients, high enough that one client does not use up the limit of others. */
+const maxPerAddressAndHour = 25
+/** The maximum number of resets per client. Users of one client may share an address, and each may need a reset. */
+const maxResetsPerClient = 10
+
+/**
+ * Throws 429 if a mail would exceed the limit of its kind per address and hour, from one client or from all. The error has
+ * the seconds to wait. Concurrent mails to the address wait for this transaction.
+ */
+export async function assertMailAllowed(
+  trx: Transaction<DB>,
+  kind: LimitedMailKind,
+  { email: address, client }: { email: string; client: string },
+): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
+  const { rows } = await sql<{ seconds: number }>`
+    with lately as (
+      select created_at, client from mails
+      where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'),
+    full_since as (
+      (select created_at from lately where client = ${client} order by created_at desc offset ${maxPerClientAndHour - 1} limit 1)
+      union all
+      (select created_at from lately order by created_at desc offset ${maxPerAddressAndHour - 1} limit 1))
+    select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from full_since
+    having max(created_at) is not null`.execute(trx)
+  if (rows[0])
+    throw problems.tooManyRequests(
+      Math.max(1, Math.ceil(rows[0].seconds)),
+      'Too many mails were sent to this address within an hour. The newest link works.',
+    )
+}
+
+/**
+ * Returns whether the user, or the users of their client at the same address, reached the limit of password-reset links.
+ * Users of other clients with the same address do not count. Requires the lock on the user.
+ */
+export async function mailedTooOften(
+  db: Kysely<DB>,
+  { id, client, email }: { id: number; client: string; email: string },
+): Promise<boolean> {
+  const { rows } = await sql<{ own: number; shared: number }>`
+    select count(*) filter (where user_id = ${id}) as own, count(*) filter (where client = ${client}) as shared from mails
+    where lower(recipient) = lower(${email}) and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(
+    db,
+  )
+  return rows[0]!.own >= maxPerClientAndHour || rows[0]!.shared >= maxResetsPerClient
+}

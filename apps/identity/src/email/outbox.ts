@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { MailKind } from '@sluice/contracts'
+import { type EmailContent, renderEmail, type RenderedEmail } from '@sluice/mail'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+
+export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
+
+/** The sealing context of a stored body. */
+const purpose = (uid: string) => `mails.body:${uid}`
+
+interface NewMail {
+  kind: MailKind
+  to: { id: number; client: string; email: string }
+  letter: EmailContent
+  /** The expiry of the mail, at the latest a day from now. */
+  expires?: Date
+}
+
+/**
+ * Adds a mail to the outbox, in the transaction of the change that it reports, so that it is sent only if the change is
+ * committed. Without an SMTP server, administrators read it. Cancels unsent mails with an older link.
+ */
+export async function queueMail(
+  trx: Kysely<DB>,
+  { SECRET_KEYS, SMTP_URL }: MailConfig,
+  { kind, to, letter, expires }: NewMail,
+): Promise<void> {
+  if (letter.link) await failOlderMails(trx, to.id, kind)
+  const uid = randomUUID()
+  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(letter)), purpose(uid))
+  await sql`
+    insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
+    values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${letter.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
+      least(${expires ?? null}::timestamptz, now() + interval '24 hours'))`.execute(trx)
+}
+
+async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
+  await sql`
+    update mails set state = 'FAILED', body = null, finished_at = now(), reason = 'A newer mail replaced it.'
+    where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)
+}
+
+export const openBody = (
+  { SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>,
+  uid: string,
+  sealed: string,
+): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as RenderedEmail
+
+/** Fails overdue mails, also if no process sends mails. Handles up to `most` mails and returns how many. */
+export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update mails set state = 'FAILED', body = null, finished_at = now(),
+      reason = coalesce('Gave up. Last error: ' || reason, 'Gave up: no process tried to send it.')
+    where id in (
+      select id from mails where state = 'QUEUED' and expires_at < now() - interval '15 minutes'
+      limit ${most} for update skip locked)`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}

@@ -1,0 +1,151 @@
+import { type Kysely, sql } from 'kysely'
+import { Counter, type Logger, type Registry, waitForAll, startPollingLoop } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { type MailConfig, openBody } from './outbox.ts'
+import { MailRefused, type SendMail } from '@sluice/mail'
+
+interface MailSenderOptions {
+  db: Kysely<DB>
+  config: MailConfig
+  logger: Logger
+  /** Undefined without an SMTP server; mails then stay in the outbox. */
+  send: SendMail | undefined
+  metrics?: MailMetrics
+  /** Handles a pending password-reset request. Returns false without one. */
+  answer(): Promise<boolean>
+}
+
+/** Milliseconds between queries for due mails. Each is one query of an index that is nearly always empty. */
+const pollIntervalMs = 1_000
+const pollAfterFailureMs = 5_000
+const batchSize = 5
+/** The timeout of one try in milliseconds, far shorter than the lease, after which another process claims the mail. */
+const sendTimeoutMs = 60_000
+/** Milliseconds that pending sends may take when the process stops. */
+const shutdownTimeoutMs = 10_000
+
+/** Handles password-reset requests and sends queued mails until it is stopped. Several processes may run it. */
+export const startMailSender = (parts: MailSenderOptions): { stop(): Promise<void> } =>
+  startPollingLoop((signal) => sendQueuedMails(parts, signal), {
+    rest: pollIntervalMs,
+    afterTrouble: pollAfterFailureMs,
+    farewell: shutdownTimeoutMs,
+    failed: (err) => parts.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
+  })
+
+/** Handles the due requests and mails once. Returns whether it found any. */
+export async function sendQueuedMails(
+  parts: MailSenderOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<boolean> {
+  const answered = await parts.answer()
+  if (!parts.send) return answered
+  const claimed = await claimMails(parts.db, batchSize)
+  await waitForAll(claimed.map((mail) => sendMail(parts, mail, signal)))
+  return answered || claimed.length > 0
+}
+
+async function sendMail(
+  { db, config, logger, send, metrics }: MailSenderOptions,
+  mail: ClaimedMail,
+  stop: AbortSignal,
+): Promise<void> {
+  const about = { mail: mail.uid, attempts: mail.attempts }
+  if (mail.overdue) {
+    metrics?.tries.inc({ outcome: 'failed' })
+    return markFailed(db, mail, undefined)
+  }
+  const late = AbortSignal.timeout(sendTimeoutMs)
+  try {
+    const { uid, recipient, subject, created_at: created } = mail
+    const outgoing = { ...openBody(config, uid, mail.body), uid, recipient, subject, created }
+    await send!(outgoing, AbortSignal.any([stop, late]))
+  } catch (error) {
+    if (stop.aborted) return requeueMail(db, mail)
+    const reason = late.aborted ? 'The server took longer than a minute.' : (error as Error).message
+    const permanent = error instanceof MailRefused && error.permanent
+    logger.warn(
+      { ...about, reason, permanent },
+      permanent ? 'the server refused a mail permanently' : 'a mail could not be sent; it is tried again later',
+    )
+    metrics?.tries.inc({ outcome: permanent ? 'failed' : 'delayed' })
+    return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
+  }
+  metrics?.tries.inc({ outcome: 'sent' })
+  await markSent(db, mail)
+  logger.info(about, 'a mail was sent')
+}
+
+interface MailMetrics {
+  /** Counts tries by outcome: sent, delayed or failed. */
+  tries: Counter<'outcome'>
+}
+
+/** The mail metrics at /metrics. Alert on mails that fail or are delayed for long. */
+export const mailMetrics = (registry: Registry): MailMetrics => ({
+  tries: new Counter({
+    name: 'identity_mail_tries_total',
+    help: 'Attempts to send a mail, by outcome.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  }),
+})
+
+/** A mail that this process has claimed. */
+interface ClaimedMail {
+  id: number
+  uid: string
+  recipient: string
+  subject: string
+  body: string
+  attempts: number
+  created_at: Date
+  /** The mail has expired and is not sent. */
+  overdue: boolean
+}
+
+/** Minutes after which another process may claim a mail again, longer than any try. */
+const leaseMinutes = 5
+
+/**
+ * Claims up to `most` due mails for this process. If the process ends before it stores the outcome, the mails become due
+ * again. A mail may thus be sent twice, but is never lost.
+ */
+export async function claimMails(db: Kysely<DB>, most: number): Promise<ClaimedMail[]> {
+  const { rows } = await sql<ClaimedMail>`
+    update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
+    where id in (
+      select id from mails where state = 'QUEUED' and next_try_at <= now()
+      order by next_try_at, id limit ${most} for update skip locked
+    )
+    returning id, uid, recipient, subject, body, attempts, created_at, expires_at <= now() as overdue`.execute(db)
+  return rows
+}
+
+/** Marks a mail as sent and deletes its text. */
+async function markSent(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
+  await sql`
+    update mails set state = 'SENT', body = null, reason = null, finished_at = now()
+    where id = ${id} and state = 'QUEUED'`.execute(db)
+}
+
+/** Marks a mail as failed. It is never tried again. */
+async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | undefined): Promise<void> {
+  await sql`
+    update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Gave up. Last error: ' || reason, 'Gave up: it could not be sent in time.')
+    where id = ${id} and state = 'QUEUED'`.execute(db)
+}
+
+/** Delays a mail. The next try is after 30 seconds; the delay doubles with each try up to an hour, with jitter. */
+async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason: string): Promise<void> {
+  const seconds = Math.min(3600, 30 * 2 ** (attempts - 1)) * (0.75 + Math.random() / 4)
+  await sql`
+    update mails set next_try_at = now() + make_interval(secs => ${seconds}), reason = ${reason}
+    where id = ${id} and state = 'QUEUED'`.execute(db)
+}
+
+/** Releases a mail when this process stops. Another process may send it at once, and this does not count as a try. */
+async function requeueMail(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
+  await sql`
+    update mails set next_try_at = now(), attempts = attempts - 1 where id = ${id} and state = 'QUEUED'`.execute(db)
+}

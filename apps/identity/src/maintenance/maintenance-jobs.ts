@@ -1,0 +1,80 @@
+import { type Kysely, sql } from 'kysely'
+import { addAuditPartitions, transaction } from '@sluice/database'
+import type { DB } from '../database.ts'
+import { failOverdueMails } from '../email/outbox.ts'
+import { removeExpiredModels } from '../openid-provider/storage/adapter.ts'
+import { expiredApiTokens } from '../sign-in/tokens/api-tokens.ts'
+import { removeOldPasswordResets } from '../sign-in/password/password-reset-requests.ts'
+import { type KeyRotation, rotateDueKeys } from '../sign-in/tokens/key-rotation.ts'
+import { endIdleSessions } from '../sign-in/sessions/sessions.ts'
+import { inBatches, removeInBatches } from '../batches.ts'
+
+/** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
+const sessionsKept = 30
+/** Sessions per batch, fewer than in other jobs, because each deletion also deletes refresh tokens and application models. */
+const size = 200
+
+/** Removes sessions that ended long ago. Returns their number. */
+const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
+  inBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
+
+/** Removes a batch. Locks users before sessions, like all transactions. A user with an ended session saw the introduction. */
+async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
+  const { rows } = await sql<{ id: number; user_id: number }>`
+    select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
+    order by coalesce(ended_at, expires_at) limit ${most}`.execute(trx)
+  if (rows.length === 0) return 0
+  const [ids, users] = [rows.map(({ id }) => id), rows.map(({ user_id }) => user_id)]
+  await sql`select from users where id = any(${users}) order by id for no key update`.execute(trx)
+  await sql`
+    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, forgotten.at)
+    from (select user_id, max(created_at) as at from sessions where id = any(${ids}) group by user_id) as forgotten
+    where forgotten.user_id = u.id and (u.service_intro or u.last_signed_in_at is null or u.last_signed_in_at < forgotten.at)`.execute(
+    trx,
+  )
+  await sql`delete from sessions where id = any(${ids})`.execute(trx)
+  return rows.length
+}
+
+/** A maintenance job. It can be repeated, interrupted between batches, and run by two processes concurrently. */
+export interface MaintenanceJob {
+  name: string
+  run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
+}
+
+/** Runs first, because audit rows need a partition. */
+const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditPartitions(db, new Date()) }
+const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
+  name: 'signing-keys',
+  run: (db) => rotateDueKeys(db, keys),
+})
+
+const removal = (name: string, table: keyof DB, condition: string): MaintenanceJob => ({
+  name,
+  run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
+})
+
+/** Runs in this order: the dependent rows of sessions before the sessions, so that few rows are deleted with each. */
+const removalJobs: readonly MaintenanceJob[] = [
+  removal('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
+  { name: 'idle-sessions', run: endIdleSessions },
+  // A second use after a day is refused too, because the token is unknown then.
+  removal('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
+  { name: 'oidc-models', run: removeExpiredModels },
+  { name: 'sessions', run: removeOldSessions },
+  removal('links', 'links', 'expires_at < now()'),
+  { name: 'forgotten-passwords', run: (db) => removeOldPasswordResets(db) },
+  removal('mails', 'mails', `created_at < now() - interval '30 days'`),
+  { name: 'overdue-mails', run: (db, signal) => inBatches((size) => failOverdueMails(db, size), { signal }) },
+  removal('tickets', 'second_factor_tickets', 'expires_at < now()'),
+  removal('api-tokens', 'api_tokens', expiredApiTokens),
+  removal('sso-states', 'sso_used_states', `expires_at < now() - interval '1 hour'`),
+  removal('sso-tickets', 'sso_tickets', 'expires_at < now()'),
+]
+
+/** Returns all jobs in order; without `keys`, only those that need no key ring. */
+export const maintenanceJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
+  auditMonthsJob,
+  ...(keys ? [keyRotationJob(keys)] : []),
+  ...removalJobs,
+]

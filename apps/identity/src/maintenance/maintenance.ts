@@ -1,0 +1,89 @@
+import { sql, type Kysely } from 'kysely'
+import { Gauge, startPollingLoop, type Logger, type Registry } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { maintenanceJobs, type MaintenanceJob } from './maintenance-jobs.ts'
+
+const hour = 3_600_000
+/** Any number that no other advisory lock of this service uses. */
+const lock = 7_314_512
+
+interface MaintenanceOptions {
+  db: Kysely<DB>
+  logger: Logger
+  metrics: Registry
+  jobs: readonly MaintenanceJob[]
+  /** Milliseconds from the end of one round to the next. */
+  every?: number
+}
+
+interface MaintenanceReport {
+  succeeded?(job: string): void
+  failed(job: string, error: unknown): void
+}
+
+/**
+ * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in the
+ * next round. `identity_housekeeping_last_success_seconds` has the time of the last success of each job.
+ */
+export function startMaintenance({ db, logger, metrics, jobs, every = hour }: MaintenanceOptions): {
+  stop(): Promise<void>
+} {
+  const successes = new Gauge({
+    name: 'identity_housekeeping_last_success_seconds',
+    help: 'The time when this process last completed a maintenance job, in seconds since 1970.',
+    labelNames: ['task'],
+    registers: [metrics],
+  })
+  const report: MaintenanceReport = {
+    succeeded: (task) => successes.set({ task }, Date.now() / 1000),
+    failed: (task, err) => logger.warn({ err, task }, 'a maintenance job failed; it runs again in an hour'),
+  }
+  return startPollingLoop(
+    async (signal) => {
+      await runExclusively(db, () => runJobs(db, jobs, report, signal))
+      return false
+    },
+    {
+      rest: every,
+      farewell: 0,
+      failed: (err) => logger.warn({ err }, 'maintenance could not start; it runs again in an hour'),
+    },
+  )
+}
+
+/** Runs the jobs that need no key ring once. Runs all of them and then throws the errors of failed jobs. */
+export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
+  const failures: unknown[] = []
+  await runExclusively(db, () => runJobs(db, maintenanceJobs(), { failed: (_job, error) => void failures.push(error) }))
+  if (failures.length > 0) throw new AggregateError(failures, 'Maintenance jobs failed.')
+}
+
+async function runJobs(
+  db: Kysely<DB>,
+  jobs: readonly MaintenanceJob[],
+  report: MaintenanceReport,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (const { name, run } of jobs) {
+    if (signal?.aborted) return
+    try {
+      await run(db, signal)
+      if (!signal?.aborted) report.succeeded?.(name)
+    } catch (error) {
+      report.failed(name, error)
+    }
+  }
+}
+
+/** Runs `work` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
+async function runExclusively(db: Kysely<DB>, work: () => Promise<void>): Promise<void> {
+  await db.connection().execute(async (connection) => {
+    const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_lock(${lock}) as locked`.execute(connection)
+    if (!rows[0]?.locked) return
+    try {
+      await work()
+    } finally {
+      await sql`select pg_advisory_unlock(${lock})`.execute(connection)
+    }
+  })
+}

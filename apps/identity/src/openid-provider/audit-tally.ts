@@ -1,0 +1,112 @@
+import { sql, type Kysely } from 'kysely'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../database.ts'
+
+/** An event that is too frequent for one audit row each. */
+export interface TalliedEvent {
+  operation: string
+  /** The client id that the request claims. */
+  application: string
+  /** Whether the application authenticated. */
+  proven: boolean
+  /** The uid of the affected user. */
+  user?: string
+  outcome?: string
+  address: string
+}
+
+export interface AuditTally {
+  count(happening: TalliedEvent): void
+  /** Writes the counts. Counts that cannot be written are kept for the next flush. */
+  flush(): Promise<void>
+}
+
+interface TallyEntry extends Omit<TalliedEvent, 'address'> {
+  count: number
+  from: Date
+  until: Date
+  addresses: Set<string>
+}
+
+const flushIntervalMs = 60_000
+/** Bounds memory, because unauthenticated requests choose some of the keys. */
+const maxEntries = 1_000
+const maxAddresses = 10
+
+/**
+ * Counts events of applications. Once a minute, writes one audit row with the count for each application, user and outcome.
+ * A process that crashes loses its counts since the last write.
+ */
+export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
+  let entries = new Map<string, TallyEntry>()
+  let timer: NodeJS.Timeout | undefined
+  let flushing: Promise<void> = Promise.resolve()
+
+  function add(entry: TallyEntry): void {
+    const key = JSON.stringify([entry.operation, entry.application, entry.proven, entry.user, entry.outcome])
+    const known = entries.get(key)
+    if (!known && entries.size >= maxEntries && entry.application !== '') return add({ ...entry, application: '' })
+    if (!known) return void entries.set(key, entry)
+    known.count += entry.count
+    if (entry.from < known.from) known.from = entry.from
+    if (entry.until > known.until) known.until = entry.until
+    for (const address of entry.addresses) if (known.addresses.size < maxAddresses) known.addresses.add(address)
+  }
+
+  const later = () => {
+    timer ??= setTimeout(() => void flush(), flushIntervalMs).unref()
+  }
+
+  async function write(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    if (entries.size === 0) return
+    const writing = entries
+    entries = new Map()
+    try {
+      await sql`
+        insert into audit (operation, actor, client, object, request_id, address, details)
+        select n.operation, coalesce(n."user", case when n.proven then a.uid end), a.client, n.application, '', n.address, n.details
+        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(rowOf))}) as n(
+          operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
+        left join sso_client_configs a on a.sso_client_id = n.application`.execute(db)
+    } catch (error) {
+      logger.error(
+        { err: error },
+        'the counts of applications could not be written to the audit log; the next try is in a minute',
+      )
+      for (const entry of writing.values()) add(entry)
+      later()
+    }
+  }
+
+  const flush = () => (flushing = flushing.then(write))
+
+  return {
+    count({ address, ...happening }) {
+      const now = new Date()
+      const application = nameOf(happening.application)
+      add({ ...happening, application, count: 1, from: now, until: now, addresses: new Set([address]) })
+      later()
+    },
+    flush,
+  }
+}
+
+/** Keeps a claimed client id only if it is syntactically valid. */
+const nameOf = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
+
+const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
+  operation,
+  application: application || null,
+  proven,
+  user: user ?? null,
+  address: [...addresses][0] ?? '',
+  details: {
+    count,
+    ...(outcome !== undefined && { outcome }),
+    from: from.toISOString(),
+    until: until.toISOString(),
+    addresses: [...addresses],
+  },
+})

@@ -1,0 +1,66 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Request } from 'express'
+import { sql, type Kysely } from 'kysely'
+import { errors, Provider } from 'oidc-provider'
+import { prepared } from '@sluice/database'
+import { secretHash } from '../secrets.ts'
+import type { DB } from '../database.ts'
+import { networkPrefixOf } from '../sign-in/throttle/network-prefix.ts'
+import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
+import { coalesce } from './storage/coalesce.ts'
+
+/** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
+const perNetwork: ThrottleLimit = {
+  freeFailures: 20,
+  firstWaitSeconds: 5,
+  maxWaitSeconds: 300,
+  forgetAfterSeconds: 3600,
+}
+
+interface SecretHolder {
+  clientId: string
+  /** The hash, because Sluice does not store the secret. */
+  clientSecret?: string
+}
+
+/**
+ * Returns a function that verifies an application's secret. It counts wrong secrets per application and network, so that
+ * attackers in other networks cannot lock the application out. After too many wrong secrets, the network has to wait, even
+ * with the correct secret (429, `invalid_client`).
+ */
+export function clientSecretVerifier(db: Kysely<DB>) {
+  // Concurrent requests of one application share the query for the wait.
+  const waitIfRight = coalesce((key) => forgetFailures(db, key))
+  return async function isSecretOf({ clientId, clientSecret }: SecretHolder, given: string): Promise<boolean> {
+    const stored = Buffer.from(clientSecret ?? '', 'base64url')
+    const right = stored.length === 32 && timingSafeEqual(secretHash(given), stored)
+    const ctx = Provider.ctx
+    const key = `application:${clientId}@${networkPrefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
+    const wait = Math.ceil(await (right ? waitIfRight(key) : countFailure(db, key)))
+    if (wait <= 0) return right
+    ctx?.set('Retry-After', String(wait))
+    throw new TooManySecrets(wait)
+  }
+}
+
+class TooManySecrets extends errors.OIDCProviderError {
+  constructor(seconds: number) {
+    super(429, 'invalid_client')
+    this.error_description = `too many wrong secrets from this network: try again in ${seconds} seconds`
+  }
+}
+
+/** Deletes old failures and returns the remaining seconds to wait. Usually no row exists, and the query writes nothing. */
+async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`
+    ${prepared('right-client-secret')}
+    with forgotten as (delete from sign_in_attempts where key = ${key} and blocked_until <= now())
+    select extract(epoch from blocked_until - now())::float8 as seconds from sign_in_attempts
+    where key = ${key} and blocked_until > now()`.execute(db)
+  return rows[0]?.seconds ?? 0
+}
+
+async function countFailure(db: Kysely<DB>, key: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  return rows[0]?.seconds ?? 0
+}

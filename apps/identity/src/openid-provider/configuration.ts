@@ -1,0 +1,156 @@
+import { createHmac } from 'node:crypto'
+import type { JWK } from 'jose'
+import type { Kysely } from 'kysely'
+import { type Client, type Configuration, type KoaContextWithOIDC, interactionPolicy } from 'oidc-provider'
+import { openIdScopes } from '@sluice/contracts'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { publicAddress } from '../public-address.ts'
+import { claims, findAccount } from './storage/accounts.ts'
+import { oidcAdapter } from './storage/adapter.ts'
+import { type ExtraMetadata, extraMetadata } from './storage/clients.ts'
+import { loadExistingGrant } from './storage/consents.ts'
+import { renderError } from './provider-pages.ts'
+import { sluiceResourceServer } from './resource-server.ts'
+import { logoutSource, postLogoutSuccessSource } from './sign-out.ts'
+
+export interface ProviderDependencies {
+  db: Kysely<DB>
+  config: Config
+  /** The keys, with the signing key first. */
+  keys: JWK[]
+}
+
+/** A day in seconds. */
+const day = 24 * 3600
+const minutes = 60
+
+const extra = (client: unknown) => client as ExtraMetadata
+
+/** Returns the configuration of oidc-provider. It sets every option explicitly, so that the library logs no warnings. */
+export function providerConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
+  const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
+  const { prefix, secure } = publicAddress(IDENTITY_PUBLIC_URL)
+  const longest = SESSION_DAYS * day
+  const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
+
+  return {
+    adapter: oidcAdapter(db),
+    jwks: { keys: keys as NonNullable<Configuration['jwks']>['keys'] },
+    findAccount: findAccount(db),
+    loadExistingGrant: loadExistingGrant(db),
+    claims,
+    conformIdTokenClaims: false,
+    scopes: [...openIdScopes],
+    subjectTypes: ['public'],
+    responseTypes: ['code'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    enabledJWA: {
+      idTokenSigningAlgValues: ['ES256'],
+      userinfoSigningAlgValues: ['ES256'],
+      requestObjectSigningAlgValues: ['ES256'],
+    },
+    clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: [], response_types: [] },
+    extraClientMetadata: { properties: [...extraMetadata], validator: () => {} },
+    pkce: { required: () => true },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    // CORS_ORIGINS lists the sites whose pages may read responses.
+    clientBasedCORS: () => false,
+    clockTolerance: 5,
+    routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },
+    interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: policy() },
+    cookies: {
+      keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
+      names: {
+        session: secure ? '__Host-sluice-session' : 'sluice-session',
+        interaction: 'sluice-interaction',
+        resume: 'sluice-resume',
+      },
+      long: cookie,
+      short: cookie,
+    },
+    ttl: {
+      AccessToken: ACCESS_TOKEN_SECONDS,
+      ClientCredentials: ACCESS_TOKEN_SECONDS,
+      AuthorizationCode: minutes,
+      IdToken: 60 * minutes,
+      Interaction: 60 * minutes,
+      // An anonymous session lasts only as long as a pending sign-in.
+      Session: (_ctx, session) => (session.accountId ? longest : 60 * minutes),
+      Grant: longest,
+      /** The lifetime starts at the sign-in; refreshes do not extend it. */
+      RefreshToken: (_ctx, token) =>
+        Math.max(1, (token.iiat ?? Math.floor(Date.now() / 1000)) + longest - Math.floor(Date.now() / 1000)),
+    },
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    // The adapter ends all models together with their sign-in session.
+    expiresWithSession: async () => false,
+    extraTokenClaims: (_ctx, token) => ({
+      tenant: extra(token.client).tenant,
+      ...('sessionUid' in token && { sid: token.sessionUid }),
+    }),
+    renderError,
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      introspection: { enabled: true, allowedPolicy: mayIntrospect },
+      userinfo: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+      rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
+      resourceIndicators: sluiceResourceServer(ACCESS_TOKEN_SECONDS),
+    },
+  }
+}
+
+/**
+ * An application that authenticates with a secret may introspect tokens of its own organisation only. A public client may
+ * not introspect tokens, because its identity is not proven.
+ */
+async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string }): Promise<boolean> {
+  if (client.clientAuthMethod === 'none') return false
+  if (token.clientId === client.clientId) return true
+  const issuedTo = token.clientId === undefined ? undefined : await ctx.oidc.provider.Client.find(token.clientId)
+  return issuedTo !== undefined && extra(issuedTo).tenant === extra(client).tenant
+}
+
+/** The default policy plus one check: a session of a user who may not use this application requires a new login. */
+function policy(): interactionPolicy.DefaultPolicy {
+  const prompts = interactionPolicy.base()
+  prompts
+    .get('login')
+    ?.checks.add(
+      new interactionPolicy.Check(
+        'other_user',
+        'the signed-in user cannot use this application',
+        'login_required',
+        ({ oidc }) => Boolean(oidc.session?.accountId) && !oidc.account,
+      ),
+    )
+  return prompts
+}
+
+/** The paths of the OpenID Provider, relative to the public address. */
+export const oidcPaths = {
+  authorization: '/oidc/auth',
+  token: '/oidc/token',
+  userinfo: '/oidc/me',
+  revocation: '/oidc/token/revocation',
+  introspection: '/oidc/token/introspection',
+  end_session: '/oidc/session/end',
+} as const
+
+/**
+ * All paths in their exact spelling. oidc-provider also accepts other letter cases and a slash at the end, which would
+ * bypass middleware that is mounted by path, such as limits.
+ */
+export const allOidcPaths = [
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  ...Object.values(oidcPaths),
+  `${oidcPaths.authorization}/:uid`,
+  `${oidcPaths.end_session}/confirm`,
+  `${oidcPaths.end_session}/success`,
+]

@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import { roleScopes } from '@sluice/contracts'
+import { consentPage } from '../../pages/consent-page.ts'
+import { textsIn } from '../../pages/language.ts'
+import { sendPage } from '../../pages/send-page.ts'
+import { addConsent } from '../storage/consents.ts'
+import type { InteractionStep } from './step.ts'
+
+interface MissingScopes {
+  missingOIDCScope?: string[]
+  missingResourceScopes?: Record<string, string[]>
+}
+
+/** Shows the consent page for the requested scopes that the user has not granted before. */
+export async function showConsentPage(step: InteractionStep): Promise<void> {
+  const { db, prefix, base, csrf, request, response, language, application, interaction, target } = step
+  const { rows } = await sql<{ name: string; username: string }>`
+    select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
+  const [user] = rows
+  if (!user) throw new Error('a consent page needs a signed-in user')
+  const { scopes: words, consent: around } = textsIn(language)
+  const scopes = requestedScopes(step)
+  const page = consentPage({
+    prefix,
+    language,
+    organisation: { name: application.organisation },
+    application: application.name,
+    user,
+    action: `${base}/consent`,
+    csrf: csrf.issue(request, response),
+    scopes: [
+      // A role scope also gives access to the account data.
+      ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: around.account }] : []),
+      ...scopes
+        .filter((scope) => scope !== 'openid')
+        .map((scope) => ({ name: scope, description: (words as Record<string, string>)[scope] ?? '' })),
+    ],
+  })
+  sendPage(response, 200, page, { formAction: [target] })
+}
+
+/** Handles the form field `decision`. `allow` grants the scopes; any other value denies them. */
+export async function submitConsent(step: InteractionStep): Promise<void> {
+  const { provider, interaction, application, request, response, audited } = step
+  const user = interaction.session?.accountId
+  if (interaction.prompt.name !== 'consent' || user === undefined) return response.redirect(303, step.base)
+  const allowed = (request.body as { decision?: unknown }).decision === 'allow'
+  const scopes = requestedScopes(step)
+  await audited('oidc.consent', request, response, (context) =>
+    context.write(async (trx) => {
+      if (allowed) await addConsent(trx, { user, application: application.id }, scopes)
+      const details = { outcome: allowed ? 'allowed' : 'denied', scopes }
+      context.request.audit(application.id, details, { user, client: application.tenant })
+    }),
+  )
+  const result = allowed ? { consent: {} } : { error: 'access_denied', error_description: 'the user did not allow it' }
+  await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
+}
+
+/** Returns the scopes without consent; all requested scopes if the application prompts for consent again. */
+function requestedScopes({ interaction, application }: InteractionStep): string[] {
+  const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
+  const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
+  const { scope } = interaction.params
+  const asked = typeof scope === 'string' ? scope.split(' ') : []
+  return missing.length > 0 ? missing : asked.filter((scope) => application.scopes.includes(scope))
+}

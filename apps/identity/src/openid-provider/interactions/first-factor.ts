@@ -1,0 +1,107 @@
+import { textsIn } from '../../pages/language.ts'
+import { rememberOrganisation } from '../../pages/organisation-cookie.ts'
+import { sendPage } from '../../pages/send-page.ts'
+import { type SignInFacts, signInPage } from '../../pages/sign-in-page.ts'
+import { publicAddress } from '../../public-address.ts'
+import { isNotSignedIn, signIn } from '../../sign-in/password/password-sign-in.ts'
+import { type InteractionStep, auditFactsOf, finishLogin } from './step.ts'
+import { keepTicket } from './second-factor.ts'
+import { sql } from 'kysely'
+import { transaction } from '@sluice/database'
+import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
+import { takeHandover } from '../../sign-in/federated/handovers.ts'
+
+/** Shows the page for username and password, or redirects to the organisation's SSO provider. */
+export const showPasswordPage = (step: InteractionStep): Promise<void> => renderPasswordPage(step, 200, {})
+
+export async function renderPasswordPage(
+  step: InteractionStep,
+  status: number,
+  facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
+): Promise<void> {
+  const { config, prefix, base, csrf, request, response, language, application, interaction, target } = step
+  const organisation = { name: application.organisation }
+  const hint = interaction.params['login_hint']
+  const page = signInPage({
+    prefix,
+    language,
+    organisation,
+    application: application.name,
+    action: `${base}/login`,
+    csrf: csrf.issue(request, response),
+    providers: await providersOf(step),
+    ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
+    ...facts,
+  })
+  // The password-reset page reads this cookie.
+  rememberOrganisation(response, organisation, publicAddress(config.IDENTITY_PUBLIC_URL).secure)
+  sendPage(response, status, page, { formAction: [target] })
+}
+
+/** Handles the form fields `username` and `password`. */
+export async function submitPassword(step: InteractionStep): Promise<void> {
+  const { request, response, audited, language, application, base } = step
+  const { username = '', password = '' } = request.body as Record<string, string | undefined>
+  const words = textsIn(language).signIn
+  if (!isText(username) || !isText(password)) {
+    const wrong = {
+      ...(!isText(username) && { username: words.usernameMissing }),
+      ...(!isText(password) && { password: words.passwordMissing }),
+    }
+    return renderPasswordPage(step, 400, {
+      username: typeof username === 'string' ? username.slice(0, 255) : '',
+      wrong,
+    })
+  }
+  try {
+    const result = await audited('auth.login', request, response, (context) =>
+      signIn({ username: username.trim(), password }, { ...context, expectedClient: application.tenant }),
+    )
+    if (result.kind === 'signed-in') return await finishLogin(step, result)
+    keepTicket(step, result)
+    response.redirect(303, `${base}/code`)
+  } catch (error) {
+    if (!isNotSignedIn(error)) throw error
+    await renderPasswordPage(step, 401, { username, message: words.refused })
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
+
+/** Returns links to the organisation's SSO providers. Their callback returns to this interaction. */
+async function providersOf({
+  db,
+  application,
+  interaction: { uid: interaction },
+  csrf,
+  prefix,
+  request,
+  response,
+}: InteractionStep): Promise<{ href: string; label: string }[]> {
+  const { rows } = await sql<{ code: string; domain: string }>`
+    select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
+    where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
+  const query = new URLSearchParams({ interaction, mark: csrf.mark(request, response, interaction) })
+  return rows.map(({ code, domain }) => ({
+    href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
+    label: URL.canParse(domain) ? new URL(domain).host : domain,
+  }))
+}
+
+/** Handles the return from an SSO provider, with a ticket for the opened session or with a problem. */
+export async function resumeFederatedLogin(step: InteractionStep): Promise<void> {
+  const { db, request, interaction, application, language } = step
+  const { ticket } = request.query
+  const entered =
+    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, auditFactsOf(step)) : undefined
+  if (entered?.user.client === application.tenant) return finishLogin(step, entered)
+  if (entered)
+    await transaction(db, (trx) =>
+      endUnusedSession(trx, entered, 'the application is of another organisation', auditFactsOf(step)),
+    )
+  // The audit log has the reason. The page shows nothing that the URL contains.
+  const texts = textsIn(language)
+  const broughtProblem = !entered && request.query['problem'] !== undefined
+  const message = broughtProblem ? texts.application.federated : texts.signIn.refused
+  await renderPasswordPage(step, 401, { message })
+}

@@ -1,0 +1,96 @@
+import { urlencoded, Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
+import type { Kysely } from 'kysely'
+import { errors, type Provider } from 'oidc-provider'
+import type { Logger } from '@sluice/process'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../database.ts'
+import { audited } from '../../pages/audited.ts'
+import { csrfGuard } from '../../csrf.ts'
+import { languageOf, textsIn } from '../../pages/language.ts'
+import { messagePage } from '../../pages/message-page.ts'
+import { brokenPages, problemPages } from '../../pages/problem-pages.ts'
+import { sendPage } from '../../pages/send-page.ts'
+import { publicAddress } from '../../public-address.ts'
+import type { ExtraMetadata } from '../storage/clients.ts'
+import { showConsentPage, submitConsent } from './consent.ts'
+import { resumeFederatedLogin, showPasswordPage, submitPassword } from './first-factor.ts'
+import { showCodePage, submitCode } from './second-factor.ts'
+import type { InteractionStep } from './step.ts'
+import { refusalIn } from '../provider-pages.ts'
+
+interface InteractionDependencies {
+  db: Kysely<DB>
+  config: Config
+  logger: Logger
+  publish: RequestHandler
+  provider(): Promise<Provider>
+}
+
+type InteractionHandler = (step: InteractionStep) => Promise<void>
+
+/** Serves the sign-in and consent pages of applications. See docs/decisions/0016. */
+export function interactionRoutes({ db, config, logger, publish, provider }: InteractionDependencies): Router {
+  const csrf = csrfGuard(config)
+  const shared = { db, config, csrf, audited: audited(db, config) }
+  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
+
+  const step = async (request: Request, response: Response): Promise<InteractionStep> => {
+    const current = await provider()
+    const interaction = await current.interactionDetails(request, response)
+    const { uid } = request.params
+    if (interaction.uid !== uid) throw new errors.SessionNotFound('the cookie is of another interaction')
+    const client = await current.Client.find(String(interaction.params['client_id']))
+    if (!client) throw new errors.InvalidClient('client is invalid', 'client not found')
+    const { tenant, organisation, role_scopes } = client as unknown as ExtraMetadata
+    const scopes = [...(client.scope?.split(' ') ?? []), ...role_scopes]
+    return {
+      ...shared,
+      provider: current,
+      interaction,
+      application: { id: client.clientId, name: client.clientName ?? client.clientId, tenant, organisation, scopes },
+      target: new URL(String(interaction.params['redirect_uri'])).origin,
+      prefix,
+      base: `${prefix}/interaction/${uid}`,
+      language: languageOf(request),
+      request,
+      response,
+    }
+  }
+  const ask: InteractionHandler = (at) =>
+    at.interaction.prompt.name === 'consent' ? showConsentPage(at) : showPasswordPage(at)
+  const answering =
+    (take: InteractionHandler): RequestHandler =>
+    async (request, response) => {
+      response.locals.operation = 'oidc.interaction'
+      await take(await step(request, response))
+    }
+  const form = urlencoded({ extended: false, limit: 16_384, parameterLimit: 20, inflate: false })
+  const own: RequestHandler = (request, _response, next) => {
+    csrf.assertValid(request)
+    next()
+  }
+
+  const routes = Router({ caseSensitive: true, strict: true })
+  routes.use('/interaction', (_request, response, next) => {
+    response.locals.prefix = prefix
+    next()
+  })
+  routes.get('/interaction/:uid', publish, answering(ask))
+  routes.get('/interaction/:uid/code', publish, answering(showCodePage))
+  routes.get('/interaction/:uid/federated', publish, answering(resumeFederatedLogin))
+  routes.post('/interaction/:uid/login', publish, form, own, answering(submitPassword))
+  routes.post('/interaction/:uid/code', publish, form, own, answering(submitCode))
+  routes.post('/interaction/:uid/consent', publish, form, own, answering(submitConsent))
+  routes.use('/interaction', answerEndedInteraction, problemPages, brokenPages(logger))
+  return routes
+}
+
+/** Handles requests to an ended interaction, such as from the back button, a second tab or an expired page. */
+const answerEndedInteraction: ErrorRequestHandler = (error: unknown, request, response, next) => {
+  if (!(error instanceof errors.OIDCProviderError)) return next(error)
+  const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
+  const language = languageOf(request)
+  const prefix = response.locals.prefix as string
+  const words = refusalIn(textsIn(language), known)
+  sendPage(response, 400, messagePage({ prefix, language, ...words, status: 'problem' }))
+}

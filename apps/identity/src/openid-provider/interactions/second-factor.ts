@@ -1,0 +1,64 @@
+import type { Request } from 'express'
+import { cookieIn } from '../../cookies.ts'
+import { codePage } from '../../pages/code-page.ts'
+import { textsIn } from '../../pages/language.ts'
+import { sendPage } from '../../pages/send-page.ts'
+import { publicAddress } from '../../public-address.ts'
+import { isNotSignedIn, signInWithCode, type SecondFactorRequired } from '../../sign-in/password/password-sign-in.ts'
+import { type InteractionStep, finishLogin } from './step.ts'
+
+const cookie = 'sluice-second-factor'
+
+/** Stores the ticket for the verified password in a cookie of this interaction, until the second step. */
+export function keepTicket({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
+  const { secure } = publicAddress(config.IDENTITY_PUBLIC_URL)
+  response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
+}
+
+const ticketOf = (request: Request): string | undefined => cookieIn(request.headers.cookie, cookie)
+
+/** Shows the page for the code of an app, or with `?recovery` for a recovery code. */
+export async function showCodePage(step: InteractionStep): Promise<void> {
+  if (ticketOf(step.request) === undefined) return step.response.redirect(303, step.base)
+  renderCodePage(step, 200)
+}
+
+function renderCodePage(
+  { prefix, base, csrf, request, response, language, application, target }: InteractionStep,
+  status: number,
+  message?: string,
+) {
+  const recovery = 'recovery' in request.query
+  const page = codePage({
+    prefix,
+    language,
+    organisation: { name: application.organisation },
+    action: `${base}/code${recovery ? '?recovery' : ''}`,
+    csrf: csrf.issue(request, response),
+    recovery,
+    otherHref: `${base}/code${recovery ? '' : '?recovery'}`,
+    ...(message !== undefined && { message }),
+  })
+  sendPage(response, status, page, { formAction: [target] })
+}
+
+/** Handles the form field `code`. */
+export async function submitCode(step: InteractionStep): Promise<void> {
+  const { request, response, audited, application, base, language } = step
+  const ticket = ticketOf(request)
+  const words = textsIn(language).code
+  const { code } = request.body as { code?: unknown }
+  if (ticket === undefined) return response.redirect(303, base)
+  if (typeof code !== 'string' || code.trim() === '' || code.length > 40)
+    return renderCodePage(step, 400, words.missing)
+  try {
+    const result = await audited('auth.loginWithCode', request, response, (context) =>
+      signInWithCode({ ticket, code: code.trim() }, { ...context, expectedClient: application.tenant }),
+    )
+    response.clearCookie(cookie, { path: base })
+    await finishLogin(step, result)
+  } catch (error) {
+    if (!isNotSignedIn(error)) throw error
+    renderCodePage(step, 401, words.refused)
+  }
+}

@@ -1,0 +1,82 @@
+import { decodeJwt } from 'jose'
+import type { Context, Next } from 'koa'
+import type { Kysely } from 'kysely'
+import { toCaller, tokenVerifier, type PresentedCredential } from '@sluice/http-server'
+import { firstParty } from '@sluice/contracts'
+import type { DB } from '../database.ts'
+import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
+import { findPrincipal } from '../sign-in/sessions/principal.ts'
+import type { ExtraMetadata } from './storage/clients.ts'
+
+/** The error of oidc-provider for every JWT. */
+export const unsupported = 'unsupported_token_type'
+
+interface IntrospectionDependencies {
+  db: Kysely<DB>
+  issuer: string
+  keys: SigningKeys
+}
+
+/**
+ * Introspects access tokens (RFC 7662) for Sluice's own services. These JWTs are not stored, so oidc-provider rejects them.
+ * A token is active if its signature and times are valid, its sign-in session is open, and it acts for the organisation of
+ * the application that sends the request.
+ */
+export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
+  const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.whole })
+
+  return async function answer(ctx: Context, next: Next): Promise<void> {
+    await next()
+    const { oidc, body } = ctx as Context & { oidc?: IntrospectionRequest; body?: { error?: string } }
+    // oidc-provider returns this error only to an authenticated application.
+    if (oidc?.route !== 'introspection' || body?.error !== unsupported || !oidc.client) return
+    const { client } = oidc
+    const token = String(oidc.params?.['token'])
+    const mayKnow = client.clientAuthMethod !== 'none'
+    ctx.body = (mayKnow && (await activeClaims(token, client as unknown as ExtraMetadata))) || { active: false }
+    ctx.status = 200
+  }
+
+  async function activeClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
+    const presented = await presentedBy(token)
+    const standing = presented && (await findPrincipal(db, presented.credential))
+    const caller = presented && toCaller(standing, presented)
+    if (!caller || !standing || standing.client.id !== tenant) return undefined
+    const { iss, aud, sub, exp, iat, jti, client_id, scope } = decodeJwt(token)
+    const { id, code, name } = standing.client
+    const organization = { id, code, name }
+    return {
+      active: true,
+      token_type: 'Bearer',
+      iss,
+      aud,
+      sub,
+      exp,
+      iat,
+      jti,
+      client_id,
+      username: caller.username,
+      organization,
+      ...(scope !== undefined && { scope }),
+    }
+  }
+
+  async function presentedBy(token: string): Promise<PresentedCredential | undefined> {
+    try {
+      const { sub, sid, client_id, scope, issued } = await verify(token)
+      if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }
+      const credential = { kind: 'session' as const, id: sub, session: sid }
+      if (client_id === firstParty) return { credential, issued }
+      return { credential: { ...credential, application: client_id }, issued, scope: scope ?? '' }
+    } catch {
+      // RFC 7662: an expired, forged or foreign token is inactive.
+      return undefined
+    }
+  }
+}
+
+interface IntrospectionRequest {
+  route?: string
+  params?: Record<string, unknown>
+  client?: { clientAuthMethod?: string }
+}

@@ -1,0 +1,52 @@
+import type { Request } from 'express'
+import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import { html } from '../pages/html.ts'
+import { languageOf, textsIn } from '../pages/language.ts'
+import { messagePage } from '../pages/message-page.ts'
+import { publicAddress } from '../public-address.ts'
+import type { ExtraMetadata } from './storage/clients.ts'
+import { pageHeaders } from '../pages/send-page.ts'
+import type { PageTexts } from '../pages/texts/en.ts'
+
+/** Returns the language and, if the application is known, the organisation of a page. */
+export function pageFacts({ req, oidc }: KoaContextWithOIDC) {
+  const name = (oidc.client as unknown as ExtraMetadata | undefined)?.organisation
+  const { prefix } = publicAddress(oidc.provider.issuer)
+  return { prefix, language: languageOf(req as Request), ...(name && { organisation: { name } }) }
+}
+
+/** Shows the error page for a request that cannot be redirected back to the application. */
+export async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
+  const facts = pageFacts(ctx)
+  const texts = textsIn(facts.language)
+  const technical = [out.error, out.error_description].filter(Boolean).join(': ')
+  const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
+  showPage(ctx, messagePage({ ...facts, ...refusalIn(texts, out.error), note, status: 'problem' }))
+}
+
+/**
+ * Sends a page like `sendPage`, but through the context of oidc-provider, which adds cookies afterwards. `formAction`: the
+ * origins that a form's response may redirect to.
+ */
+export function showPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
+  ctx.set(pageHeaders(formAction))
+  ctx.type = 'html'
+  ctx.body = page
+}
+
+/** Maps OAuth error codes of invalid application requests to page texts. */
+const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'broken' | 'ended'>([
+  ['invalid_client', 'unknown'],
+  ['invalid_redirect_uri', 'wrongAddress'],
+  ['invalid_request', 'wrongRequest'],
+  ['invalid_scope', 'wrongRequest'],
+  ['invalid_target', 'wrongRequest'],
+  ['unauthorized_client', 'wrongRequest'],
+  ['unsupported_response_type', 'wrongRequest'],
+  ['server_error', 'broken'],
+  ['session_not_found', 'ended'],
+])
+
+/** Returns the page texts for an OAuth error code. Sluice adds the code `session_not_found`. */
+export const refusalIn = ({ application }: PageTexts, code: string): { title: string; text: string } =>
+  application[kinds.get(code) ?? 'other']

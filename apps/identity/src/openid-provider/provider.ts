@@ -1,0 +1,95 @@
+import type { Kysely } from 'kysely'
+import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from 'oidc-provider'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { publicAddress } from '../public-address.ts'
+import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
+import { clientSecretVerifier } from './client-secrets.ts'
+import { providerConfiguration, type ProviderDependencies } from './configuration.ts'
+import { allowOnlyQueryResponseMode, answerTemporarilyUnavailable, answerUnknownPaths } from './provider-middleware.ts'
+import type { AuditTally } from './audit-tally.ts'
+import { recordEvents } from './events.ts'
+import { introspectJwt } from './introspect-jwt.ts'
+import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
+
+/** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
+export function makeProvider(
+  parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
+): Provider {
+  const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
+  // `rewriteToPublicAddress` has set the public address in the request.
+  provider.proxy = true
+  provider.use(answerUnknownPaths(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(skipLogoutPrompt)
+  provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
+  allowOnlyQueryResponseMode(provider)
+  answerTemporarilyUnavailable(provider)
+  tieSessions(provider, parts.db)
+  tieClients(provider, parts.db)
+  recordEvents(provider, parts)
+  return provider
+}
+
+interface SessionLike {
+  uid: string
+  accountId?: string
+}
+
+/**
+ * Gives each provider session the uid of the sign-in session that it belongs to, and ends that session with it. A logout
+ * request without a sign-in creates no session, so that unauthenticated requests cannot fill the database.
+ */
+function tieSessions(provider: Provider, db: Kysely<DB>): void {
+  const { prototype } = provider.Session
+  const { loginAccount, destroy } = prototype
+  const get = provider.Session.get.bind(provider.Session)
+  provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
+    const session = await get(ctx)
+    if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
+    return session
+  } as typeof get
+  prototype.loginAccount = function login(this: SessionLike, details: Parameters<typeof loginAccount>[0]) {
+    const session = Provider.ctx?.oidc.entities.Interaction?.result?.login?.['session']
+    if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
+    this.uid = session
+    loginAccount.call(this as never, details)
+  }
+  prototype.destroy = async function end(this: SessionLike) {
+    if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)
+    await destroy.call(this as never)
+  }
+}
+
+/** Compares client secrets by hash, and allows every page of the application's origins after a logout. */
+function tieClients(provider: Provider, db: Kysely<DB>): void {
+  const { prototype } = provider.Client
+  const isSecretOf = clientSecretVerifier(db)
+  Object.assign(prototype, {
+    compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
+      return isSecretOf(this, given)
+    },
+    postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
+      return typeof uri === 'string' && isPageOf(uri, this.redirectUris ?? [])
+    },
+  })
+}
+
+function isPageOf(uri: string, registered: readonly string[]): boolean {
+  if (!URL.canParse(uri)) return false
+  const { origin, username, password, hash, href } = new URL(uri)
+  const plain = !username && !password && !hash && href === uri
+  return plain && registered.some((known) => new URL(known).origin === origin)
+}
+
+/** Returns why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
+export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
+  try {
+    await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(
+      metadata as ClientMetadata,
+    )
+    return undefined
+  } catch (error) {
+    if (!(error instanceof errors.InvalidClientMetadata)) throw error
+    return error.error_description ?? error.message
+  }
+}

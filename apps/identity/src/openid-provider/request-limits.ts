@@ -1,0 +1,109 @@
+import type { RequestHandler } from 'express'
+import { problems } from '@sluice/http-server'
+import { networkPrefixOf } from '../sign-in/throttle/network-prefix.ts'
+import { html } from '../pages/html.ts'
+import { languageOf, textsIn } from '../pages/language.ts'
+import { messagePage } from '../pages/message-page.ts'
+import { sendPage } from '../pages/send-page.ts'
+import { refusalIn } from './provider-pages.ts'
+
+interface PendingLoginLimit {
+  /** The maximum number of pending sign-ins per network within the time. */
+  most?: number
+  /** The time in milliseconds. */
+  within?: number
+}
+
+interface PendingLogins {
+  count: number
+  since: number
+}
+
+/** The maximum number of counted networks, about 2 MB. */
+const maxNetworks = 20_000
+
+/**
+ * Limits the pending sign-ins of a network. Each one is a row that the database keeps for an hour, and starting one needs
+ * no authentication. A completed sign-in lowers the count, so that the users of an office can all sign in. Each process
+ * counts separately. Mount it at the address where sign-ins start. Throws 429.
+ */
+export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLoginLimit = {}): RequestHandler {
+  // Oldest first.
+  const networks = new Map<string, PendingLogins>()
+
+  const networkOf = (address: string): PendingLogins => {
+    const key = networkPrefixOf(address)
+    const known = networks.get(key)
+    if (known && Date.now() - known.since < within) return known
+    networks.delete(key)
+    if (networks.size >= maxNetworks) networks.delete(networks.keys().next().value!)
+    const network = { count: 0, since: Date.now() }
+    networks.set(key, network)
+    return network
+  }
+
+  return (request, response, next) => {
+    const network = networkOf(request.ip ?? '')
+    const resumed = request.path !== '/'
+    if (!resumed) {
+      if (network.count >= most)
+        throw problems.tooManyRequests(
+          Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
+          'Too many unfinished sign-ins from this network.',
+        )
+      // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.
+      network.count += 1
+    }
+    response.once('close', () => {
+      const location = response.get('Location') ?? ''
+      const asks = /\/interaction\/[^/]+$/.test(location)
+      const ended = URL.canParse(location) && new URL(location).searchParams.has('code')
+      if (resumed ? ended : !asks) network.count = Math.max(0, network.count - 1)
+    })
+    next()
+  }
+}
+
+/** oidc-provider's own limit is 56 KiB, which is too much for an endpoint without authentication. */
+const maxBodyBytes = 16_384
+
+/**
+ * Rejects a form that is compressed, longer than 16 KiB, or of unknown length, before reading it. Responds with an error of
+ * RFC 6749, because the address is an OAuth endpoint.
+ */
+export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
+  const refuse = (status: number, error_description: string) =>
+    response.status(status).set('Cache-Control', 'no-store').json({ error: 'invalid_request', error_description })
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') return refuse(415, 'the body must not be compressed')
+  if (headers['transfer-encoding'] !== undefined) return refuse(411, 'the body needs a Content-Length')
+  if (Number(headers['content-length'] ?? 0) > maxBodyBytes)
+    return refuse(413, `the body has more than ${maxBodyBytes} bytes`)
+  next()
+}
+
+/** The database stores parameters such as `state` for each sign-in, and starting a sign-in needs no authentication. */
+const maxParameterBytes = 2048
+/** Sluice issues the ID tokens, which contain names of any permitted length. */
+const maxBytesByParameter = new Map([['id_token_hint', 4096]])
+const maxQueryLength = 8192
+
+/** Rejects requests with overlong parameters and shows an error page. */
+export const limitParameterLength =
+  (prefix: string): RequestHandler =>
+  (request, response, next) => {
+    const [, query = ''] = request.originalUrl.split(/\?(.*)/s)
+    const tooLong = query.length > maxQueryLength ? 'the query' : findLongParameter(new URLSearchParams(query))
+    if (tooLong === undefined) return next()
+    const language = languageOf(request)
+    const texts = textsIn(language)
+    const technical = `invalid_request: ${tooLong} is too long`
+    const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
+    const words = refusalIn(texts, 'invalid_request')
+    sendPage(response, 400, messagePage({ prefix, language, ...words, note, status: 'problem' }))
+  }
+
+const findLongParameter = (parameters: URLSearchParams): string | undefined =>
+  [...parameters]
+    .find(([name, value]) => Buffer.byteLength(value) > (maxBytesByParameter.get(name) ?? maxParameterBytes))?.[0]
+    .slice(0, 50)

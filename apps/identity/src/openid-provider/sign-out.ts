@@ -1,0 +1,83 @@
+import type { Request } from 'express'
+import { type Kysely, sql } from 'kysely'
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import { recordAudit, transaction } from '@sluice/database'
+import type { DB } from '../database.ts'
+import { endSession } from '../sign-in/sessions/sessions.ts'
+import type { Context, Next } from 'koa'
+import { signOutPage, signedOutPage } from '../pages/sign-out-pages.ts'
+import { pageFacts, showPage } from './provider-pages.ts'
+
+/** Ends the sign-in session of a browser's session, for every application that uses it. */
+export function endSignedInSession(
+  db: Kysely<DB>,
+  session: string,
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<void> {
+  return transaction(db, async (trx) => {
+    const { rows } = await sql<{ user: string; client: string }>`
+      select u.uid as user, s.client from sessions s join users u on u.id = s.user_id
+      where s.uid = ${session} and s.ended_at is null for update of s`.execute(trx)
+    const [open] = rows
+    if (!open) return
+    await endSession(trx, session, 'SIGNED_OUT')
+    await recordAudit(trx, {
+      operation: 'oidc.signOut',
+      actor: open.user,
+      client: open.client,
+      object: session,
+      requestId: ctx?.response.get('x-request-id') ?? '',
+      address: (ctx?.req as Request | undefined)?.ip ?? '',
+      details: { application: ctx?.oidc.client?.clientId ?? null },
+    })
+  })
+}
+
+/**
+ * Redirects a browser without a session at once, because it needs no confirmation. oidc-provider would send a form that a
+ * script submits. oidc-provider has already validated the application's redirect URI.
+ */
+export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> {
+  await next()
+  const { oidc } = ctx as unknown as Partial<KoaContextWithOIDC>
+  if (oidc?.route !== 'end_session' || ctx.status !== 200 || !oidc.session || oidc.session.accountId) return
+  const { post_logout_redirect_uri: back, state } = oidc.params ?? {}
+  ctx.remove('content-security-policy')
+  ctx.redirect(typeof back === 'string' ? withState(back, state) : oidc.urlFor('end_session_success'))
+  ctx.status = 303
+}
+
+/** Shows the confirmation of a sign-out. Skips the confirmation if the application sends an ID token of this user. */
+export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
+  const { session, client, entities, provider, params = {} } = ctx.oidc
+  const back = params['post_logout_redirect_uri'] as string | undefined
+  const hint = entities.IdTokenHint?.payload as { sub?: string } | undefined
+  if (session?.accountId && hint?.sub === session.accountId) {
+    await session.destroy()
+    ctx.cookies.set(provider.cookieName('session'), null)
+    ctx.redirect(back === undefined ? ctx.oidc.urlFor('end_session_success') : withState(back, params['state']))
+    ctx.status = 303
+    return
+  }
+  const page = signOutPage({
+    ...pageFacts(ctx),
+    action: new URL(ctx.oidc.urlFor('end_session_confirm')).pathname,
+    hidden: { xsrf: String(session?.state?.['secret']) },
+    ...(client?.clientName && { application: client.clientName }),
+  })
+  showPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
+}
+
+/** Returns the application's redirect URI with the `state` that the application sent. */
+function withState(uri: string, state: unknown): string {
+  const url = new URL(uri)
+  if (typeof state === 'string') url.searchParams.set('state', state)
+  return url.href
+}
+
+export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<void> {
+  const { client } = ctx.oidc
+  const [uri] = client?.redirectUris ?? []
+  const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
+  showPage(ctx, signedOutPage({ ...pageFacts(ctx), ...(application && { application }) }))
+}

@@ -1,0 +1,70 @@
+import { sql, type Kysely } from 'kysely'
+import type { Account, FindAccount } from 'oidc-provider'
+import { prepared } from '@sluice/database'
+import type { DB } from '../../database.ts'
+import { isUid } from '../../uid.ts'
+import type { ExtraMetadata } from './clients.ts'
+
+interface AccountRow {
+  uid: string
+  name: string
+  username: string
+  email: string
+  updated_at: Date
+  id: number
+  client: string
+  client_code: string
+  client_name: string
+}
+
+/** The user claims that each scope grants to an application. */
+export const claims = {
+  openid: ['sub', 'auth_time', 'amr'],
+  profile: ['name', 'preferred_username', 'updated_at'],
+  email: ['email', 'email_verified'],
+  groups: ['groups'],
+  organization: ['organization'],
+}
+
+/**
+ * Returns the user with the given uid, for an application of the user's own client only. Returns undefined if the user is
+ * inactive or belongs to a disabled or another client.
+ */
+export const findAccount = (db: Kysely<DB>): FindAccount =>
+  async function find(ctx, sub): Promise<Account | undefined> {
+    const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
+    if (!isUid(sub)) return undefined
+    const { rows } = await sql<AccountRow>`
+      ${prepared('find-account')} select u.id, u.uid, u.name, u.username, u.email, u.updated_at, u.client,
+        c.code as client_code, c.name as client_name
+      from users u join clients c on c.uid = u.client
+      where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
+    const user = rows[0]
+    if (!user || (tenant !== undefined && user.client !== tenant)) return undefined
+    return {
+      accountId: user.uid,
+      claims: async (_use, scope) => ({
+        ...claimsOf(user),
+        ...(scope.split(' ').includes('groups') && { groups: await groupsOf(db, user) }),
+      }),
+    }
+  }
+
+/** Returns the codes of the user's groups in order, at most 1,000. */
+async function groupsOf(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
+  const { rows } = await sql<{ code: string }>`
+    ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
+    where m.user_id = ${id} order by g.code limit 1000`.execute(db)
+  return rows.map(({ code }) => code)
+}
+
+const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: AccountRow) => ({
+  sub: uid,
+  name,
+  preferred_username: username,
+  updated_at: Math.floor(updated_at.getTime() / 1000),
+  email,
+  // Sluice does not verify e-mail addresses.
+  email_verified: false,
+  organization: { id: client, code: client_code, name: client_name },
+})

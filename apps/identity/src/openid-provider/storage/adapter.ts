@@ -1,0 +1,166 @@
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type Adapter, type AdapterPayload, Provider, errors } from 'oidc-provider'
+import { prepared } from '@sluice/database'
+import { startPollingLoop, type Logger } from '@sluice/process'
+import { removeInBatches } from '../../batches.ts'
+import type { DB } from '../../database.ts'
+import { isOpenSession } from '../../sign-in/sessions/sessions.ts'
+import { isUid } from '../../uid.ts'
+import { findApplication } from './clients.ts'
+import { coalesce } from './coalesce.ts'
+import { secretHash } from '../../secrets.ts'
+
+/** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
+const reuseGraceSeconds = 10
+/** The lifetime in seconds of models that have no own expiry. */
+const maxLifetimeSeconds = 366 * 24 * 3600
+
+/** SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. */
+const live = sql`m.expires_at > now() and (
+  m.session_id is null or (
+    ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
+    and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
+
+/** The storage adapter of oidc-provider; the library creates one instance per model. */
+export const oidcAdapter =
+  (db: Kysely<DB>) =>
+  (model: string): Adapter => {
+    const application = coalesce((id) => findApplication(db, id))
+    const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
+
+    async function find(
+      by: 'id' | 'session',
+      which: RawBuilder<unknown>,
+      id: string,
+    ): Promise<AdapterPayload | undefined> {
+      const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
+      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
+      from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
+      where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
+      const row = rows[0]
+      if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
+      return row && { ...payloadOf(model, id, row.payload), ...(row.used && { consumed: true }) }
+    }
+
+    return {
+      async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
+        const session = sessionOf(model, payload)
+        const { rows } = await sql`
+        ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
+        select ${model}, ${secretHash(id)}, ${storedPayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
+          now() + make_interval(secs => ${expiresIn})
+        from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
+        left join sessions s on s.uid = of.session and s.ended_at is null
+        left join sso_client_configs a on a.sso_client_id = of.application
+        where (of.session is null or s.id is not null) and (of.application is null or a.id is not null)
+        on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+          session_id = excluded.session_id, expires_at = excluded.expires_at
+        returning 1`.execute(db)
+        if (rows.length === 0) throw new errors.InvalidGrant('the session has ended or the client was deleted')
+      },
+
+      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${secretHash(id)}`, id)),
+
+      /** The uid is that of the sign-in session. The result omits the session's own id, which the browser has. */
+      findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
+
+      /** The device flow is disabled. */
+      findByUserCode: async () => undefined,
+
+      /** The conditional update lets exactly one of any number of concurrent uses succeed. */
+      async consume(id) {
+        const { rows } = await sql`
+        ${prepared('consume-oidc-model')} with used as (
+          update oidc_models set consumed_at = now() where ${modelWithId(id)} and consumed_at is null returning session_id
+        ), seen as (
+          update sessions set last_used_at = now() where id in (select session_id from used)
+        )
+        select from used`.execute(db)
+        if (rows.length === 0) throw new errors.InvalidGrant(`${model} was already used`)
+      },
+
+      async destroy(id) {
+        await sql`delete from oidc_models where ${modelWithId(id)}`.execute(db)
+      },
+
+      /** Deletes all models of the grant; oidc-provider calls this only for models that the application may have now. */
+      async revokeByGrantId(grantId) {
+        await sql`delete from oidc_models where grant_id = ${grantId}`.execute(db)
+      },
+    }
+  }
+
+/** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to one. */
+function sessionOf(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
+  const known = {
+    Session: accountId && uid,
+    Interaction: (session as { uid?: string } | undefined)?.uid,
+    Grant: Provider.ctx?.oidc.session?.uid,
+  }
+  const found = model in known ? known[model as keyof typeof known] : sessionUid
+  if (accountId !== undefined && model !== 'Interaction' && !isUid(found ?? ''))
+    throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
+  return found && isUid(found) ? found : undefined
+}
+
+/** The owners of replayed codes and tokens by request. oidc-provider drops the model before it emits its event. */
+const replayedTokenUsers = new WeakMap<object, string>()
+
+function rememberReplayedTokenUser(user: string | undefined): void {
+  const { ctx } = Provider
+  if (ctx && user !== undefined) replayedTokenUsers.set(ctx, user)
+}
+
+export const replayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
+
+/** Serialises a payload without the id and the browser's session cookie, so that a database reader cannot use them. */
+function storedPayload(model: string, id: string, payload: AdapterPayload): string {
+  const { jti: _jti, ...rest } = payload
+  const stored: Record<string, unknown> = model === 'Interaction' ? withoutIds(rest, id) : rest
+  const text = JSON.stringify(stored)
+  if (text.includes(String.raw`\u0000`) || !text.isWellFormed())
+    throw new errors.InvalidRequest('a parameter holds a NUL character')
+  return text
+}
+
+/** Restores a payload from its stored form. */
+function payloadOf(model: string, id: string, stored: AdapterPayload): AdapterPayload {
+  const payload = { ...stored, ...(id && { jti: id }) }
+  return model === 'Interaction' ? { ...payload, returnTo: `${stored.returnTo}${id}` } : payload
+}
+
+function withoutIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
+  const { cookie: _cookie, ...about } = (session ?? {}) as { cookie?: string }
+  return { ...rest, returnTo: returnTo?.slice(0, -id.length), ...(session && { session: about }) }
+}
+
+/** Returns whether the interaction exists and has not expired. */
+export async function isOpenInteraction(db: Kysely<DB>, interaction: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from oidc_models
+    where model = 'Interaction' and id_hash = ${secretHash(interaction)} and expires_at > now()`.execute(db)
+  return rows.length > 0
+}
+
+/** Removes models a minute after they expired. Several processes may run it concurrently. */
+export const removeExpiredModels = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
+  removeInBatches(db, 'oidc_models', sql<SqlBool>`expires_at < now() - interval '1 minute'`, signal)
+
+const fiveMinutes = 300_000
+
+/**
+ * Removes expired models at an interval in milliseconds. Unauthenticated requests leave too many pending sign-ins to keep
+ * them until the hourly maintenance.
+ */
+export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiveMinutes): { stop(): Promise<void> } =>
+  startPollingLoop(
+    async (signal) => {
+      await removeExpiredModels(db, signal)
+      return false
+    },
+    {
+      rest: interval,
+      farewell: 0,
+      failed: (err) => logger.warn({ err }, 'expired sign-ins could not be removed; the next try is in five minutes'),
+    },
+  )

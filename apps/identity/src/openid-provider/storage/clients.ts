@@ -1,0 +1,61 @@
+import { sql, type Kysely } from 'kysely'
+import type { AdapterPayload, AllClientMetadata } from 'oidc-provider'
+import { roleScopes, userScopes } from '@sluice/contracts'
+import { prepared } from '@sluice/database'
+import type { DB } from '../../database.ts'
+
+/** The columns that oidc-provider needs of an application. */
+export interface RegisteredApplication {
+  sso_client_id: string
+  client_name: string
+  secret_hash: Buffer | null
+  redirect_uris: readonly string[]
+  scopes: readonly string[]
+  grant_types: readonly string[]
+  /** The uid and the name of the application's client (organisation). */
+  client?: string
+  organisation?: string
+}
+
+/** The metadata that Sluice adds to those of OpenID Connect. */
+export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
+
+export interface ExtraMetadata {
+  tenant: string
+  organisation: string
+  role_scopes: string[]
+}
+
+/** Converts an application to the client metadata of oidc-provider, which gets only the hash of the secret. */
+export function applicationMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
+  const { redirect_uris, scopes, grant_types, secret_hash } = application
+  const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
+  return {
+    client_id: application.sso_client_id,
+    client_name: application.client_name,
+    ...(secret_hash && { client_secret: secret_hash.toString('base64url') }),
+    token_endpoint_auth_method: secret_hash ? 'client_secret_basic' : 'none',
+    redirect_uris: [...redirect_uris],
+    grant_types: [...grant_types],
+    // If this is missing, oidc-provider adds a grant type by itself.
+    response_types: grant_types.includes('authorization_code') ? ['code'] : [],
+    application_type: native ? 'native' : 'web',
+    id_token_signed_response_alg: 'ES256',
+    // Omit an empty scope, because oidc-provider would treat it as an allow-list.
+    ...(userScopes(scopes).length > 0 && { scope: userScopes(scopes).join(' ') }),
+    role_scopes: roleScopes(scopes),
+    tenant: application.client ?? '',
+    organisation: application.organisation ?? '',
+  }
+}
+
+/** Returns the application with this id unless its client is disabled. Every request reads it, so changes apply at once. */
+export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
+  if (!/^[ -~]{2,255}$/.test(id)) return undefined
+  const { rows } = await sql<RegisteredApplication>`
+    ${prepared('find-application')}
+    select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
+    from sso_client_configs a join clients c on c.uid = a.client
+    where a.sso_client_id = ${id} and not c.disabled`.execute(db)
+  return rows[0] && (applicationMetadata(rows[0]) as AdapterPayload)
+}

@@ -1,0 +1,75 @@
+import { sql, type Kysely } from 'kysely'
+import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
+import { roleScopes, userScopes } from '@sluice/contracts'
+import type { DB } from '../../database.ts'
+import { sluiceApi } from '../resource-server.ts'
+
+interface ConsentParties {
+  user: string
+  application: string
+}
+
+/** Returns the scopes that a user granted to an application; undefined if the user never decided. */
+export async function consentedScopes(
+  db: Kysely<DB>,
+  { user, application }: ConsentParties,
+): Promise<string[] | undefined> {
+  const { rows } = await sql<{ scopes: string[] }>`
+    select k.scopes from application_consents k
+    join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
+    where u.uid = ${user} and a.sso_client_id = ${application}`.execute(db)
+  return rows[0]?.scopes
+}
+
+/** Adds scopes to a user's consent. */
+export async function addConsent(
+  trx: Kysely<DB>,
+  { user, application }: ConsentParties,
+  scopes: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into application_consents as k (user_id, sso_client_config_id, scopes)
+    select u.id, a.id, ${[...scopes]} from users u, sso_client_configs a
+    where u.uid = ${user} and a.sso_client_id = ${application}
+    on conflict (user_id, sso_client_config_id) do update
+    set scopes = array(select distinct unnest(k.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(trx)
+}
+
+/**
+ * Returns the grant of a session for an application. Each session has its own grant, so that a revocation in one session
+ * does not affect the others. The grant contains all scopes that the user ever consented to.
+ */
+export const loadExistingGrant = (db: Kysely<DB>) =>
+  async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
+    const { provider, client, session, account } = ctx.oidc
+    if (!client || !session || !account) return undefined
+    const parties = { user: account.accountId, application: client.clientId }
+    const scopes = await consentedScopes(db, parties)
+    if (!scopes) return undefined
+    const known = session.grantIdFor(client.clientId)
+    const found = known === undefined ? undefined : await provider.Grant.find(known)
+    const grant = found ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
+    const before = JSON.stringify([grant.openid, grant.resources])
+    grant.addOIDCScope(userScopes(scopes))
+    if (roleScopes(scopes).length > 0) grant.addResourceScope(sluiceApi, roleScopes(scopes))
+    if (!found || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
+    return grant
+  }
+
+/** Revokes a user's consent and everything issued from it. Returns the revoked scopes; undefined if no consent existed. */
+export async function withdrawConsent(
+  trx: Kysely<DB>,
+  user: string,
+  application: string,
+): Promise<string[] | undefined> {
+  const { rows } = await sql<{ scopes: string[]; user_id: number; config: number }>`
+    delete from application_consents k using users u, sso_client_configs a
+    where u.id = k.user_id and a.id = k.sso_client_config_id and u.uid = ${user} and a.uid = ${application}
+    returning k.scopes, k.user_id, k.sso_client_config_id as config`.execute(trx)
+  const [gone] = rows
+  if (gone)
+    await sql`
+      delete from oidc_models where sso_client_config_id = ${gone.config}
+        and session_id in (select id from sessions where user_id = ${gone.user_id})`.execute(trx)
+  return gone?.scopes
+}

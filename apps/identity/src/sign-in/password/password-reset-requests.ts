@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { UserStatus } from '@sluice/contracts'
+import { recordAudit } from '@sluice/database'
+import type { DB } from '../../database.ts'
+import { mailedTooOften } from '../../email/email-limits.ts'
+import { mailPasswordReset } from '../../email/notices.ts'
+import type { MailConfig } from '../../email/outbox.ts'
+import { networkPrefixOf } from '../throttle/network-prefix.ts'
+import { addLink } from '../tokens/one-time-links.ts'
+import { countFailureSql, assertNoWait, type ThrottleLimit } from '../throttle/throttle.ts'
+import { skeletonOf } from '../username.ts'
+
+const perAccount: ThrottleLimit = {
+  freeFailures: 3,
+  firstWaitSeconds: 60,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
+const perNetwork: ThrottleLimit = {
+  freeFailures: 30,
+  firstWaitSeconds: 60,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
+
+/** The maximum number of users per client and per request. */
+const maxUsersPerClient = 10
+const maxUsersPerRequest = 50
+
+/**
+ * Counts a password-reset request for the typed name and for the network, before any look-up. Sign-ins have a separate
+ * count, so a password-reset request for a user does not block their sign-in. Throws 429.
+ */
+export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
+  const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
+  const { rows } = await sql<{ key: string; seconds: number }>`
+    with network as (
+      ${countFailureSql(sql`select ${`forgotten-network:${networkPrefixOf(address)}`}::text`, perNetwork)}
+    ), account as (
+      ${countFailureSql(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
+    )
+    select key, seconds from network union all select key, seconds from account`.execute(db)
+  assertNoWait(rows)
+}
+
+/** Queues a request, even if the typed name is unknown. */
+export async function queuePasswordReset(
+  trx: Kysely<DB>,
+  typed: string,
+  { id, address }: { id: string; address: string },
+): Promise<void> {
+  await sql`
+    insert into forgotten_passwords (typed, request_id, address) values (${typed}, ${id}, ${address})`.execute(trx)
+}
+
+interface PasswordResetRequest {
+  typed: string
+  request_id: string
+  address: string
+}
+
+interface PasswordResetAccount {
+  id: number
+  uid: string
+  client: string
+  email: string
+  status: UserStatus
+  sso_auth: boolean
+  disabled: boolean
+  address_is_new: boolean
+}
+
+/** Handles the oldest request: mails a link to every matching user who may get one. Returns false without a request. */
+export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const { rows } = await sql<PasswordResetRequest>`
+      delete from forgotten_passwords where id = (
+        select id from forgotten_passwords where created_at > now() - interval '1 hour'
+        order by id limit 1 for update skip locked
+      ) returning typed, request_id, address`.execute(trx)
+    const request = rows[0]
+    if (!request) return false
+    for (const account of await accountsOf(trx, request.typed)) await answer(trx, config, request, account)
+    return true
+  })
+}
+
+/**
+ * Finds and locks the users with this username or e-mail address. The named user comes first, then users who can get a link,
+ * in turn over the clients, so that many users of one client with the same address do not hide those of others.
+ */
+async function accountsOf(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
+  const named = sql<boolean>`u.username_skeleton = ${skeletonOf(typed)}`
+  const { rows } = await sql<PasswordResetAccount>`
+    with found as (
+      select u.id, ${named} as named, row_number() over (
+        partition by u.client order by ${named} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as place
+      from users u where ${named} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
+    )
+    select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
+      coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
+    from users u join clients c on c.uid = u.client
+    where u.id in (select id from found where place <= ${maxUsersPerClient} order by named desc, place, id limit ${maxUsersPerRequest})
+    order by u.id for no key update of u`.execute(trx)
+  return rows
+}
+
+async function answer(
+  trx: Transaction<DB>,
+  config: MailConfig,
+  { request_id: requestId, address }: PasswordResetRequest,
+  account: PasswordResetAccount,
+): Promise<void> {
+  const refusal = refusalOf(account) ?? ((await mailedTooOften(trx, account)) ? 'mailed too often' : undefined)
+  if (refusal === undefined)
+    await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
+  const { uid: object, client } = account
+  const details = { outcome: refusal ?? 'mailed' }
+  await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
+}
+
+function refusalOf({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
+  if (sso_auth) return 'signs in elsewhere'
+  if (status !== 'ACTIVE') return `status ${status}`
+  if (disabled) return 'client disabled'
+  // Someone with access to an open session could have set it.
+  return address_is_new ? 'address is new' : undefined
+}
+
+/** Removes requests that were not answered within an hour. */
+export async function removeOldPasswordResets(trx: Kysely<DB>): Promise<void> {
+  await sql`delete from forgotten_passwords where created_at < now() - interval '1 hour'`.execute(trx)
+}

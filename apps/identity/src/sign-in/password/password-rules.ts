@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { problems } from '@sluice/http-server'
+import { skeletonOf } from '../username.ts'
+
+/** The messages of the weaknesses. No message repeats the password. */
+const sentences = {
+  common: 'This password is on the list of common passwords. Choose another.',
+  context:
+    'The password contains the user’s name, username or e-mail address, or the name of the organisation or of Sluice. Choose another.',
+}
+export type PasswordWeakness = keyof typeof sentences
+
+/** Returns why a password is easy to guess; undefined if no rule matches. */
+export function weaknessOf(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
+  if (isCommonPassword(password)) return 'common'
+  return holdsContextWord(password, owner) ? 'context' : undefined
+}
+
+/** Rejects a password that is easy to guess. The contract checks the length. `pointer` names the field. */
+export function checkPassword(password: string, owner: PasswordOwner, pointer = '/password'): void {
+  const weakness = weaknessOf(password, owner)
+  if (weakness) throw problems.refused(pointer, sentences[weakness])
+}
+
+/**
+ * Sluice's list of common passwords with twelve or more characters: keyboard rows, sequences and repetitions, well-known
+ * phrases, and common words with the digits that people add to make them long enough.
+ */
+const list = readFileSync(join(import.meta.dirname, 'common-passwords.txt'), 'utf8')
+const common = new Set(list.split('\n').filter(Boolean))
+
+/** Returns whether the list has the password. Ignores case, and digits and signs at the end that the list lacks. */
+export function isCommonPassword(password: string): boolean {
+  const plain = password.toLowerCase()
+  return common.has(plain) || common.has(plain.replace(/[\d\W_]{1,4}$/, '')) || isRepetition(plain)
+}
+
+/** Returns whether the text repeats one to four characters. */
+const isRepetition = (text: string): boolean => /^(.{1,4}?)\1+.{0,3}$/su.test(text)
+
+/** The owner's names that an attacker would guess first. */
+export interface PasswordOwner {
+  username: string
+  name: string
+  email: string
+  clientName: string
+  clientCode: string
+}
+
+const product = 'Sluice'
+
+/** Minimum length in code points; shorter words match too many unrelated ones. */
+const shortest = 4
+
+/** Maps digits and signs that people write for letters to the letters; ambiguous ones (1, !, l) to one letter. */
+const stand = new Map(
+  Object.entries({ o: '0', a: '4@', e: '3€', i: '1!|l', s: '5$', t: '7+' }).flatMap(([letter, signs]) =>
+    [...signs].map((sign) => [sign, letter] as const),
+  ),
+)
+
+/** Folds case, width, accents, look-alikes and digits that replace letters. */
+const folded = (text: string): string =>
+  [...skeletonOf(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
+
+/** Returns whether the password contains a name or e-mail address of its user, or the organisation's or product's name. */
+export function holdsContextWord(password: string, owner: PasswordOwner): boolean {
+  const text = folded(password)
+  return wordsOf(owner).some((word) => text.includes(word))
+}
+
+function wordsOf({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
+  const local = email.slice(0, Math.max(0, email.lastIndexOf('@')))
+  const whole = [username, local, clientCode]
+  const parts = [...whole, name, clientName, product].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
+  return [...whole, ...parts].map(folded).filter((word) => [...word].length >= shortest)
+}

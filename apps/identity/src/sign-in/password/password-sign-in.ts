@@ -1,0 +1,249 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { LoginBody, LoginCodeBody, Role, SecondFactorMethod, UserStatus } from '@sluice/contracts'
+import { prepared } from '@sluice/database'
+import { Problem, type AuditActor } from '@sluice/http-server'
+import type { AuditedWrite } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import { mailRecoveryCodeUsed } from '../../email/notices.ts'
+import type { MailConfig } from '../../email/outbox.ts'
+import { recoveryCodesLeft } from '../second-factor/recovery-codes.ts'
+import { methodsOf, useCode } from '../second-factor/second-factor.ts'
+import { issueTicket, ticketHolder, useTicket } from '../second-factor/tickets.ts'
+import { openSession, type SessionLives } from '../sessions/sessions.ts'
+import {
+  admitCode,
+  assertAdmitted,
+  auditThrottled,
+  countAttemptSql,
+  forgiveAttempt,
+  undoAttempt,
+  type AttemptCount,
+  type ThrottleKeys,
+} from '../throttle/throttle.ts'
+import { skeletonOf } from '../username.ts'
+import { verifyPassword } from './password-hashing.ts'
+
+/** The context of a sign-in, from an operation or a page. */
+export interface SignInContext {
+  db: Kysely<DB>
+  write: AuditedWrite<DB>
+  config: SessionLives & MailConfig
+  request: {
+    address: string
+    /** Any text; the first 500 characters are kept. */
+    userAgent: string
+    audit(object: string | null, details?: object, by?: AuditActor): void
+  }
+  /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
+  expectedClient?: string
+  /** Runs in the transaction that opens the session. */
+  onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
+}
+
+export interface SignedIn {
+  kind: 'signed-in'
+  user: { uid: string; id: number; client: string }
+  session: { id: number; uid: string; expires_at: Date }
+  /** The authentication methods (RFC 8176). */
+  amr: string[]
+}
+
+/** The password is correct and the user also needs a code. `signInWithCode` takes the ticket and the code. */
+export interface SecondFactorRequired {
+  kind: 'second-factor'
+  ticket: string
+  methods: SecondFactorMethod[]
+}
+
+/**
+ * Signs in with a password. Throws the same 401 for every reason, after the same work; only the audit log has the reason.
+ * Throws 429 after too many attempts, and 503 if too many passwords wait for their check.
+ */
+export async function signIn(
+  { username, password }: LoginBody,
+  context: SignInContext,
+): Promise<SignedIn | SecondFactorRequired> {
+  const { db, write, request, expectedClient } = context
+  const { attempt, account } = await admitAttemptAndFindAccount(username, context)
+  const isCorrect = await verifyCountedPassword(password, account, db, attempt)
+  const refusal = refusalOf(account, isCorrect, expectedClient)
+  const admitted = refusal === undefined ? account : undefined
+  // Outside the transaction, so that other attempts of this network do not wait for it.
+  if (admitted) await forgiveAttempt(db, attempt)
+
+  const result = await write(async (trx) => {
+    const user = admitted && (await lockUser(trx, admitted.id, admitted.password_hash))
+    const result =
+      user && (user.two_factor_auth ? await requireCode(trx, user) : await openUserSession(trx, user, ['pwd'], context))
+    const actor = account && { user: account.uid, client: account.client }
+    request.audit(account?.uid ?? null, outcomeOf(result, refusal), actor)
+    return result
+  })
+  if (!result) throw signInFailed('The username or password is incorrect, or this user cannot sign in with a password.')
+  return result
+}
+
+/** RFC 8176 has no name for a recovery code. */
+const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'], RECOVERY_CODE: ['pwd', 'mfa'] }
+
+/**
+ * Completes a sign-in for which `signIn` returned a ticket. Throws 401 for a wrong code or an unknown or expired ticket; the
+ * audit log has the reason. Throws 429 after too many attempts. A ticket allows several attempts until it expires.
+ */
+export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
+  const { db, write, request } = context
+  const owner = await ticketHolder(db, ticket)
+  // Unknown tickets are neither counted nor audited, because anyone can send any number of them.
+  if (!owner) throw codeRefused()
+  const attempt = await auditThrottled(admitCode(db, owner.uid, request.address), context, async () => owner)
+
+  const result = await write(async (trx) => {
+    const result = await checkCode(trx, owner.id, { ticket, code }, context)
+    const isRefused = 'refusal' in result
+    if (!isRefused) await forgiveAttempt(trx, attempt)
+    const details = isRefused ? { outcome: result.refusal } : outcomeOf(result)
+    request.audit(owner.uid, details, { user: owner.uid, client: owner.client })
+    return isRefused ? undefined : result
+  })
+  if (!result) throw codeRefused()
+  return result
+}
+
+/** The account of the username when the attempt was counted. `lockUser` reads the user again. */
+interface Account {
+  id: number
+  uid: string
+  client: string
+  status: UserStatus
+  sso_auth: boolean
+  password_hash: string | null
+  client_disabled: boolean
+}
+
+/** Counts the attempt and finds the account in one statement, whether or not the username exists. Throws 429. */
+async function admitAttemptAndFindAccount(username: string, context: SignInContext) {
+  const skeleton = skeletonOf(username)
+  const { rows } = await sql<AttemptCount & (Account | Record<keyof Account, null>)>`
+    ${prepared('admit-sign-in')}
+    with ${countAttemptSql(skeleton, context.request.address)}
+    select attempt.*, found.* from attempt left join (
+      select u.id, u.uid, u.client, u.status, u.sso_auth, u.password_hash, c.disabled as client_disabled
+      from users u join clients c on c.uid = u.client where u.username_skeleton = ${skeleton}
+    ) as found on true`.execute(context.db)
+  const row = rows[0]!
+  const account: Account | undefined = row.id === null ? undefined : row
+  const attempt = await auditThrottled(
+    Promise.try(() => assertAdmitted(row)),
+    context,
+    async () => account,
+  )
+  return { attempt, account }
+}
+
+/** Verifies the password. An overload error does not count as a failed attempt. */
+async function verifyCountedPassword(
+  password: string,
+  account: Account | undefined,
+  db: Kysely<DB>,
+  attempt: ThrottleKeys,
+): Promise<boolean> {
+  try {
+    return await verifyPassword(password, account?.password_hash)
+  } catch (error) {
+    await undoAttempt(db, attempt)
+    throw error
+  }
+}
+
+/** Returns the reason of a refusal for the audit log. */
+function refusalOf(account: Account | undefined, isCorrect: boolean, expectedClient?: string): string | undefined {
+  if (!account) return 'unknown username'
+  if (account.sso_auth) return 'signs in elsewhere'
+  if (account.password_hash === null) return 'no password'
+  if (!isCorrect) return 'wrong password'
+  if (!isExpectedClient(account, expectedClient)) return otherOrganisation
+  if (account.status !== 'ACTIVE') return `status ${account.status}`
+  return account.client_disabled ? 'client disabled' : undefined
+}
+
+const otherOrganisation = 'of another organisation'
+const changedDuringSignIn = 'changed meanwhile'
+
+const isExpectedClient = ({ client }: { client: string }, expected: string | undefined): boolean =>
+  expected === undefined || client === expected
+
+interface LockedUser {
+  id: number
+  uid: string
+  client: string
+  roles: Role[]
+  two_factor_auth: boolean
+}
+
+/**
+ * Locks the user until the transaction ends and reads them again. Returns undefined if password, status or client changed
+ * during the sign-in. `passwordHash`: the verified hash; undefined if no password was verified in this request.
+ */
+async function lockUser(
+  trx: Transaction<DB>,
+  id: number,
+  passwordHash?: string | null,
+): Promise<LockedUser | undefined> {
+  const isUnchanged =
+    passwordHash === undefined ? sql`u.password_hash is not null` : sql`u.password_hash = ${passwordHash}`
+  const { rows } = await sql<LockedUser>`
+    ${prepared(passwordHash === undefined ? 'lock-signing-in' : 'lock-signing-in-with-password')}
+    select u.id, u.uid, u.client, u.roles, u.two_factor_auth from users u join clients c on c.uid = u.client
+    where u.id = ${id} and ${isUnchanged} and u.status = 'ACTIVE' and not c.disabled
+    for share of u`.execute(trx)
+  return rows[0]
+}
+
+async function requireCode(trx: Transaction<DB>, { id }: LockedUser): Promise<SecondFactorRequired> {
+  return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await methodsOf(trx, id) }
+}
+
+/** Uses up the code, then the ticket. A wrong code keeps the ticket. */
+async function checkCode(
+  trx: Transaction<DB>,
+  id: number,
+  { ticket, code }: LoginCodeBody,
+  context: SignInContext,
+): Promise<SignedIn | { refusal: string }> {
+  const user = await lockUser(trx, id)
+  if (!user?.two_factor_auth) return { refusal: changedDuringSignIn }
+  if (!isExpectedClient(user, context.expectedClient)) return { refusal: otherOrganisation }
+  const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
+  if (!method) return { refusal: 'wrong code' }
+  if (method === 'RECOVERY_CODE')
+    await mailRecoveryCodeUsed(trx, context.config, { id, left: await recoveryCodesLeft(trx, id) })
+  if (!(await useTicket(trx, ticket))) return { refusal: 'ticket used' }
+  return openUserSession(trx, user, amrOf[method], context)
+}
+
+async function openUserSession(
+  trx: Transaction<DB>,
+  user: LockedUser,
+  amr: string[],
+  { config, request, onSessionOpened }: SignInContext,
+): Promise<SignedIn> {
+  const { address, userAgent } = request
+  const session = await openSession(trx, { user, lives: config, address, userAgent: userAgent.slice(0, 500), amr })
+  await onSessionOpened?.(trx, session)
+  return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
+}
+
+function outcomeOf(result: SignedIn | SecondFactorRequired | undefined, refusal = changedDuringSignIn) {
+  if (!result) return { outcome: refusal }
+  return result.kind === 'signed-in'
+    ? { outcome: 'signed in', session: result.session.uid }
+    : { outcome: 'second factor wanted' }
+}
+
+const signInFailed = (detail: string) =>
+  new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
+
+const codeRefused = () =>
+  signInFailed('The code is incorrect or was already used, or more than five minutes have passed since the password.')
+
+export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

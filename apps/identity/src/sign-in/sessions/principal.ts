@@ -1,0 +1,217 @@
+import { type Kysely, type Transaction, sql } from 'kysely'
+import {
+  type Client,
+  type Credential,
+  type GrantType,
+  type Role,
+  type PrincipalState,
+  type UserStatus,
+  roleScopes,
+  rolesWithin,
+} from '@sluice/contracts'
+import type { DB } from '../../database.ts'
+import { effectiveRoles } from '../../access.ts'
+import { prepared } from '@sluice/database'
+import { isOpenSession } from './sessions.ts'
+import { isUid } from '../../uid.ts'
+import { apiTokenIsUsable, storedHash } from '../tokens/api-tokens.ts'
+import { type Caller, isCallerUnchanged, problems } from '@sluice/http-server'
+
+/** The client for which a principal acts. */
+interface PrincipalClientRow {
+  client: string
+  client_code: string
+  disabled: boolean
+  domain: Client['domain']
+  manager_enabled: boolean
+  routes_enabled: boolean
+  pipelines_enabled: boolean
+  time_zone: string | null
+}
+
+interface ApplicationPrincipalRow extends PrincipalClientRow {
+  uid: string
+  sso_client_id: string
+  client_name: string
+  scopes: string[]
+  grant_types: GrantType[]
+  token_valid_after: Date
+  organisation: string
+}
+
+/** Finds an application that acts for itself, with the roles among its scopes and in its own client. */
+async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<PrincipalState | undefined> {
+  const { rows } = await sql<ApplicationPrincipalRow>`
+    ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
+      c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
+      c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
+    from sso_client_configs a join clients c on c.uid = a.client
+    where a.sso_client_id = ${id}`.execute(db)
+  const row = rows[0]
+  return (
+    row && {
+      kind: 'application',
+      id: row.uid,
+      username: row.sso_client_id,
+      name: row.client_name,
+      status: 'ACTIVE',
+      tokenValidAfter: row.token_valid_after.toISOString(),
+      open: row.grant_types.includes('client_credentials'),
+      ...effectiveRoles(roleScopes(row.scopes), row),
+      userGroups: [],
+      client: {
+        id: row.client,
+        code: row.client_code,
+        name: row.organisation,
+        disabled: row.disabled,
+        domain: row.domain,
+        pipelinesEnabled: row.pipelines_enabled,
+        timeZone: row.time_zone ?? 'UTC',
+      },
+    }
+  )
+}
+
+interface ApiTokenPrincipalRow extends UserPrincipalRow {
+  key: number
+  token_roles: Role[]
+  note_use: boolean
+}
+
+/** Finds the user of an API token. It acts for the user's own client, with those of its roles that the user still holds. */
+async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
+  const { rows } = await sql<ApiTokenPrincipalRow>`
+    select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
+      t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as note_use
+    from api_tokens t
+    join users u on u.id = t.user_id
+    join clients own on own.uid = u.client
+    join clients c on c.uid = u.client
+    where t.token_hash = ${storedHash(hash)}`.execute(db)
+  const row = rows[0]
+  if (!row) return undefined
+  if (row.open && row.note_use) await noteUse(db, row.key)
+  return userPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
+}
+
+/** Stores the last use of a token at most once a minute across all processes. */
+async function noteUse(db: Kysely<DB>, key: number): Promise<void> {
+  await sql`
+    update api_tokens set last_used_at = now()
+    where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
+}
+
+/** Finds a user by one of their sessions. They act for the session's client. */
+async function findSessionPrincipal(
+  db: Kysely<DB>,
+  { id: user, session = '', application }: Credential,
+): Promise<PrincipalState | undefined> {
+  if (!isUid(user) || !isUid(session)) return undefined
+  if (application !== undefined) return findApplicationSessionPrincipal(db, { user, session, application })
+  const { rows } = await sql<UserPrincipalRow>`
+    ${prepared('session-standing')} select ${userColumns}, coalesce(${isOpenSession}, false) as open
+    from users u
+    join clients own on own.uid = u.client
+    left join sessions s on s.user_id = u.id and s.uid = ${session}
+    join clients c on c.uid = coalesce(s.client, u.client)
+    where u.uid = ${user}`.execute(db)
+  return rows[0] && userPrincipal('session', rows[0])
+}
+
+interface ApplicationSessionRow extends UserPrincipalRow {
+  /** The scopes that the application has now and the user granted. */
+  scopes: Role[]
+}
+
+/**
+ * Finds a user who signed in to an application of their client, if the application exists and the user consents. The
+ * application always acts for the user's own client: only the session itself follows a switch of the client.
+ */
+async function findApplicationSessionPrincipal(
+  db: Kysely<DB>,
+  { user, session, application }: { user: string; session: string; application: string },
+): Promise<PrincipalState | undefined> {
+  const { rows } = await sql<ApplicationSessionRow>`
+    ${prepared('session-standing-in-application')} select ${userColumns},
+      coalesce(${isOpenSession} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
+      array(select unnest(a.scopes) intersect select unnest(k.scopes)) as scopes
+    from users u
+    join clients own on own.uid = u.client
+    left join sessions s on s.user_id = u.id and s.uid = ${session}
+    join clients c on c.uid = u.client
+    left join sso_client_configs a on a.sso_client_id = ${application} and a.client = u.client
+    left join application_consents k on k.user_id = u.id and k.sso_client_config_id = a.id
+    where u.uid = ${user}`.execute(db)
+  const [row] = rows
+  if (!row) return undefined
+  const { roles, dormantRoles = [], ...standing } = userPrincipal('session', row)
+  const within = (held: Role[]) => rolesWithin(held, row.scopes.join(' '))
+  return { ...standing, roles: within(roles), dormantRoles: within(dormantRoles) }
+}
+
+type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<PrincipalState | undefined>
+
+/** The look-up of each credential kind. */
+const byKind: Record<Credential['kind'], PrincipalLookup> = {
+  session: findSessionPrincipal,
+  application: findApplicationPrincipal,
+  'api-token': findApiTokenPrincipal,
+}
+
+/** Finds the current principal of a credential; undefined if the credential is invalid. */
+export const findPrincipal: PrincipalLookup = (db, credential) => byKind[credential.kind](db, credential)
+
+export interface UserPrincipalRow extends PrincipalClientRow {
+  id: string
+  username: string
+  name: string
+  status: UserStatus
+  token_valid_after: Date
+  open: boolean
+  roles: Role[]
+  user_groups: string[]
+  client_name: string
+}
+
+/** The columns of a user `u` of the client `own` who acts for the client `c`; the credential determines `open`. */
+export const userColumns = sql`
+  u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
+  array(
+    select g.uid from user_group_members m join user_groups g on g.id = m.user_group_id
+    where m.user_id = u.id order by g.id limit 1000
+  )::text[] as user_groups,
+  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
+  c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
+
+export const userPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRow): PrincipalState => ({
+  kind,
+  id: row.id,
+  username: row.username,
+  name: row.name,
+  status: row.status,
+  tokenValidAfter: row.token_valid_after.toISOString(),
+  open: row.open,
+  ...effectiveRoles(row.roles, row),
+  userGroups: row.user_groups,
+  client: {
+    id: row.client,
+    code: row.client_code,
+    name: row.client_name,
+    disabled: row.disabled,
+    domain: row.domain,
+    pipelinesEnabled: row.pipelines_enabled,
+    timeZone: row.time_zone ?? 'UTC',
+  },
+})
+
+/**
+ * Locks the caller's user or application until the transaction ends and reads the principal again. Throws 401 if the caller
+ * was deactivated, demoted or signed out since the request arrived; concurrent changes of that kind wait.
+ */
+export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Caller): Promise<void> {
+  if (!caller.given) return
+  const table = sql.table(caller.kind === 'application' ? 'sso_client_configs' : 'users')
+  await sql`select from ${table} where uid = ${caller.uid} for no key update`.execute(trx)
+  if (!isCallerUnchanged(caller, await findPrincipal(trx, caller.given.credential)))
+    throw problems.unauthenticated('Your session has ended, or your permissions have changed. Sign in again.')
+}

@@ -1,0 +1,173 @@
+import { type Kysely, type RawBuilder, type SqlBool, type Transaction, sql } from 'kysely'
+import type { Role } from '@sluice/contracts'
+import { prepared, recordAudit } from '@sluice/database'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../database.ts'
+import { inBatches } from '../../batches.ts'
+import { networkPrefixOf } from '../throttle/network-prefix.ts'
+import { endTicketsOfUser } from '../second-factor/tickets.ts'
+
+export type EndReason =
+  | 'SIGNED_OUT'
+  | 'REUSED'
+  | 'USER_CHANGED'
+  | 'CLIENT_DISABLED'
+  | 'ENDED_BY_USER'
+  | 'ENDED_BY_ADMIN'
+  | 'IDLE'
+
+export type SessionLives = Pick<Config, 'SESSION_DAYS' | 'SESSION_IDLE_HOURS'>
+
+export interface NewSession {
+  user: { id: number; client: string; roles: Role[] }
+  /** The maximum lifetime and the idle timeout. */
+  lives: SessionLives
+  address: string
+  userAgent: string
+  /** The authentication methods (RFC 8176). */
+  amr: string[]
+}
+
+/** An open session as listed to users. */
+export interface FoundSession {
+  uid: string
+  created_at: Date
+  last_used_at: Date
+  expires_at: Date
+  address: string
+  user_agent: string
+  /** Names of the applications that the user signed in to with this session. */
+  applications: string[]
+}
+
+const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
+
+/** SQL condition: the session `s` is neither ended, expired nor idle. */
+export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
+
+/** Opens a session of a user, for the user's own client. */
+export async function openSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
+  const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
+    ${prepared('open-session')}
+    insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${networkPrefixOf(address)}, ${userAgent}, ${amr})
+    returning id, uid, expires_at`.execute(trx)
+  return rows[0]!
+}
+
+export async function endSession(trx: Kysely<DB>, session: string, reason: EndReason): Promise<void> {
+  await end(trx, sql`uid = ${session}`, reason)
+}
+
+/** Returns the newest 1,000 open sessions of a user, last used first. */
+export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
+  const { rows } = await sql<FoundSession>`
+    select s.uid, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, array(
+      select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
+      where m.session_id = s.id order by a.client_name limit 100
+    )::text[] as applications
+    from sessions s where s.user_id = ${user} and ${isOpenSession}
+    order by s.last_used_at desc, s.id desc limit 1000`.execute(db)
+  return rows
+}
+
+/** Ends one session of a user. Returns false if the user has no such open session. */
+export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
+  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
+}
+
+/** Ends all sessions of a user but one, and their pending second-factor tickets. Returns the number of ended sessions. */
+export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
+  await endTicketsOfUser(trx, user)
+  return end(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
+}
+
+/** Ends all sessions and pending second-factor tickets of a user, and invalidates the tokens that were issued until now. */
+export async function endSessionsOfUser(
+  trx: Kysely<DB>,
+  user: number,
+  reason: EndReason = 'USER_CHANGED',
+): Promise<void> {
+  await sql`update users set token_valid_after = now() where id = ${user}`.execute(trx)
+  await endTicketsOfUser(trx, user)
+  await end(trx, sql`user_id = ${user}`, reason)
+}
+
+/** Ends the sessions of many users without reading the users. `users` is a list of ids or a subquery. */
+export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>): Promise<number> =>
+  end(trx, sql`user_id in ${users}`, 'USER_CHANGED')
+
+/**
+ * Ends all sessions for a disabled client, and all sessions, pending second-factor tickets and password-reset links of its users. The
+ * service refuses them while the client is disabled; ending them prevents their return when it is enabled. Works in small batches,
+ * because a client may have a million of each. Does not update the users, because that table has many indexes.
+ */
+export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
+  const disabled = sql`exists (select from clients where uid = ${client} and disabled)`
+  const users = sql`(select u.id from users u where u.client = ${client})`
+  await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in ${users} and ${disabled}`.execute(db)
+  await sql`delete from second_factor_tickets where user_id in ${users} and ${disabled}`.execute(db)
+  await endInBatches(db, sql`client = ${client} and ${disabled}`, 'CLIENT_DISABLED')
+  await end(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
+}
+
+/** Marks idle sessions as ended. They are refused before that; this only updates the table. */
+export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
+  endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
+
+/** Ends sessions in the order of their ids, so that it reads each session only once. */
+function endInBatches(
+  db: Kysely<DB>,
+  which: RawBuilder<unknown>,
+  reason: EndReason,
+  signal?: AbortSignal,
+): Promise<number> {
+  let last = 0
+  return inBatches(
+    async (size) => {
+      const { rows } = await sql<{ id: number }>`
+        update sessions set ended_at = now(), end_reason = ${reason} where id = any(array(
+          select id from sessions s where id > ${last} and ${which} and ended_at is null
+          order by id limit ${size} for update))
+        returning id`.execute(db)
+      for (const { id } of rows) last = Math.max(last, id)
+      return rows.length
+    },
+    { signal, size: 2_000 },
+  )
+}
+
+async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
+  return Number(numAffectedRows ?? 0)
+}
+
+interface UnusedSession {
+  session: { uid: string }
+  user: { uid: string; client: string }
+}
+
+/** The request columns of an audit row. */
+export interface RequestAuditFacts {
+  requestId: string
+  address: string
+}
+
+/** Ends a session of a sign-in that did not complete, and audits the reason. */
+export async function endUnusedSession(
+  trx: Transaction<DB>,
+  { session, user }: UnusedSession,
+  outcome: string,
+  facts: RequestAuditFacts,
+): Promise<void> {
+  await endSession(trx, session.uid, 'SIGNED_OUT')
+  await recordAudit(trx, {
+    operation: 'oidc.endSession',
+    actor: user.uid,
+    client: user.client,
+    object: session.uid,
+    details: { outcome },
+    ...facts,
+  })
+}

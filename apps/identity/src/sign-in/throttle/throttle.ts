@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { prepared } from '@sluice/database'
+import { Problem, problems, type AuditActor } from '@sluice/http-server'
+import type { AuditedWrite } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import { networkPrefixOf } from './network-prefix.ts'
+import { skeletonOf } from '../username.ts'
+
+/** Waits in seconds. After `free` failures each failure doubles the wait, from `first` up to `longest`, never forever. */
+export interface ThrottleLimit {
+  freeFailures: number
+  firstWaitSeconds: number
+  maxWaitSeconds: number
+  /** A key without tries for this time starts from zero. */
+  forgetAfterSeconds: number
+}
+
+const perAccount: ThrottleLimit = {
+  freeFailures: 5,
+  firstWaitSeconds: 5,
+  maxWaitSeconds: 300,
+  forgetAfterSeconds: 3600,
+}
+/** The limit per network. It is high because whole offices sign in from one network. Only failures count. */
+const perNetwork: ThrottleLimit = {
+  freeFailures: 100,
+  firstWaitSeconds: 30,
+  maxWaitSeconds: 900,
+  forgetAfterSeconds: 3600,
+}
+/**
+ * The limit for codes. An attacker who guesses codes already has the password, so the waits are long: about 24 guesses a
+ * day with a chance of three in a million each.
+ */
+const perSecondFactor: ThrottleLimit = {
+  freeFailures: 5,
+  firstWaitSeconds: 30,
+  maxWaitSeconds: 3600,
+  forgetAfterSeconds: 86_400,
+}
+
+/** The problem 429 with the throttle key. */
+export class ThrottledProblem extends Problem {
+  readonly key: string
+
+  constructor(seconds: number, key: string) {
+    const { status, code, title, message, headers } = problems.tooManyRequests(
+      seconds,
+      `Too many attempts. Try again in ${seconds} seconds.`,
+    )
+    super(status, code, title, { detail: message, headers })
+    this.key = key
+  }
+}
+
+export interface ThrottleKeys {
+  account: string
+  network: string
+}
+
+/**
+ * Counts a try as a failure before it runs, so that concurrent tries cannot exceed the limits. `forgiveAttempt` takes the
+ * count back. Throws 429 if the account or the network has to wait. A try that the network limit rejects is not counted.
+ * A try that the account limit rejects still counts for its network.
+ *
+ * A user's own network (where one of their sessions was opened) has a separate count, so that attackers elsewhere cannot
+ * lock the user out.
+ */
+export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
+  const { rows } = await sql<AttemptCount>`
+    ${prepared('admit-try')}
+    with ${countAttemptSql(skeletonOf(username), address)} select * from attempt`.execute(db)
+  return assertAdmitted(rows[0]!)
+}
+
+/** The throttle keys of an attempt (`…_key`) and the seconds to wait (`…_wait`). */
+export interface AttemptCount {
+  network_key: string
+  network_wait: number
+  /** Null if the network has to wait, because then the account is not counted. */
+  account_key: string | null
+  account_wait: number | null
+}
+
+/** The counting of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of `AttemptCount`. */
+export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
+  const network = networkPrefixOf(address)
+  const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
+  return sql`
+    own as (
+      select exists (
+        select from sessions
+        where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
+      ) as known
+    ), network as (
+      ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
+    ), account as (
+      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
+    ), attempt as (
+      select network.key as network_key, network.seconds as network_wait,
+        account.key as account_key, account.seconds as account_wait
+      from network left join account on true
+    )`
+}
+
+/** Throws 429 if the attempt has to wait. */
+export function assertAdmitted({ network_key, network_wait, account_key, account_wait }: AttemptCount): ThrottleKeys {
+  const network = { key: network_key, seconds: network_wait }
+  if (account_key === null) {
+    assertNoWait([network])
+    throw new Error('a try that has not to wait was not counted for its account')
+  }
+  assertNoWait([network, { key: account_key, seconds: account_wait ?? 0 }])
+  return { network: network_key, account: account_key }
+}
+
+/**
+ * Counts a try of a second-factor code like `admitAttempt`. Codes and passwords have separate counts, so neither uses up
+ * the tries of the other. The network limit does not apply, because the password already passed it.
+ */
+export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
+  const key = `second-factor:${user}`
+  const network = networkPrefixOf(address)
+  const { rows } = await sql<{ key: string; seconds: number }>`
+    with own as (
+      select exists (
+        select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
+      ) as known
+    )
+    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
+    db,
+  )
+  assertNoWait(rows)
+  return { account: rows[0]!.key }
+}
+
+export function assertNoWait(rows: readonly { key: string; seconds: number }[]): void {
+  const longest = rows.reduce((one, other) => (other.seconds > one.seconds ? other : one))
+  const wait = Math.ceil(longest.seconds)
+  if (wait > 0) throw new ThrottledProblem(wait, longest.key)
+}
+
+/**
+ * Seconds in which an upsert keeps `last_at`. Each change of `last_at` writes to its index, and all tries of a network
+ * update one row. An unchanged `last_at` keeps the new row version in the same page, where PostgreSQL prunes old versions.
+ */
+const lastAtResolutionSeconds = 60
+
+/**
+ * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
+ * selects the throttle keys of a try, each once.
+ */
+export function countFailureSql(
+  keys: RawBuilder<unknown>,
+  { freeFailures, firstWaitSeconds, maxWaitSeconds, forgetAfterSeconds }: ThrottleLimit,
+): RawBuilder<unknown> {
+  const isWaiting = sql`a.blocked_until > now()`
+  const isForgotten = sql`a.last_at < now() - make_interval(secs => ${forgetAfterSeconds + lastAtResolutionSeconds})`
+  const failures = sql`case when ${isForgotten} then 0 else a.failures end + 1`
+  return sql`
+  insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
+  select keys.key, 1, now(), '-infinity' from (${keys}) as keys (key)
+  on conflict (key) do update set
+    failures = case when ${isWaiting} then a.failures else ${failures} end,
+    last_at = case
+      when ${isWaiting} or a.last_at > now() - make_interval(secs => ${lastAtResolutionSeconds}) then a.last_at
+      else now() end,
+    blocked_until = case
+      when ${isWaiting} or ${failures} < ${freeFailures} then a.blocked_until
+      else now() + make_interval(secs => least(${maxWaitSeconds}, ${firstWaitSeconds} * 2 ^ least(${failures} - ${freeFailures}, 20))) end
+  returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
+}
+
+/** Resets the account and takes the attempt back from the network. */
+export async function forgiveAttempt(
+  db: Kysely<DB>,
+  { account, network }: Pick<ThrottleKeys, 'account'> & Partial<ThrottleKeys>,
+): Promise<void> {
+  if (network === undefined) {
+    await sql`delete from sign_in_attempts where key = ${account}`.execute(db)
+    return
+  }
+  await sql`
+    ${prepared('forgive-attempt')}
+    with reset as (delete from sign_in_attempts where key = ${account})
+    update sign_in_attempts set failures = greatest(failures - 1, 0),
+      blocked_until = case when failures - 1 < ${perNetwork.freeFailures} then '-infinity' else blocked_until end
+    where key = ${network}`.execute(db)
+}
+
+/**
+ * Takes back an attempt whose password could not be checked, because of an overload for example. Locks the network before
+ * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').
+ */
+export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
+  const keys = [account, network]
+  // PostgreSQL skips a SELECT in WITH that no other part reads. The count reads it, so the rows are locked first.
+  await sql`
+    with locked as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update)
+    update sign_in_attempts set failures = greatest(failures - 1, 0), blocked_until = '-infinity'
+    where key = any(${keys}) and (select count(*) from locked) > 0`.execute(db)
+}
+
+interface AuditContext {
+  db: Kysely<DB>
+  write: AuditedWrite<DB>
+  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
+}
+
+/** Finds the owner of the throttled account; called only before an audit row is written. Undefined if no account exists. */
+type FindAccountOwner = () => Promise<{ uid: string; client: string } | undefined>
+
+/**
+ * Writes an audit row when a try is throttled, at most once a minute per throttle key. The audit log thus shows repeated
+ * guessing, and an attacker cannot fill the table.
+ */
+export async function auditThrottled<T>(
+  admitting: Promise<T>,
+  { db, write, request }: AuditContext,
+  whose: FindAccountOwner,
+): Promise<T> {
+  try {
+    return await admitting
+  } catch (error) {
+    if (error instanceof ThrottledProblem && (await isFirstThisMinute(db, error.key))) {
+      const account = await whose()
+      const details = { outcome: 'too many tries', of: error.key.split(':')[0] }
+      await write(async () =>
+        request.audit(account?.uid ?? null, details, account && { user: account.uid, client: account.client }),
+      )
+    }
+    throw error
+  }
+}
+
+/**
+ * Returns true for exactly one of any number of concurrent calls per minute. The row is in the table of the counted tries,
+ * and maintenance removes it with them.
+ */
+async function isFirstThisMinute(db: Kysely<DB>, key: string): Promise<boolean> {
+  const { rows } = await sql`
+    insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
+    values (${`noted ${key}`}, 0, now(), '-infinity')
+    on conflict (key) do update set last_at = now() where a.last_at <= now() - interval '1 minute'
+    returning true`.execute(db)
+  return rows.length > 0
+}

@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { Role } from '@sluice/contracts'
+import { apiTokenHash, apiTokenPrefix } from '@sluice/http-server'
+import type { DB } from '../../database.ts'
+
+/** The maximum number of stored tokens per user, expired ones included. */
+export const mostApiTokens = 100
+
+/** SQL condition for tokens to remove: they expired more than 30 days ago. */
+export const expiredApiTokens = `expires_at < now() - interval '30 days'`
+
+export interface ApiTokenRow {
+  uid: string
+  name: string
+  roles: Role[]
+  created_at: Date
+  expires_at: Date
+  last_used_at: Date | null
+  usable: boolean
+  /** The roles of the user and the switches of their client. */
+  held: Role[]
+  manager_enabled: boolean
+  routes_enabled: boolean
+  pipelines_enabled: boolean
+}
+
+/** Binds a token to the password it was created with; changing the password invalidates it. Null without a password. */
+const markOf = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
+
+/** SQL condition: the token `t` of the user `u` is not expired and the password is unchanged. */
+export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${markOf})`
+
+const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
+  u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
+
+/** A checksum of 36 bits that detects typos and similar text. */
+const checksumOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
+
+/** Returns a new token: prefix, 256 random bits, checksum. */
+function newApiToken(): string {
+  const text = `${apiTokenPrefix}${randomBytes(32).toString('base64url')}`
+  return `${text}${checksumOf(text)}`
+}
+
+/** Returns whether the text has the form and checksum of an API token. For secret scanners; does not check validity. */
+export function isApiToken(text: string): boolean {
+  const [, body = '', checksum] = /^(sluice_[\w-]{43})([\w-]{6})$/.exec(text) ?? []
+  return checksum === checksumOf(body)
+}
+
+/** Converts a credential's id, the hash in base64url, to the stored bytes. */
+export const storedHash = (id: string): Buffer => Buffer.from(id, 'base64url')
+
+/** Lists the tokens of a user, newest first. */
+export async function apiTokensOf(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
+  const { rows } = await sql<ApiTokenRow>`
+    select ${columns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
+    where t.user_id = ${user} order by t.id desc limit 1000`.execute(db)
+  return rows
+}
+
+/** Creates a token; requires the lock on the user. Only the hash is stored. Returns undefined if the user has too many. */
+export async function addApiToken(
+  trx: Transaction<DB>,
+  user: number,
+  { name, roles, expires }: { name: string; roles: readonly Role[]; expires: Date },
+): Promise<{ row: ApiTokenRow; token: string } | undefined> {
+  const token = newApiToken()
+  const { rows } = await sql<ApiTokenRow>`
+    with t as (
+      insert into api_tokens (user_id, name, roles, token_hash, password_mark, expires_at)
+      select u.id, ${name}, ${[...roles]}, ${storedHash(apiTokenHash(token))}, ${markOf}, ${expires} from users u
+      where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${mostApiTokens}
+      returning *
+    )
+    select ${columns} from t join users u on u.id = t.user_id join clients c on c.uid = u.client`.execute(trx)
+  return rows[0] && { row: rows[0], token }
+}
+
+/** Returns false if the user has no such token. */
+export async function removeApiToken(trx: Transaction<DB>, user: number, uid: string): Promise<boolean> {
+  const { rows } = await sql`
+    delete from api_tokens where user_id = ${user} and uid = ${uid} returning true`.execute(trx)
+  return rows.length > 0
+}
+
+/** Removes all tokens of a user, such as on deactivation. */
+export async function removeApiTokensOfUser(trx: Transaction<DB>, user: number): Promise<void> {
+  await sql`delete from api_tokens where user_id = ${user}`.execute(trx)
+}

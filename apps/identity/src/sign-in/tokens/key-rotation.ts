@@ -1,0 +1,82 @@
+import { sql, type Kysely } from 'kysely'
+import type { KeyRing } from '@sluice/database'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../database.ts'
+import { addKey, changeKeysExclusively, storedKeys, type StoredKey } from './signing-keys.ts'
+
+export interface KeyRotation {
+  ring: KeyRing
+  /** Days that a key signs. 0 disables automatic rotation. */
+  days: number
+  /** Days that a retired key stays published: the longest lifetime of a token. */
+  daysKept: number
+}
+
+export const rotationOf = (
+  config: Pick<Config, 'SECRET_KEYS' | 'KEY_ROTATION_DAYS' | 'SESSION_DAYS'>,
+): KeyRotation => ({
+  ring: config.SECRET_KEYS,
+  days: config.KEY_ROTATION_DAYS,
+  // Applications send ID tokens again for the logout, until the session ends.
+  daysKept: config.SESSION_DAYS + 1,
+})
+
+/** Minutes from publishing a key to signing with it, the maximum time that clients may cache the key set. */
+const overlap = 60
+
+/** Publishes a next key, promotes it when the current one is old enough, and deletes keys that are no longer needed. */
+export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
+  changeKeysExclusively(db, async (trx) => {
+    await sql`
+      delete from signing_keys where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(
+      trx,
+    )
+    const { current, next } = await keysOf(trx)
+    // The first key is created on first use.
+    if (!current) return
+    if (!next) await addKey(trx, ring, 'NEXT')
+    else if (days > 0 && olderThan(current, days * 24 * 60) && olderThan(next, overlap)) await promote(trx, ring)
+  })
+
+export type RotationResult =
+  | { outcome: 'rotated'; kid: string }
+  /** The next key was published too recently. */
+  | { outcome: 'published'; kid: string; signsFrom: Date }
+
+/** Promotes the next key to sign now. `atOnce` skips the time that clients need to fetch it. */
+export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<RotationResult> =>
+  changeKeysExclusively(db, async (trx) => {
+    const known = await keysOf(trx)
+    if (!known.current) await addKey(trx, ring, 'CURRENT')
+    const next = known.next ?? (await addKey(trx, ring, 'NEXT'))
+    if (!atOnce && !olderThan(next, overlap)) {
+      const signsFrom = new Date(next.state_since.getTime() + overlap * 60_000)
+      return { outcome: 'published', kid: next.kid, signsFrom }
+    }
+    await promote(trx, ring)
+    return { outcome: 'rotated', kid: next.kid }
+  })
+
+/** Deletes all retired keys, so that their tokens are rejected from now on. For leaked keys. Returns the number of keys. */
+export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
+  const { rows } = await sql`delete from signing_keys where state = 'PREVIOUS' returning 1`.execute(db)
+  return rows.length
+}
+
+async function keysOf(trx: Kysely<DB>) {
+  const keys = await storedKeys(trx)
+  const inState = (wanted: StoredKey['state']) => keys.find(({ state }) => state === wanted)
+  return { current: inState('CURRENT'), next: inState('NEXT') }
+}
+
+async function promote(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
+  for (const [from, to] of [
+    ['CURRENT', 'PREVIOUS'],
+    ['NEXT', 'CURRENT'],
+  ])
+    await sql`update signing_keys set state = ${to}, state_since = now() where state = ${from}`.execute(trx)
+  await addKey(trx, ring, 'NEXT')
+}
+
+const olderThan = ({ state_since }: StoredKey, minutes: number): boolean =>
+  Date.now() - state_since.getTime() > minutes * 60_000

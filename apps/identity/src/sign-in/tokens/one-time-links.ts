@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { UserStatus } from '@sluice/contracts'
+import { problems } from '@sluice/http-server'
+import type { DB } from '../../database.ts'
+import { secretHash } from '../../secrets.ts'
+
+export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
+
+/** The lifetime and the page of each purpose. */
+const kinds: Record<LinkPurpose, { hours: number; page: string }> = {
+  INVITATION: { hours: 7 * 24, page: '/account/invitation' },
+  PASSWORD_RESET: { hours: 1, page: '/account/password' },
+}
+
+/** The user and the expiry of a link. */
+export interface FoundLink {
+  user: {
+    id: number
+    uid: string
+    client: string
+    clientName: string
+    clientCode: string
+    name: string
+    username: string
+    email: string
+    ssoAuth: boolean
+    status: UserStatus
+  }
+  expires: Date
+}
+
+export interface NewLink {
+  url: string
+  expires: Date
+}
+
+/**
+ * Creates a link for a user and replaces the earlier link of the same purpose. The token has 256 random bits, and only its
+ * hash is stored. The link uses the configured address, not the host of a request.
+ */
+export async function addLink(
+  trx: Kysely<DB>,
+  user: { id: number; email: string },
+  purpose: LinkPurpose,
+  { IDENTITY_PUBLIC_URL }: { IDENTITY_PUBLIC_URL: string },
+): Promise<NewLink> {
+  const token = `sll_${randomBytes(32).toString('base64url')}`
+  const { hours, page } = kinds[purpose]
+  const { rows } = await sql<{ expires_at: Date }>`
+    insert into links as l (user_id, purpose, token_hash, email, expires_at)
+    values (${user.id}, ${purpose}, ${secretHash(token)}, ${user.email}, now() + make_interval(hours => ${hours}))
+    on conflict (user_id, purpose) do update set
+      token_hash = excluded.token_hash, email = excluded.email, created_at = now(), expires_at = excluded.expires_at
+    returning expires_at`.execute(trx)
+  return { url: `${IDENTITY_PUBLIC_URL}${page}?token=${token}`, expires: rows[0]!.expires_at }
+}
+
+/**
+ * Finds a link without using it. Returns undefined if the link does not exist, is used, replaced or expired, if the user's
+ * address, status or sign-in method changed, or if the client is disabled.
+ */
+export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<FoundLink | undefined> {
+  const { rows } = await sql<FoundLink['user'] & { expires: Date }>`
+    select l.expires_at as expires, u.id, u.uid, u.client, c.name as "clientName", c.code as "clientCode", u.name, u.username, u.email,
+      u.sso_auth as "ssoAuth", u.status
+    from links l join users u on u.id = l.user_id join clients c on c.uid = u.client
+    where l.token_hash = ${secretHash(token)} and l.purpose = ${purpose} and ${usable}`.execute(db)
+  if (!rows[0]) return undefined
+  const { expires, ...user } = rows[0]
+  return { user, expires }
+}
+
+/** An invitation requires an invited user. A change that ends the user's sessions also invalidates a password reset. */
+const usable = sql`
+  l.expires_at > now() and l.email = u.email and not c.disabled and case l.purpose
+    when 'INVITATION' then u.status = 'INVITATION'
+    else u.status = 'ACTIVE' and not u.sso_auth and l.created_at > u.token_valid_after
+  end`
+
+/**
+ * Uses up a link and locks its user. Exactly one of any number of concurrent uses succeeds, because the link is found by
+ * its deletion. Returns undefined like `findLink`.
+ */
+export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<number | undefined> {
+  // Lock users before their dependent rows, in the order of all transactions.
+  await sql`
+    select from users where id = (select user_id from links where token_hash = ${secretHash(token)}) for no key update`.execute(
+    trx,
+  )
+  const { rows } = await sql<{ id: number }>`
+    delete from links l using users u, clients c
+    where l.token_hash = ${secretHash(token)} and l.purpose = ${purpose} and u.id = l.user_id and c.uid = u.client and ${usable}
+    returning u.id`.execute(trx)
+  return rows[0]?.id
+}
+
+/** Revokes the links of a user, such as after a password change. */
+export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> {
+  await sql`delete from links where user_id = ${user}`.execute(trx)
+}
+
+export const linkInvalid = () =>
+  problems.refused('/token', 'This link was used, replaced or has expired. Request a new one.')

@@ -1,0 +1,156 @@
+import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
+import {
+  type JSONWebKeySet,
+  type JWK,
+  type JWTVerifyGetKey,
+  createLocalJWKSet,
+  errors,
+  exportJWK,
+  exportPKCS8,
+  generateKeyPair,
+  importPKCS8,
+} from 'jose'
+import { type Kysely, sql } from 'kysely'
+import { type KeyRing, transaction } from '@sluice/database'
+import type { DB } from '../../database.ts'
+
+export interface SigningKeys {
+  /** The key that new tokens are signed with. */
+  current(): Promise<{ kid: string; key: KeyObject }>
+  /** The public keys that may verify existing tokens, and the next public key. */
+  published(): Promise<JSONWebKeySet>
+  /** The same keys with their private parts, the signing key first. Returns the same array until the keys change. */
+  whole(): Promise<JWK[]>
+  /** Finds the key of a token that this deployment issued. */
+  verification: JWTVerifyGetKey
+}
+
+interface LoadedKeys {
+  kid: string
+  key: KeyObject
+  set: JSONWebKeySet
+  whole: JWK[]
+  find: JWTVerifyGetKey
+  at: number
+}
+
+/** Milliseconds until cached keys are refreshed, to detect a rotation by another process. */
+const refreshAfterMs = 60_000
+/** Milliseconds until cached keys expire, because an idle process may have missed a withdrawal. */
+const maxAgeMs = 600_000
+const unknownKeyRest = 5_000
+
+/** Returns the keys of this deployment from the database. The first process that needs a key creates it. */
+export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
+  let loading: Promise<LoadedKeys> | undefined
+  let loaded: LoadedKeys | undefined
+
+  const load = (): Promise<LoadedKeys> => {
+    loading ??= read(db, ring, loaded)
+      .then((keys) => (loaded = keys))
+      .finally(() => (loading = undefined))
+    return loading
+  }
+  const keys = async (): Promise<LoadedKeys> => {
+    if (!loaded) return load()
+    // Use the cached keys during the refresh, so that a short database outage ends no session.
+    const age = performance.now() - loaded.at
+    if (age > maxAgeMs) return load()
+    if (age > refreshAfterMs) void load().catch(() => {})
+    return loaded
+  }
+  return {
+    current: async () => {
+      const { kid, key } = await keys()
+      return { kid, key }
+    },
+    published: async () => (await keys()).set,
+    whole: async () => (await keys()).whole,
+    async verification(header, token) {
+      const known = await keys()
+      try {
+        return await known.find(header, token)
+      } catch (error) {
+        // Another process may have rotated the keys. Tokens with invented key ids must not cause a read each time.
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - known.at < unknownKeyRest) throw error
+        return (await load()).find(header, token)
+      }
+    },
+  }
+}
+
+async function read(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
+  const rows = await storedKeys(db)
+  const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
+  // The rows lack a key that this or another process created just now.
+  const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
+  const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
+  if (before && sameKeys(before.whole, inOrder)) return { ...before, at: performance.now() }
+  const set = { keys: all.map(({ public_jwk }) => public_jwk) }
+  const key = createPrivateKey(openKey(ring, current))
+  const whole = await Promise.all(inOrder.map((row) => wholeKey(ring, row)))
+  return { kid: current.kid, key, set, whole, find: createLocalJWKSet(set), at: performance.now() }
+}
+
+const sameKeys = (whole: readonly JWK[], rows: readonly StoredKey[]): boolean =>
+  whole.length === rows.length && whole.every(({ kid }, index) => kid === rows[index]?.kid)
+
+async function wholeKey(ring: KeyRing, row: StoredKey): Promise<JWK> {
+  const key = await importPKCS8(openKey(ring, row), 'ES256', { extractable: true })
+  const { d } = await exportJWK(key)
+  return { ...row.public_jwk, d } as JWK
+}
+
+/**
+ * A NEXT key is published and does not sign yet. A CURRENT key signs. A PREVIOUS key stays published while its tokens may
+ * be in use. At most one key is NEXT, and at most one is CURRENT.
+ */
+type KeyState = 'NEXT' | 'CURRENT' | 'PREVIOUS'
+
+export interface StoredKey {
+  kid: string
+  public_jwk: JWK
+  /** PKCS #8, sealed. */
+  private_key: string
+  state: KeyState
+  state_since: Date
+}
+
+/** Any number that no other advisory lock of this service uses. */
+const lock = 7_314_510
+const purpose = (kid: string) => `signing_keys.private_key:${kid}`
+
+const openKey = (ring: KeyRing, { kid, private_key }: StoredKey): string => ring.open(private_key, purpose(kid))
+
+export async function storedKeys(db: Kysely<DB>): Promise<StoredKey[]> {
+  const { rows } = await sql<StoredKey>`
+    select kid, public_jwk, private_key, state, state_since from signing_keys order by created_at, kid`.execute(db)
+  return rows
+}
+
+/** Runs a change of the keys, one at a time across all processes. */
+export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB>) => Promise<T>): Promise<T> =>
+  transaction(db, async (trx) => {
+    await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
+    return change(trx)
+  })
+
+/** Returns the current key, or creates it. If two processes start at once, the second one finds the key of the first. */
+const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
+  changeKeysExclusively(db, async (trx) => {
+    const there = (await storedKeys(trx)).find(({ state }) => state === 'CURRENT')
+    return there ?? addKey(trx, ring, 'CURRENT')
+  })
+
+export async function addKey(trx: Kysely<DB>, ring: KeyRing, state: KeyState): Promise<StoredKey> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const kid = randomUUID()
+  const { kty, crv, x, y } = await exportJWK(publicKey)
+  const public_jwk = { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } as JWK
+  const private_key = ring.seal(await exportPKCS8(privateKey), purpose(kid))
+  const { rows } = await sql<StoredKey>`
+    insert into signing_keys (kid, public_jwk, private_key, state)
+    values (${kid}, ${JSON.stringify(public_jwk)}, ${private_key}, ${state})
+    returning kid, public_jwk, private_key, state, state_since`.execute(trx)
+  return rows[0]!
+}

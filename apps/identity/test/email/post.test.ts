@@ -1,0 +1,220 @@
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { connect } from '@sluice/database'
+import { smtp } from '@sluice/mail'
+import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
+import type { DB } from '../../src/database.ts'
+import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
+import { claimMails, startMailSender, sendQueuedMails } from '../../src/email/send-queued-mails.ts'
+import { tokenIn } from '../links.ts'
+import { at, from, posting } from './posting.scene.ts'
+
+const scene = posting()
+const { server, lines, parts, post, invite, mails, due } = scene
+
+describe('a mail', () => {
+  it('brings the link to its recipient and to nobody else, once', async () => {
+    const { received, port } = await server()
+    const invited = await invite()
+    expect(invited).not.toHaveProperty('invitationLink')
+    expect(await mails()).toMatchObject([{ state: 'QUEUED', kind: 'INVITATION', attempts: 0 }])
+    expect(await post(port)).toBe(true)
+    expect(await post(port)).toBe(false)
+
+    expect(received).toHaveLength(1)
+    const { headers, text, html, ...envelope } = received[0]!
+    expect(envelope).toMatchObject({ from: from.address, to: [invited.email] })
+    const [mail] = await mails()
+    expect(headers).toMatchObject({
+      from: '"Sluice, at Example" <no-reply@example.org>',
+      to: invited.email,
+      subject: 'Your invitation to Sluice',
+      'message-id': `<${mail.id}@example.org>`,
+      'auto-submitted': 'auto-generated',
+    })
+    const link = `https://id.example.org/account/invitation?token=${tokenIn(text)}`
+    expect(text).toContain(`\n${link}\n`)
+    expect(html).toContain(`href="${link}"`)
+    expect(html).not.toMatch(/<(img|script|link|iframe)|url\(/i)
+    expect(text).toContain(invited.username)
+
+    expect(mail).toMatchObject({ state: 'SENT', attempts: 1, finished: expect.any(String) })
+    expect((await scene.admin.get(`/mails/${mail.id}`).expect(200)).body).not.toHaveProperty('text')
+    expect((await sql<{ body: string | null }>`select body from mails`.execute(scene.service.db)).rows).toEqual([
+      { body: null },
+    ])
+    const accepted = { token: tokenIn(text), password: 'otters-juggle-17-plums' }
+    await scene.service.http.post('/api/v1/auth/accept-invitation').send(accepted).expect(204)
+  })
+
+  it('waits for a server that is down, longer each time, and goes out when it is back', async () => {
+    const gone = await startSmtp()
+    await gone.stop()
+    await invite()
+    const waits: number[] = []
+    for (let tries = 0; tries < 3; tries++) {
+      await due()
+      await post(gone.port)
+      const { rows } = await sql<{ wait: number }>`
+        select extract(epoch from next_try_at - now())::float8 as wait from mails`.execute(scene.service.db)
+      waits.push(rows[0]!.wait)
+      expect(await post(gone.port)).toBe(false)
+    }
+    for (const [tries, wait] of waits.entries()) {
+      expect(wait).toBeGreaterThan(30 * 2 ** tries * 0.7)
+      expect(wait).toBeLessThanOrEqual(30 * 2 ** tries)
+    }
+    expect(await mails()).toMatchObject([
+      { state: 'QUEUED', attempts: 3, reason: expect.stringContaining('ECONNREFUSED') },
+    ])
+    const { received, port } = await server()
+    await due()
+    await post(port)
+    expect([received.length, (await mails())[0].state]).toEqual([1, 'SENT'])
+  })
+
+  it.each([
+    [
+      'the recipient for now',
+      'QUEUED',
+      { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(smtpRefusal(451, 'greylisted')) },
+    ],
+    [
+      'the recipient for good',
+      'FAILED',
+      { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'no such user')) },
+    ],
+    [
+      'us, the sender',
+      'QUEUED',
+      { onMailFrom: (_from: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'who are you')) },
+    ],
+    ['what it says', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
+    ['it in the end, for now', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
+  ])('is dealt with by whom a server refuses: %s', async (_what, state, options) => {
+    const { received, port } = await server(options)
+    await invite()
+    await post(port)
+    expect(received).toEqual([])
+    const [mail] = await mails()
+    expect(mail).toMatchObject({
+      state,
+      reason: expect.stringMatching(/greylisted|no such user|who are you|spam|full/),
+    })
+  })
+
+  it('leaves no link in the reason or the log, whatever a server says', async () => {
+    let said = ''
+    const { port } = await server({
+      answer: async ({ text }) => smtpRefusal(554, `refused: ${(said = tokenIn(text))} in\r\nsubject: x`),
+    })
+    await invite()
+    await post(port)
+    const [{ reason }] = await mails()
+    expect(reason).toContain('refused: [link] in')
+    expect(reason).not.toMatch(/[\r\n]/)
+    expect(said).toMatch(/^sll_/)
+    expect([...lines, ...scene.service.lines].join('\n')).not.toContain(said)
+  })
+
+  it('does not wait for a server that says nothing', async () => {
+    const { port } = await server({ onConnect: () => {} })
+    await invite()
+    await post(port, { patience: 500 })
+    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringMatching(/timeout|greeting/i) }])
+  })
+
+  it('is given up when its link has ended, or after a day, and the last reason is kept', async () => {
+    await invite()
+    await post(1)
+    await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(scene.service.db)
+    await post(1)
+    expect(await mails()).toMatchObject([
+      { state: 'FAILED', reason: expect.stringContaining('Gave up. Last error: connect') },
+    ])
+    await invite()
+    await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(scene.service.db)
+    await runMaintenanceOnce(scene.service.db)
+    expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Gave up: no process tried to send it.' })
+    await sql`update mails set created_at = now() - interval '31 days'`.execute(scene.service.db)
+    await runMaintenanceOnce(scene.service.db)
+    expect(await mails()).toEqual([])
+  })
+
+  it('that cannot be marked leaves none of its fellows under way', async () => {
+    const [stuck, slow] = [await invite(), await invite()]
+    await sql`
+      create function refuse_mark() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`.execute(
+      scene.service.db,
+    )
+    await sql`
+      create trigger stuck before update of finished_at on mails for each row
+      when (new.state = 'SENT' and new.recipient = ${sql.lit(stuck.email)}) execute function refuse_mark()`.execute(
+      scene.service.db,
+    )
+    try {
+      const send = async ({ recipient }: { recipient: string }) => {
+        if (recipient === slow.email) await new Promise((resolve) => setTimeout(resolve, 300))
+      }
+      await expect(sendQueuedMails(parts(send as ReturnType<typeof smtp>))).rejects.toThrow('the disk is full')
+      expect((await mails()).find(({ recipient }: { recipient: string }) => recipient === slow.email).state).toBe(
+        'SENT',
+      )
+    } finally {
+      await sql`drop function refuse_mark cascade`.execute(scene.service.db)
+    }
+  })
+
+  it('is sealed while it waits', async () => {
+    await invite()
+    const { rows } = await sql<{ body: string }>`select body from mails`.execute(scene.service.db)
+    expect(rows[0]!.body).toMatch(/^test\.[\w-]+\.[\w-]+$/)
+  })
+})
+
+describe('several processes', () => {
+  it('send each mail once between them', async () => {
+    const { received, port } = await server()
+    const many = 24
+    for (let at = 0; at < many; at++) await invite()
+    const pools = Array.from({ length: 4 }, () =>
+      connect<DB>(scene.service.config.IDENTITY_DATABASE_URL, { name: 'post', max: 3 }),
+    )
+    const send = smtp({ server: at(port), from })
+    const work = pools.map(async ({ db }) => {
+      while (await sendQueuedMails(parts(send, db)));
+    })
+    await Promise.all(work)
+    await Promise.all(pools.map(({ db }) => db.destroy()))
+    expect(received).toHaveLength(many)
+    expect(new Set(received.map(({ headers }) => headers['message-id'])).size).toBe(many)
+  })
+
+  it('send what one of them took and never answered for, under the same message id', async () => {
+    const { received, port } = await server()
+    await invite()
+    const [lost] = await claimMails(scene.service.db, 1)
+    expect(await post(port)).toBe(false)
+    await due()
+    expect(await post(port)).toBe(true)
+    expect(received.map(({ headers }) => headers['message-id'])).toEqual([`<${lost!.uid}@example.org>`])
+  })
+
+  it('finish what is under way when they stop', async () => {
+    let arrived: () => void
+    const under = new Promise<void>((resolve) => (arrived = resolve))
+    const { received, port } = await server({
+      async answer() {
+        arrived()
+        await new Promise((resolve) => setTimeout(resolve, 700))
+        return undefined
+      },
+    })
+    await invite()
+    const posting = startMailSender(parts(smtp({ server: at(port), from })))
+    await under
+    await posting.stop()
+    expect(received).toHaveLength(1)
+    expect(await mails()).toMatchObject([{ state: 'SENT' }])
+  })
+})

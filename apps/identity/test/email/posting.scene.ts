@@ -1,0 +1,69 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { smtp, type SmtpServer } from '@sluice/mail'
+import { startSmtp } from '@sluice/testing/smtp'
+import { sendQueuedMails } from '../../src/email/send-queued-mails.ts'
+import { answerPasswordReset } from '../../src/sign-in/password/password-reset-requests.ts'
+import { startService, userBody, type Service } from '../app-under-test.ts'
+
+export const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
+
+/** A server of mail on this machine, which wants nobody to sign in unless told otherwise. */
+export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
+  host: '127.0.0.1',
+  port,
+  secure: false,
+  user: undefined,
+  password: undefined,
+  ...more,
+})
+
+type Send = ReturnType<typeof smtp>
+
+/** A service for all tests of a file, whose mails are posted when a test says so, and to servers of its own. */
+export function posting() {
+  let service: Service
+  let admin: Awaited<ReturnType<Service['as']>>
+  beforeAll(async () => {
+    service = await startService({ SMTP_URL: at(1), MAIL_FROM: from, IDENTITY_PUBLIC_URL: 'https://id.example.org' })
+    admin = await service.as(['ROLE_MANAGE_USER'])
+  })
+  afterAll(() => service?.stop())
+  beforeEach(() => sql`delete from mails`.execute(service.db))
+
+  const open: { stop(): Promise<void> }[] = []
+  afterEach(() => Promise.all(open.splice(0).map((one) => one.stop())))
+
+  const lines: string[] = []
+  const parts = (send: Send, db = service.db) => ({
+    db,
+    config: service.config,
+    logger: pino({}, { write: (line: string) => void lines.push(line) }),
+    send,
+    answer: () => answerPasswordReset(db, service.config),
+  })
+  return {
+    get service() {
+      return service
+    },
+    get admin() {
+      return admin
+    },
+    /** Started for the test that asks for it. */
+    async server(options: Parameters<typeof startSmtp>[0] = {}) {
+      const started = await startSmtp(options)
+      open.push(started)
+      return started
+    },
+    /** What was logged while mails were posted. */
+    lines,
+    parts,
+    post: (port: number, more: Partial<Parameters<typeof smtp>[0]> = {}) =>
+      sendQueuedMails(parts(smtp({ server: at(port), from, ...more }))),
+    invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
+    mails: async () => (await admin.get('/mails').expect(200)).body,
+    /** What waits is to be tried now. */
+    due: () => sql`update mails set next_try_at = now() where state = 'QUEUED'`.execute(service.db),
+  }
+}

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { Registry } from '@sluice/process'
+import { startMaintenance, runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
+import { maintenanceJobs, type MaintenanceJob } from '../src/maintenance/maintenance-jobs.ts'
+import { rotationOf } from '../src/sign-in/tokens/key-rotation.ts'
+import { auditOf, startService, type Service } from './app-under-test.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+const lines: string[] = []
+const keeping = (duties: readonly MaintenanceJob[], metrics = new Registry(), every?: number) => ({
+  metrics,
+  house: startMaintenance({
+    db: service.db,
+    logger: pino({}, { write: (line: string) => void lines.push(line) }),
+    metrics,
+    jobs: duties,
+    ...(every !== undefined && { every }),
+  }),
+})
+const successes = async (metrics: Registry) =>
+  new Map(
+    (await metrics.getSingleMetric('identity_housekeeping_last_success_seconds')!.get()).values.map(
+      ({ labels, value }) => [labels['task'], value],
+    ),
+  )
+
+async function eventually(condition: () => boolean | Promise<boolean>) {
+  while (!(await condition())) await sleep(20)
+}
+
+describe('a part of housekeeping that fails', () => {
+  it('keeps none of the others, is warned of, and has no time of success', async () => {
+    const done: string[] = []
+    const duty = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
+    const broken: MaintenanceJob = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
+    const { metrics, house } = keeping([duty('first'), broken, duty('last')])
+    await eventually(() => done.includes('last'))
+    await house.stop()
+    expect(done).toEqual(['first', 'last'])
+    const times = await successes(metrics)
+    expect([...times.keys()]).toEqual(['first', 'last'])
+    expect(times.get('last')! * 1000).toBeGreaterThan(Date.now() - 60_000)
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40, task: 'broken' }])
+  })
+
+  it('is tried again in the next round', async () => {
+    let tries = 0
+    const { house } = keeping(
+      [{ name: 'broken', run: () => Promise.reject(new Error(`${(tries += 1)}`)) }],
+      undefined,
+      10,
+    )
+    await eventually(() => tries > 2)
+    await house.stop()
+  })
+})
+
+it('housekeeping does not overlap itself, and stopping waits for what is under way', async () => {
+  let [running, most, ended] = [0, 0, 0]
+  const slow: MaintenanceJob = {
+    name: 'slow',
+    async run() {
+      running += 1
+      most = Math.max(most, running)
+      await sleep(50)
+      running -= 1
+      ended += 1
+    },
+  }
+  const [one, other] = [keeping([slow], undefined, 1), keeping([slow], undefined, 1)]
+  await eventually(() => ended > 5)
+  await eventually(() => running === 1)
+  await Promise.all([one.house.stop(), other.house.stop()])
+  expect([running, most]).toEqual([0, 1])
+  const before = ended
+  await sleep(120)
+  expect(ended).toBe(before)
+})
+
+it('months of the audit and keys come first, and every part succeeds', async () => {
+  const duties = maintenanceJobs(rotationOf({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
+  expect(duties.slice(0, 2).map(({ name }) => name)).toEqual(['audit-months', 'signing-keys'])
+  const { metrics, house } = keeping(duties)
+  await eventually(async () => (await successes(metrics)).size === duties.length)
+  await house.stop()
+})
+
+it('what is over goes in batches, past what somebody holds', async () => {
+  const { uid } = await service.as([])
+  await sql`
+    insert into second_factor_tickets (ticket_hash, user_id, expires_at)
+    select sha256(n::text::bytea), (select id from users where uid = ${uid}), now() - interval '1 minute' from generate_series(1, 1234) as n`.execute(
+    service.db,
+  )
+  const left = async () => (await sql`select from second_factor_tickets`.execute(service.db)).rows.length
+  await service.db.transaction().execute(async (trx) => {
+    await sql`select from second_factor_tickets where ticket_hash = sha256('77'::bytea) for update`.execute(trx)
+    await runMaintenanceOnce(service.db)
+    expect(await left()).toBe(1)
+  })
+  await runMaintenanceOnce(service.db)
+  expect(await left()).toBe(0)
+})
+
+it('sessions that ended long ago are found by an index', async () => {
+  const { rows } = await service.db.connection().execute(async (db) => {
+    await sql`set enable_seqscan = off`.execute(db)
+    const plan = await sql<{ 'QUERY PLAN': string }>`
+      explain select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => 30)
+      order by coalesce(ended_at, expires_at) limit 200`.execute(db)
+    await sql`reset enable_seqscan`.execute(db)
+    return plan
+  })
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+  expect(plan).toContain('sessions_end')
+})
+
+describe('a refresh token that was used', () => {
+  const refresh = (refreshToken: string) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
+  const usedAgo = (hours: number) =>
+    sql`update refresh_tokens set consumed_at = now() - make_interval(hours => ${hours}) where consumed_at is not null`.execute(
+      service.db,
+    )
+
+  it('is forgotten after a day: a second use then is refused, ends nothing and leaves nothing', async () => {
+    const { tokens } = await service.as([])
+    const session = decodeJwt(tokens.accessToken)['sid'] as string
+    const { body: next } = await refresh(tokens.refreshToken).expect(200)
+    await usedAgo(25)
+    await runMaintenanceOnce(service.db)
+    const said = await auditOf(service.db, session)
+    await refresh(tokens.refreshToken).expect(401)
+    expect(await auditOf(service.db, session)).toEqual(said)
+    await refresh(next.refreshToken).expect(200)
+  })
+
+  it('is known until then', async () => {
+    const { tokens } = await service.as([])
+    const { body: next } = await refresh(tokens.refreshToken).expect(200)
+    await usedAgo(23)
+    await runMaintenanceOnce(service.db)
+    await refresh(tokens.refreshToken).expect(401)
+    await refresh(next.refreshToken).expect(401)
+  })
+})
