@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path'
 /** Which workspace packages a workspace may name. */
 const packages: Record<string, string[]> = {
   'packages/contracts': [],
+  'packages/client': ['contracts'],
   'packages/process': [],
   'packages/database': ['contracts', 'process'],
   'packages/http': ['contracts', 'process'],
@@ -13,7 +14,7 @@ const packages: Record<string, string[]> = {
   'packages/mail': ['process'],
   'packages/testing': ['contracts', 'database', 'http'],
   'apps/identity': ['contracts', 'process', 'database', 'http', 'records', 'mail'],
-  'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records', 'delimited', 'tuples', 'mail'],
+  'apps/pipeline': ['client', 'contracts', 'process', 'database', 'http', 'records', 'delimited', 'tuples', 'mail'],
 }
 
 /** The modules that each module of an app may import. A file belongs to the module with the longest matching path. */
