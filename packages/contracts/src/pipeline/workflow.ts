@@ -4,7 +4,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, bodyOf, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
 import { AnyNumber, Count } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
-import { pipelineTypes } from './data-pipeline/base.ts'
+import { pipelineTypes } from './data-pipeline/systems.ts'
 import { RunStatus } from './run.ts'
 import { jobTypes } from './workflow-run.ts'
 
