@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { identityOperations, serviceClient } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations } from '@sluice/contracts'
 import { signIn } from '../../infra/demo/session.ts'
 import type { Installation } from '../load/installation.ts'
 
@@ -27,7 +28,7 @@ const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_V
 
 export async function makeOrganisation({ pipelineUrl, environment, token }: Installation): Promise<Organisation> {
   const identityUrl = `http://127.0.0.1:${environment['IDENTITY_PORT']}`
-  const admin = serviceClient({ baseUrl: identityUrl, name: 'The identity service', token, timeout: 60_000 })
+  const admin = serviceClient({ baseUrl: identityUrl, token, timeout: 60_000 })
   const code = randomBytes(6).toString('hex')
   const contact = { primaryContact: {}, technicalContact: {}, billingContact: {} }
   const switches = { managerEnabled: true, routesEnabled: true, pipelinesEnabled: true, enterpriseEnabled: false }

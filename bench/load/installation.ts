@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipelineOperations, type Schema, type ServiceClient, serviceClient } from '@sluice/contracts'
+import { type ServiceClient, serviceClient } from '@sluice/client'
+import { pipelineOperations, type Schema } from '@sluice/contracts'
 import { findOrCreateSchema } from '../../infra/demo/find-or-create.ts'
 import { signIn } from '../../infra/demo/session.ts'
 import { bringUp } from '../../infra/local/bring-up.ts'
@@ -62,7 +63,7 @@ export async function startInstallation(folder: string): Promise<Installation> {
   const session = started.use(await signIn(`http://127.0.0.1:${IDENTITY_PORT}`, 'admin', password))
   const pipelineUrl = `http://127.0.0.1:${PIPELINE_PORT}`
   const token = () => session.token()
-  const pipeline = serviceClient({ baseUrl: pipelineUrl, name: 'The pipeline service', token, timeout: 60_000 })
+  const pipeline = serviceClient({ baseUrl: pipelineUrl, token, timeout: 60_000 })
   const schema = await findOrCreateSchema(pipeline, 'bench')
   const worker = [...runningPrograms].find(({ spawnargs }) =>
     spawnargs.some((each) => each === programs.file('pipeline', 'work')),

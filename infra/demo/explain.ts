@@ -1,4 +1,4 @@
-import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
+import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
 import { Refusal } from '../refusal.ts'
 import type { Installation } from './installation.ts'
 
@@ -32,7 +32,6 @@ const troubles: Record<ServiceUnavailable['reason'], (error: ServiceUnavailable)
     `does not answer (${message.replaceAll(/^.*cannot be reached: |\.$/g, '')}): ${startFirst}`,
   'timed-out': () => 'takes too long to answer: look at its log, or try again when the machine is less busy.',
   overloaded: ({ problem, message }) => `cannot do this just now: ${problem?.detail ?? message}`,
-  'circuit-open': () => 'fails again and again: look at its log.',
   'malformed-answer': ({ message }) => `is not the Sluice that this demo knows: ${message}`,
 }
 

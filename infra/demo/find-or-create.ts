@@ -1,4 +1,5 @@
-import { pipelineOperations, type DataPipeline, type Schema, type ServiceClient } from '@sluice/contracts'
+import type { ServiceClient } from '@sluice/client'
+import { pipelineOperations, type DataPipeline, type Schema } from '@sluice/contracts'
 
 const { schemas, dataPipelines } = pipelineOperations
 

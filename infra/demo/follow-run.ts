@@ -1,11 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import {
-  pipelineOperations,
-  ServiceUnavailable,
-  type Run,
-  type ServiceClient,
-  type UploadedFile,
-} from '@sluice/contracts'
+import { ServiceUnavailable, type ServiceClient } from '@sluice/client'
+import { pipelineOperations, type Run, type UploadedFile } from '@sluice/contracts'
 
 const { dataPipelines } = pipelineOperations
 /** Milliseconds that the service may be unavailable: a restart, not an outage. */

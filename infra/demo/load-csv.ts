@@ -1,13 +1,12 @@
 import { basename, extname } from 'node:path'
+import { serviceClient, type ServiceClient } from '@sluice/client'
 import {
   pipelineOperations,
-  serviceClient,
   type DataPipeline,
   type QueryResult,
   type RejectedRow,
   type Run,
   type Schema,
-  type ServiceClient,
   type Table,
   type UploadedFile,
 } from '@sluice/contracts'
@@ -68,11 +67,8 @@ export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const source = await csvFile(path, load.fileName ?? basename(path))
   const service = serviceClient({
     baseUrl: load.pipelineUrl,
-    name: 'The pipeline service',
     token: load.token,
     timeout: 15_000,
-    patience: 10_000,
-    retries: 4,
   })
   const schema = await findOrCreateSchema(service, load.schema ?? 'demo')
   const pipeline = await findOrCreatePipeline(service, load.name ?? basename(path, extname(path)), schema)

@@ -1,4 +1,5 @@
-import { identityOperations, serviceClient, type Tokens } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations, type Tokens } from '@sluice/contracts'
 
 /** A session with the identity service. Disposing it signs out. */
 export interface Session extends AsyncDisposable {
@@ -18,7 +19,6 @@ export async function signIn(identityUrl: string, username: string, password: st
   let refreshing: Promise<string> | undefined
   const identity = serviceClient({
     baseUrl: identityUrl,
-    name: 'The identity service',
     token: () => held?.tokens.accessToken,
     timeout: 15_000,
   })

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises'
-import { pipelineOperations, type ServiceClient, type UploadedFile } from '@sluice/contracts'
+import type { ServiceClient } from '@sluice/client'
+import { pipelineOperations, type UploadedFile } from '@sluice/contracts'
 import { Refusal } from '../refusal.ts'
 
 export interface CsvFile {

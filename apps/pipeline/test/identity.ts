@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { identityOperations, serviceClient, type Client as Organisation, type Role } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations, type Client as Organisation, type Role } from '@sluice/contracts'
 import { sharedIdentity } from './shared-identity/shared.ts'
 
 export interface Person {

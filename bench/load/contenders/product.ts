@@ -1,4 +1,4 @@
-import type { ServiceClient } from '@sluice/contracts'
+import type { ServiceClient } from '@sluice/client'
 import { runToTheEnd } from '../../../infra/demo/follow-run.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'

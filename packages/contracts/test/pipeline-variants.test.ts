@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ajvWith } from '../src/ajv.ts'
-import { pipelineTypes } from '../src/pipeline/data-pipeline/base.ts'
+import { pipelineTypes } from '../src/pipeline/data-pipeline/systems.ts'
 import { pipelineVariants } from '../src/pipeline/data-pipeline/data-pipeline.ts'
 import { secretName } from '../src/named.ts'
 

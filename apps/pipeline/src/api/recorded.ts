@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Properties, translatedProperty } from '@sluice/records'
-import { ServiceUnavailable } from '@sluice/contracts'
+import { ServiceUnavailable } from '@sluice/client'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
 /** The tags of a row as text[], for searching. */

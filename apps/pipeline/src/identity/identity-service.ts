@@ -1,11 +1,13 @@
-import { holds, type ClientSummary, type Credential, type Signature, type PrincipalState } from '@sluice/contracts'
-import { createBatchedLookupCache, createLookupCache, lookups, orAbsent, serviceClient } from '@sluice/contracts/client'
+import { RemoteProblem, serviceClient } from '@sluice/client'
+import { holds, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
+import { batched, lookupCache } from './lookup-cache.ts'
 import type { IdentityLookups } from './lookups.ts'
 
-const seconds = 1_000
-/** The lifetime of a token: while the identity service is down, signed-in users stay until their token expires. */
-const whileDown = 5 * 60 * seconds
+const { lookups } = identityOperations
+
+/** Ids in one request. */
+const maxBatchSize = 1_000
 
 /**
  * Queries the identity service over HTTP. Caches principals for five seconds and names for a minute, and for longer while the identity
@@ -18,56 +20,60 @@ export function identityLookups({
   IDENTITY_URL: string
   SERVICE_SECRET: string
 }): IdentityLookups {
-  const identity = serviceClient({
-    baseUrl: IDENTITY_URL,
-    name: 'The identity service',
-    token: () => SERVICE_SECRET,
-    headers: scopeHeaders,
-  })
+  const identity = serviceClient({ baseUrl: IDENTITY_URL, token: () => SERVICE_SECRET, headers: scopeHeaders })
 
-  const principals = createLookupCache(
-    (key) => {
-      return orAbsent(identity.call(lookups.standing, { body: JSON.parse(key) as Credential }))
-    },
-    { ttl: 5 * seconds, staleFor: whileDown, max: 10_000, mayRemember: (standing) => !canSwitchClient(standing) },
-  )
-  const users = createBatchedLookupCache(byId(lookups.users), { ttl: 60 * seconds, staleFor: whileDown, max: 50_000 })
-  const userGroups = createBatchedLookupCache(byId(lookups.userGroups), {
-    ttl: 60 * seconds,
-    staleFor: whileDown,
+  const principal = lookupCache(readPrincipal, {
+    ttl: 5_000,
     max: 10_000,
+    isCacheable: (principal) => !canSwitchClient(principal),
   })
-  const clients = createBatchedLookupCache<ClientSummary>(byId(lookups.clients), {
-    ttl: 10 * seconds,
-    staleFor: whileDown,
-    max: 10_000,
-  })
+  const user = cachedById((body) => identity.call(lookups.users, { body }), { ttl: 60_000, max: 50_000 })
+  const userGroup = cachedById((body) => identity.call(lookups.userGroups, { body }), { ttl: 60_000, max: 10_000 })
+  const client = cachedById((body) => identity.call(lookups.clients, { body }), { ttl: 10_000, max: 10_000 })
+
+  async function readPrincipal(key: string): Promise<PrincipalState | undefined> {
+    try {
+      return await identity.call(lookups.standing, { body: JSON.parse(key) as Credential })
+    } catch (error) {
+      if (error instanceof RemoteProblem && error.status === 404) return undefined
+      throw error
+    }
+  }
 
   return {
     // A fixed order of keys gives each credential one cache entry.
-    standing: ({ kind, id, session, application }) =>
-      principals.get(JSON.stringify({ kind, id, session, application })),
-    users: (uids) => users.getMany(uids),
-    userGroups: (uids) => userGroups.getMany(uids),
-    client: (uid) => clients.get(uid),
-    clients: (uids) => clients.getMany(uids),
+    standing: ({ kind, id, session, application }) => principal(JSON.stringify({ kind, id, session, application })),
+    users: (uids) => findAll(uids, user),
+    userGroups: (uids) => findAll(uids, userGroup),
+    client,
+    clients: (uids) => findAll(uids, client),
     async letPublish(uids) {
-      if (uids.length > 0) await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, 1000) } })
+      if (uids.length > 0)
+        await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, maxBatchSize) } })
     },
-    async deletedClients(uids) {
-      const found = []
-      for (let start = 0; start < uids.length; start += 1000)
-        found.push(...(await identity.call(lookups.deletedClients, { body: { ids: uids.slice(start, start + 1000) } })))
-      return found
-    },
+    deletedClients: (uids) => inBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
   }
+}
 
-  function byId<T extends { id: string }>(look: Signature<any, undefined, { ids: string[] }, T[]>) {
-    return async (ids: string[]): Promise<Map<string, T>> => {
-      const found = await identity.call(look, { body: { ids } } as never)
-      return new Map(found.map((one) => [one.id, one]))
-    }
-  }
+function cachedById<T extends { id: string }>(
+  read: (body: { ids: string[] }) => Promise<T[]>,
+  limits: { ttl: number; max: number },
+): (uid: string) => Promise<T | undefined> {
+  const readMany = async (ids: string[]) => new Map((await inBatches(ids, read)).map((one) => [one.id, one]))
+  return lookupCache(batched(readMany), limits)
+}
+
+async function inBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
+  const found: T[] = []
+  for (let start = 0; start < uids.length; start += maxBatchSize)
+    found.push(...(await read({ ids: uids.slice(start, start + maxBatchSize) })))
+  return found
+}
+
+/** Returns the existing ones by uid. */
+async function findAll<T>(uids: readonly string[], find: (uid: string) => Promise<T | undefined>) {
+  const found = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
+  return new Map(found.flatMap(([uid, one]) => (one === undefined ? [] : [[uid, one] as const])))
 }
 
 /**

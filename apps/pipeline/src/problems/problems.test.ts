@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { ServiceUnavailable } from '@sluice/contracts'
+import { ServiceUnavailable } from '@sluice/client'
 import { translate } from './problems.ts'
 
 describe('an identity service that does not help', () => {

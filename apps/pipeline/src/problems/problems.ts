@@ -1,4 +1,4 @@
-import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
+import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
 import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { Problem, problems } from '@sluice/http-server'
 import { SourceProblem } from '@sluice/row-stream'

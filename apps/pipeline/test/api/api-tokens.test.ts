@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
-import { identityOperations, serviceClient, type Role } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations, type Role } from '@sluice/contracts'
 import type { Person } from '../identity.ts'
 import { startService, type Service } from './app-under-test.ts'
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { identityOperations, serviceClient } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations } from '@sluice/contracts'
 import { responseCache } from '../../src/api/public/response-cache.ts'
 import { networkRateLimit } from '../../src/api/public/operations.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'

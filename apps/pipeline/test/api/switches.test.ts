@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
-import { identityOperations, pipelineOperations, serviceClient, type Role, type Signature } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations, pipelineOperations, type Role, type Signature } from '@sluice/contracts'
 import { until } from '@sluice/testing/until'
 import type { Person } from '../identity.ts'
 import { schemaBody, startService, type Service } from './app-under-test.ts'

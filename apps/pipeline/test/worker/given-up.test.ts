@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { identityOperations, serviceClient } from '@sluice/contracts'
+import { serviceClient } from '@sluice/client'
+import { identityOperations } from '@sluice/contracts'
 import { startService, type Service } from '../api/app-under-test.ts'
 import { spawnWorker } from './worker-process.ts'
 import { until } from '@sluice/testing/until'

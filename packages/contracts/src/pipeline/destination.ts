@@ -3,11 +3,12 @@ import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, Line, namedAndDescribed, requiredBecause, recorded, Text, Uid } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { connectorTypes } from './data-pipeline/systems.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
 
 /** Types of systems that a view can be pushed to. */
-export const destinationTypes = ['SOURCE_SYSTEM_C'] as const
+export const destinationTypes = [connectorTypes.dhis2] as const
 
 const Scheme = Type.String({
   maxLength: 30,

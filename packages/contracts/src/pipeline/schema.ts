@@ -1,16 +1,19 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName, Count } from '../named.ts'
+import { authored, body, Count, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
+import { connectorTypes } from './data-pipeline/systems.ts'
 
-export const providerSchemas = [
-  'WAREHOUSE_A',
-  'SQL_DATABASE_D',
-  'WAREHOUSE_B',
-  'WAREHOUSE_C',
-  'SQL_DATABASE_A',
-  'NA',
-] as const
+/** The `providerSchema` of each kind of warehouse. All other code uses these names instead of the values. */
+export const warehouseTypes = {
+  redshift: connectorTypes.redshift,
+  postgres: connectorTypes.postgres,
+  clickhouse: 'WAREHOUSE_B',
+  synapse: 'WAREHOUSE_C',
+  sqlServer: connectorTypes.sqlServer,
+  none: 'NA',
+} as const
+export const providerSchemas = Object.values(warehouseTypes)
 
 const fields = {
   ...namedAndDescribed,

@@ -15,7 +15,7 @@ import {
   Count,
 } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
-import { pipelineTypes } from './data-pipeline/base.ts'
+import { pipelineTypes } from './data-pipeline/systems.ts'
 import { RunStatus } from './run.ts'
 import { jobTypes } from './workflow-run.ts'
 

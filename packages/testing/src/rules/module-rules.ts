@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path'
 /** Which workspace packages a workspace may name. */
 const packages: Record<string, string[]> = {
   'packages/contracts': [],
+  'packages/client': ['contracts'],
   'packages/process': [],
   'packages/database': ['contracts', 'process'],
   'packages/http-client': ['process'],
@@ -16,7 +17,7 @@ const packages: Record<string, string[]> = {
   'packages/mail': ['process'],
   'packages/testing': ['contracts', 'database', 'http-server'],
   'apps/identity': ['contracts', 'process', 'database', 'http-client', 'http-server', 'records', 'mail'],
-  'apps/pipeline': ['contracts', 'process', 'database', 'http-client', 'http-server', 'records', 'mail'].concat([
+  'apps/pipeline': ['client', 'contracts', 'process', 'database', 'http-client', 'http-server', 'records', 'mail'].concat([
     'row-stream',
     'file-formats',
     'connectors',

@@ -20,32 +20,6 @@ import { scheduled, scheduledIgnored, scheduledResponse } from '../../schedule.t
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
 
-export const pipelineTypes = [
-  'CLOUD_BLOB_STORAGE',
-  'SOURCE_SYSTEM_A',
-  'SOURCE_SYSTEM_B',
-  'CSV_UPLOAD',
-  'SOURCE_SYSTEM_C',
-  'FUNCTION',
-  'FHIR',
-  'ONLINE_SPREADSHEET',
-  'SOURCE_SYSTEM_D',
-  'SOURCE_SYSTEM_E',
-  'SOURCE_SYSTEM_F',
-  'SQL_DATABASE_A',
-  'SQL_DATABASE_B',
-  'SOURCE_SYSTEM_G',
-  'SOURCE_SYSTEM_H',
-  'SQL_DATABASE_C',
-  'PARQUET_UPLOAD',
-  'SQL_DATABASE_D',
-  'PUBLIC_DATASET',
-  'WAREHOUSE_A',
-  'OBJECT_STORAGE_BUCKET',
-  'SOURCE_SYSTEM_I',
-] as const
-export type PipelineType = (typeof pipelineTypes)[number]
-
 /** The policies for a source whose columns have changed. */
 export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
 export type SchemaChanges = (typeof schemaChanges)[number]

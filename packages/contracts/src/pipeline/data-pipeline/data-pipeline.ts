@@ -1,41 +1,41 @@
 import { type TypeOf, discriminated } from '../../contract.ts'
-import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './sources/databases.ts'
-import { sourceSystemC } from './sources/dhis2.ts'
+import { sqlServer, mysql, oracle, postgres, redshift } from './sources/databases.ts'
+import { dhis2 } from './sources/dhis2.ts'
 import { fhir } from './sources/fhir.ts'
 import { functionCall } from './sources/function.ts'
-import { sourceSystemA, sourceSystemD, sourceSystemH, sourceSystemI } from './sources/health-systems.ts'
-import { cloudBlobStorage, objectStorageBucket } from './sources/object-stores.ts'
+import { bhima, ihris, openlmis, sormas } from './sources/health-systems.ts'
+import { azureBlobStorage, s3 } from './sources/object-stores.ts'
 import { publicDataset } from './sources/public-dataset.ts'
-import { onlineSpreadsheet } from './sources/spreadsheet.ts'
-import { sourceSystemB, sourceSystemE, sourceSystemF, sourceSystemG } from './sources/surveys.ts'
+import { googleSheets } from './sources/spreadsheet.ts'
+import { commcare, kobotoolbox, communityHealthToolkit, odkCentral } from './sources/surveys.ts'
 import { csvUpload, parquetUpload } from './sources/uploads.ts'
 import { type ContractCheckResult, checker } from '../../validate.ts'
-import type { PipelineType } from './base.ts'
+import type { PipelineType } from './systems.ts'
 
 /** Every type of pipeline, in the order of `pipelineTypes`. */
 export const pipelineVariants = [
-  cloudBlobStorage,
-  sourceSystemA,
-  sourceSystemB,
+  azureBlobStorage,
+  bhima,
+  commcare,
   csvUpload,
-  sourceSystemC,
+  dhis2,
   functionCall,
   fhir,
-  onlineSpreadsheet,
-  sourceSystemD,
-  sourceSystemE,
-  sourceSystemF,
-  sqlDatabaseA,
-  sqlDatabaseB,
-  sourceSystemG,
-  sourceSystemH,
-  sqlDatabaseC,
+  googleSheets,
+  ihris,
+  kobotoolbox,
+  communityHealthToolkit,
+  sqlServer,
+  mysql,
+  odkCentral,
+  openlmis,
+  oracle,
   parquetUpload,
-  sqlDatabaseD,
+  postgres,
   publicDataset,
-  warehouseA,
-  objectStorageBucket,
-  sourceSystemI,
+  redshift,
+  s3,
+  sormas,
 ] as const
 
 type Variant = (typeof pipelineVariants)[number]

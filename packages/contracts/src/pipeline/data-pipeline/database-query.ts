@@ -103,7 +103,7 @@ const computed = {
   jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
 }
 
-// Only WAREHOUSE_A needs these two; the other databases store and return them.
+// Only Redshift needs these two; the other databases store and return them.
 const spare = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
 /** Body fields of a pipeline that queries a database. */

@@ -1,36 +1,66 @@
-import type { PipelineType } from './base.ts'
+/**
+ * The `type` of each connector in requests, responses and rows. All other code uses these names instead of the values. The order is
+ * that of the values in error messages and in the reference.
+ */
+export const connectorTypes = {
+  azureBlobStorage: 'CLOUD_BLOB_STORAGE',
+  bhima: 'SOURCE_SYSTEM_A',
+  commcare: 'SOURCE_SYSTEM_B',
+  csvUpload: 'CSV_UPLOAD',
+  dhis2: 'SOURCE_SYSTEM_C',
+  functionCall: 'FUNCTION',
+  fhir: 'FHIR',
+  googleSheets: 'ONLINE_SPREADSHEET',
+  ihris: 'SOURCE_SYSTEM_D',
+  kobotoolbox: 'SOURCE_SYSTEM_E',
+  communityHealthToolkit: 'SOURCE_SYSTEM_F',
+  sqlServer: 'SQL_DATABASE_A',
+  mysql: 'SQL_DATABASE_B',
+  odkCentral: 'SOURCE_SYSTEM_G',
+  openlmis: 'SOURCE_SYSTEM_H',
+  oracle: 'SQL_DATABASE_C',
+  parquetUpload: 'PARQUET_UPLOAD',
+  postgres: 'SQL_DATABASE_D',
+  publicDataset: 'PUBLIC_DATASET',
+  redshift: 'WAREHOUSE_A',
+  s3: 'OBJECT_STORAGE_BUCKET',
+  sormas: 'SOURCE_SYSTEM_I',
+} as const
+
+export type PipelineType = (typeof connectorTypes)[keyof typeof connectorTypes]
+export const pipelineTypes: readonly PipelineType[] = Object.values(connectorTypes)
 
 /** Display name of the system of each pipeline type. No other place defines these names. */
 export const systems: Readonly<Record<PipelineType, string>> = {
-  CLOUD_BLOB_STORAGE: 'Azure Blob Storage',
-  SOURCE_SYSTEM_A: 'BHIMA',
-  SOURCE_SYSTEM_B: 'CommCare',
-  CSV_UPLOAD: 'CSV file',
-  SOURCE_SYSTEM_C: 'DHIS2',
-  FUNCTION: 'Function',
-  FHIR: 'FHIR',
-  ONLINE_SPREADSHEET: 'Google Sheets',
-  SOURCE_SYSTEM_D: 'iHRIS',
-  SOURCE_SYSTEM_E: 'KoboToolbox',
-  SOURCE_SYSTEM_F: 'Community Health Toolkit',
-  SQL_DATABASE_A: 'Microsoft SQL Server',
-  SQL_DATABASE_B: 'MySQL and MariaDB',
-  SOURCE_SYSTEM_G: 'ODK Central',
-  SOURCE_SYSTEM_H: 'OpenLMIS',
-  SQL_DATABASE_C: 'Oracle Database',
-  PARQUET_UPLOAD: 'Parquet file',
-  SQL_DATABASE_D: 'PostgreSQL',
-  PUBLIC_DATASET: 'Public dataset',
-  WAREHOUSE_A: 'Amazon Redshift',
-  OBJECT_STORAGE_BUCKET: 'Amazon S3',
-  SOURCE_SYSTEM_I: 'SORMAS',
+  [connectorTypes.azureBlobStorage]: 'Azure Blob Storage',
+  [connectorTypes.bhima]: 'BHIMA',
+  [connectorTypes.commcare]: 'CommCare',
+  [connectorTypes.csvUpload]: 'CSV file',
+  [connectorTypes.dhis2]: 'DHIS2',
+  [connectorTypes.functionCall]: 'Function',
+  [connectorTypes.fhir]: 'FHIR',
+  [connectorTypes.googleSheets]: 'Google Sheets',
+  [connectorTypes.ihris]: 'iHRIS',
+  [connectorTypes.kobotoolbox]: 'KoboToolbox',
+  [connectorTypes.communityHealthToolkit]: 'Community Health Toolkit',
+  [connectorTypes.sqlServer]: 'Microsoft SQL Server',
+  [connectorTypes.mysql]: 'MySQL and MariaDB',
+  [connectorTypes.odkCentral]: 'ODK Central',
+  [connectorTypes.openlmis]: 'OpenLMIS',
+  [connectorTypes.oracle]: 'Oracle Database',
+  [connectorTypes.parquetUpload]: 'Parquet file',
+  [connectorTypes.postgres]: 'PostgreSQL',
+  [connectorTypes.publicDataset]: 'Public dataset',
+  [connectorTypes.redshift]: 'Amazon Redshift',
+  [connectorTypes.s3]: 'Amazon S3',
+  [connectorTypes.sormas]: 'SORMAS',
 }
 
 /** Default port of each database. */
 export const defaultPorts = {
-  SQL_DATABASE_A: 1433,
-  SQL_DATABASE_B: 3306,
-  SQL_DATABASE_C: 1521,
-  SQL_DATABASE_D: 5432,
-  WAREHOUSE_A: 5439,
+  [connectorTypes.sqlServer]: 1433,
+  [connectorTypes.mysql]: 3306,
+  [connectorTypes.oracle]: 1521,
+  [connectorTypes.postgres]: 5432,
+  [connectorTypes.redshift]: 5439,
 } as const

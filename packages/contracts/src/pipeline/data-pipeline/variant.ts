@@ -1,7 +1,8 @@
 import { Type, type TProperties } from 'typebox'
 import { closed, contract } from '../../contract.ts'
 import { body } from '../../named.ts'
-import { baseFields, baseIgnored, baseResponse, sourceBody, type PipelineType } from './base.ts'
+import { baseFields, baseIgnored, baseResponse, sourceBody } from './base.ts'
+import type { PipelineType } from './systems.ts'
 
 /** The fields of one pipeline type in addition to the common fields. */
 interface Own<Given extends TProperties, Answered extends TProperties> {
@@ -32,7 +33,7 @@ export function variant<const Token extends PipelineType, Given extends TPropert
   }
 }
 
-/** Returns the title of a type: `SqlDatabaseA` for SQL_DATABASE_A. */
+/** Returns the title of a type in OpenAPI: `CsvUpload` for CSV_UPLOAD. */
 const titleOf = (token: PipelineType): string =>
   token
     .toLowerCase()

@@ -4,6 +4,7 @@ import { signature } from '../../operation.ts'
 import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
 import { DataPipelinesBody, SavedDataPipelines } from '../data-pipelines-bulk.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
+import { connectorTypes } from '../data-pipeline/systems.ts'
 import { UploadedFile, UploadQuery } from '../data-pipeline/uploaded-file.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../lookup.ts'
@@ -124,8 +125,7 @@ export const dataPipelineSignatures = {
   lookup: signature({
     id: 'dataPipelines.lookup',
     summary: 'What a source has to choose from, before anything is saved',
-    description:
-      'Of databases, the kind `tables`: what can be read. Of SOURCE_SYSTEM_C, the kinds that a destination looks up. A thousand at most; `query` narrows it.',
+    description: `Databases have the kind \`tables\`. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The answer has at most 1,000 items; \`query\` narrows it.`,
     method: 'post',
     path: '/lookups/:type/:kind',
     guard: manage,

@@ -5,24 +5,25 @@ import {
   warehouseQuery,
   warehouseQueryResponse,
 } from '../database-query.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const database = { given: databaseQuery, answered: databaseQueryResponse, ignored: databaseQueryIgnored }
 
 /** Microsoft SQL Server and Azure SQL. */
-export const sqlDatabaseA = variant('SQL_DATABASE_A', database)
+export const sqlServer = variant(connectorTypes.sqlServer, database)
 
 /** MySQL and MariaDB. */
-export const sqlDatabaseB = variant('SQL_DATABASE_B', database)
+export const mysql = variant(connectorTypes.mysql, database)
 
 /** Oracle Database. */
-export const sqlDatabaseC = variant('SQL_DATABASE_C', database)
+export const oracle = variant(connectorTypes.oracle, database)
 
 /** PostgreSQL. */
-export const sqlDatabaseD = variant('SQL_DATABASE_D', database)
+export const postgres = variant(connectorTypes.postgres, database)
 
 /** Amazon Redshift: the role and the region are part of the query settings. */
-export const warehouseA = variant('WAREHOUSE_A', {
+export const redshift = variant(connectorTypes.redshift, {
   given: warehouseQuery,
   answered: warehouseQueryResponse,
   ignored: databaseQueryIgnored,

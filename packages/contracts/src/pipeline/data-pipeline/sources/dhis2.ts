@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { anyAccess } from '../access.ts'
 import { Day, field, listOfSome, Name } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 export const dhis2Contents = ['DATA_VALUES', 'ANALYTICS', 'EVENTS', 'ORGANISATION_UNITS', 'METADATA'] as const
@@ -65,7 +66,7 @@ const what = {
 }
 
 /** DHIS2. */
-export const sourceSystemC = variant('SOURCE_SYSTEM_C', {
+export const dhis2 = variant(connectorTypes.dhis2, {
   given: { apiSource: anyAccess.given, ...what },
   answered: { apiSource: anyAccess.answered, ...what },
 })

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { clinicalAccess } from '../access.ts'
 import { field, listOfSome, Name } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
@@ -51,7 +52,7 @@ const what = {
 }
 
 /** Any FHIR R4 server. */
-export const fhir = variant('FHIR', {
+export const fhir = variant(connectorTypes.fhir, {
   given: { apiSource: clinicalAccess.given, ...what },
   answered: { apiSource: clinicalAccess.answered, ...what },
 })

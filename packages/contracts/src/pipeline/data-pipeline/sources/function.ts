@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { access } from '../access.ts'
 import { regions } from '../database-query.ts'
 import { Address, field, Name, secret } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 export const functionAccess = access(
@@ -55,7 +56,7 @@ const what = {
 }
 
 /** AWS Lambda, or any function with an HTTP address, that returns rows. */
-export const functionCall = variant('FUNCTION', {
+export const functionCall = variant(connectorTypes.functionCall, {
   given: { functionSource: functionAccess.given, ...what },
   answered: { functionSource: functionAccess.answered, ...what },
 })

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { loginAccess, tokenAccess } from '../access.ts'
 import { Day, field, listOfSome, Name } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const first = (what: string) => field(Day, 'First day', `${what} from this day on.`, '2026-01-01')
@@ -41,7 +42,7 @@ const hospital = {
 }
 
 /** BHIMA: a hospital's patients, invoices, stock and books. */
-export const sourceSystemA = variant('SOURCE_SYSTEM_A', {
+export const bhima = variant(connectorTypes.bhima, {
   given: { apiSource: loginAccess.given, ...hospital },
   answered: { apiSource: loginAccess.answered, ...hospital },
 })
@@ -64,7 +65,7 @@ const staff = {
 }
 
 /** iHRIS 5: a report, or resources. */
-export const sourceSystemD = variant('SOURCE_SYSTEM_D', {
+export const ihris = variant(connectorTypes.ihris, {
   given: { apiSource: loginAccess.given, ...staff },
   answered: { apiSource: loginAccess.answered, ...staff },
 })
@@ -78,7 +79,7 @@ const requisitions = {
 }
 
 /** OpenLMIS: the requisitions of facilities. The facility date-range variant. */
-export const sourceSystemH = variant('SOURCE_SYSTEM_H', {
+export const openlmis = variant(connectorTypes.openlmis, {
   given: { apiSource: tokenAccess.given, ...requisitions },
   answered: { apiSource: tokenAccess.answered, ...requisitions },
 })
@@ -114,7 +115,7 @@ const outbreaks = {
 }
 
 /** SORMAS: outbreak surveillance. */
-export const sourceSystemI = variant('SOURCE_SYSTEM_I', {
+export const sormas = variant(connectorTypes.sormas, {
   given: { apiSource: loginAccess.given, ...outbreaks },
   answered: { apiSource: loginAccess.answered, ...outbreaks },
 })

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { access } from '../access.ts'
 import { csvOptions, delimiters } from '../csv-options.ts'
 import { Address, field, Name, secret } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const Key = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
@@ -57,7 +58,7 @@ export const bucketAccess = access(
 )
 
 /** Amazon S3 and compatible stores: the object-store file variant. */
-export const objectStorageBucket = variant('OBJECT_STORAGE_BUCKET', {
+export const s3 = variant(connectorTypes.s3, {
   given: { objectStoreSource: bucketAccess.given, ...what },
   answered: { objectStoreSource: bucketAccess.answered, ...what },
 })
@@ -98,7 +99,7 @@ export const containerAccess = access(
 )
 
 /** Azure Blob Storage. */
-export const cloudBlobStorage = variant('CLOUD_BLOB_STORAGE', {
+export const azureBlobStorage = variant(connectorTypes.azureBlobStorage, {
   given: { blobStoreSource: containerAccess.given, ...what },
   answered: { blobStoreSource: containerAccess.answered, ...what },
 })

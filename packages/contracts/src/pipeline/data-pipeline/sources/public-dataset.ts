@@ -1,8 +1,9 @@
 import { PublicDatasetKey } from '../../public-dataset.ts'
 import { field } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const key = field(PublicDatasetKey, 'Public dataset', 'The key of what is loaded.', 'world_population')
 
 /** A table that is published for all clients of this installation. */
-export const publicDataset = variant('PUBLIC_DATASET', { given: { key }, answered: { key } })
+export const publicDataset = variant(connectorTypes.publicDataset, { given: { key }, answered: { key } })

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { access } from '../access.ts'
 import { Address, field, Name, secret } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 export const spreadsheetAccess = access(
@@ -45,7 +46,7 @@ const what = {
 }
 
 /** Google Sheets. */
-export const onlineSpreadsheet = variant('ONLINE_SPREADSHEET', {
+export const googleSheets = variant(connectorTypes.googleSheets, {
   given: { spreadsheetSource: spreadsheetAccess.given, ...what },
   answered: { spreadsheetSource: spreadsheetAccess.answered, ...what },
 })

@@ -1,17 +1,18 @@
 import { Type } from 'typebox'
 import { loginAccess, tokenAccess, userTokenAccess } from '../access.ts'
 import { field, listOfSome, Name } from '../field.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const survey = field(Name, 'Survey', 'The uid of the form, as its address has it.', 'aXjPqBvW4f7n5hLkTzR8sm')
 
 /** KoboToolbox: the submissions of one form. The token survey variant. */
-export const sourceSystemE = variant('SOURCE_SYSTEM_E', {
+export const kobotoolbox = variant(connectorTypes.kobotoolbox, {
   given: { apiSource: tokenAccess.given, survey },
   answered: { apiSource: tokenAccess.answered, survey },
 })
 
-const commcare = {
+const projectSpace = {
   domain: field(
     Type.String({ minLength: 1, maxLength: 255, pattern: '^[a-z0-9-]+$' }),
     'Project space',
@@ -35,9 +36,9 @@ const commcare = {
 }
 
 /** CommCare HQ: forms and cases of a project space. */
-export const sourceSystemB = variant('SOURCE_SYSTEM_B', {
-  given: { apiSource: userTokenAccess.given, ...commcare },
-  answered: { apiSource: userTokenAccess.answered, ...commcare },
+export const commcare = variant(connectorTypes.commcare, {
+  given: { apiSource: userTokenAccess.given, ...projectSpace },
+  answered: { apiSource: userTokenAccess.answered, ...projectSpace },
 })
 
 const odk = {
@@ -49,7 +50,7 @@ const odk = {
 }
 
 /** ODK Central: the submissions of one form. */
-export const sourceSystemG = variant('SOURCE_SYSTEM_G', {
+export const odkCentral = variant(connectorTypes.odkCentral, {
   given: { apiSource: loginAccess.given, ...odk },
   answered: { apiSource: loginAccess.answered, ...odk },
 })
@@ -64,7 +65,7 @@ const cht = {
 }
 
 /** Community Health Toolkit: reports and contacts. */
-export const sourceSystemF = variant('SOURCE_SYSTEM_F', {
+export const communityHealthToolkit = variant(connectorTypes.communityHealthToolkit, {
   given: { apiSource: loginAccess.given, ...cht },
   answered: { apiSource: loginAccess.answered, ...cht },
 })

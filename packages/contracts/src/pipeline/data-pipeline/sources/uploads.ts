@@ -1,16 +1,17 @@
 import { Type } from 'typebox'
 import { csvOptions } from '../csv-options.ts'
 import { UploadedFile } from '../uploaded-file.ts'
+import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
 const file = Type.Optional(UploadedFile)
 
 /** An uploaded file of rows: delimited text, JSON, or Excel; recognised by its content. */
-export const csvUpload = variant('CSV_UPLOAD', {
+export const csvUpload = variant(connectorTypes.csvUpload, {
   given: { csvOptions },
   answered: { csvOptions, file },
   ignored: ['file'],
 })
 
 /** An uploaded Parquet file. The file declares its columns, so it has no options. */
-export const parquetUpload = variant('PARQUET_UPLOAD', { given: {}, answered: { file }, ignored: ['file'] })
+export const parquetUpload = variant(connectorTypes.parquetUpload, { given: {}, answered: { file }, ignored: ['file'] })

@@ -1,19 +1,20 @@
 import { Readable } from 'node:stream'
-import type { PathParameters, Signature } from '../operation.ts'
-import { type ResultPage, bodyOf, assertAvailable, pageOf } from './responses.ts'
-import { type ExchangeRequest, type RawResponse, type UploadBody, exchange } from './http-exchange.ts'
-import { type Circuit, type ResilienceOptions, resilience } from './resilience.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { PathParameters, Signature } from '@sluice/contracts'
+import { ServiceUnavailable } from './errors.ts'
+import { type HttpRequest, type UploadBody, bodyOf, sendRequest } from './http-exchange.ts'
 
-export interface ServiceClientOptions extends ResilienceOptions {
+export { RemoteProblem, ServiceUnavailable } from './errors.ts'
+
+interface ServiceClientOptions {
   /** Base address without `/api/v1`, such as `http://identity:3001`. */
   baseUrl: string
-  /** Name of the service in messages; its address when absent. */
-  name?: string
   /** Called once per request; undefined sends no token. */
   token: () => string | undefined | Promise<string | undefined>
   /** Headers of every call, such as the current request id. */
   headers?: () => Record<string, string>
-  fetch?: typeof globalThis.fetch
+  /** Milliseconds for each attempt, from connecting to the last byte of the response; 3,000 when absent. Uploads have no limit. */
+  timeout?: number
 }
 
 interface UntypedInput extends CallOptions {
@@ -21,7 +22,6 @@ interface UntypedInput extends CallOptions {
   query?: unknown
   body?: unknown
   length?: number
-  contentType?: string
 }
 
 /**
@@ -29,59 +29,46 @@ interface UntypedInput extends CallOptions {
  * `ServiceUnavailable` without a usable response, and the signal's reason if the signal aborted the call.
  */
 export interface ServiceClient {
+  /** Retries a read once if the service is unreachable or overloaded. */
   call<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Response>
-  /** As `call`, with the totals from the headers of a paged response. */
-  callPaged<Path extends string, Query, Body, Response>(
-    signature: Signature<Path, Query, Body, Response>,
-    ...input: OptionalInput<CallInput<Path, Query, Body>>
-  ): Promise<ResultPage<Response>>
   /** Streams a file. Not retried; ends only with the connection or the signal. Always consumes or destroys the stream. */
   upload<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
     input: UploadInput<Path, Query>,
   ): Promise<Response>
-  /** The state of the circuit, for metrics and health checks. */
-  circuit(): Circuit
 }
+
+const retryDelayMs = 200
 
 /** Creates a client. It connects at the first call; the process shares its keep-alive connections. */
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
-  const { baseUrl, name = new URL(baseUrl).origin, fetch = globalThis.fetch } = options
-  const { run, circuit } = resilience(name, options)
+  const { baseUrl, timeout = 3_000 } = options
 
-  async function request(
-    signature: Signature,
-    input: UntypedInput,
-    body: ExchangeRequest['body'],
-  ): Promise<RawResponse> {
+  async function request(signature: Signature, input: UntypedInput, body: HttpRequest['body']) {
     const { signal, params, query } = input
-    const url = addressOf(baseUrl, signature, params as Record<string, string>, query as object)
-    const headers = await headersOf(signature, input, options)
-    const exchangeRequest = {
-      url,
+    const httpRequest = {
+      url: addressOf(baseUrl, signature, params as Record<string, string>, query as object),
       method: signature.method.toUpperCase(),
-      headers,
+      headers: await headersOf(signature, input, options),
       ...(body !== undefined && { body }),
     }
-    return run(async (limit) => assertAvailable(await exchange(exchangeRequest, fetch, limit, signal)), {
-      retried: signature.effect === 'read',
-      timed: !signature.upload,
-      signal,
-    })
+    const send = () => sendRequest(httpRequest, signature.upload ? undefined : AbortSignal.timeout(timeout), signal)
+    try {
+      return await send()
+    } catch (error) {
+      if (signature.effect !== 'read' || !isRetryable(error)) throw error
+      await delay(retryDelayMs, undefined, { signal }).catch(() => signal?.throwIfAborted())
+      return send()
+    }
   }
 
-  const requestJson = (signature: Signature, input: UntypedInput = {}) =>
-    request(signature, input, input.body === undefined ? undefined : JSON.stringify(input.body))
-
   return {
-    circuit,
-    call: async (signature, ...[input]) => bodyOf(signature, await requestJson(signature, input)),
-    async callPaged(signature, ...[input]) {
-      const answer = await requestJson(signature, input)
-      return pageOf(bodyOf(signature, answer), answer.headers)
+    async call(signature, ...[input = {}]) {
+      const { body } = input as UntypedInput
+      return bodyOf(signature, await request(signature, input, body === undefined ? undefined : JSON.stringify(body)))
     },
     async upload(signature, input) {
       const { body } = input
@@ -96,20 +83,22 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
   }
 }
 
+/** A service that did not answer in time is not helped by a second request. */
+const isRetryable = (error: unknown): boolean =>
+  error instanceof ServiceUnavailable && (error.reason === 'unreachable' || error.reason === 'overloaded')
+
 async function headersOf(
   { upload, response }: Signature,
-  { body, length, contentType, requestId, traceparent }: UntypedInput,
+  { body, length }: UntypedInput,
   { token, headers }: ServiceClientOptions,
 ): Promise<Headers> {
   const bearer = await token()
   const all = new Headers(headers?.())
   if (response) all.set('accept', 'application/json, application/problem+json')
   if (bearer !== undefined) all.set('authorization', `Bearer ${bearer}`)
-  if (upload) all.set('content-type', contentType ?? upload)
+  if (upload) all.set('content-type', upload)
   else if (body !== undefined) all.set('content-type', 'application/json')
   if (length !== undefined) all.set('content-length', String(length))
-  if (requestId !== undefined) all.set('x-request-id', requestId)
-  if (traceparent !== undefined) all.set('traceparent', traceparent)
   return all
 }
 
@@ -146,9 +135,6 @@ function segment(id: string, name: string, value: string | undefined): string {
 interface CallOptions {
   /** Ends the call with the signal's reason. */
   signal?: AbortSignal
-  requestId?: string
-  /** W3C trace context. */
-  traceparent?: string
 }
 
 type InputField<Name extends string, T> = undefined extends T
@@ -162,7 +148,7 @@ type PathInput<Path extends string> = InputField<
   keyof PathParameters<Path> extends never ? {} : PathParameters<Path>
 >
 
-export type CallInput<Path extends string, Query, Body> = PathInput<Path> &
+type CallInput<Path extends string, Query, Body> = PathInput<Path> &
   InputField<'query', Query> &
   // The service distinguishes `{}` from an absent body.
   (undefined extends Body ? { body?: undefined } : { body: Body }) &
@@ -171,12 +157,10 @@ export type CallInput<Path extends string, Query, Body> = PathInput<Path> &
 /** The input is optional if all of its fields are optional. */
 type OptionalInput<Input> = {} extends Input ? [input?: Input] : [input: Input]
 
-export type UploadInput<Path extends string, Query> = PathInput<Path> &
+type UploadInput<Path extends string, Query> = PathInput<Path> &
   InputField<'query', Query> &
   CallOptions & {
     body: UploadBody
     /** Bytes, if known: the service can then reject the upload before it reads it. */
     length?: number
-    /** Includes the boundary if the body is a form. */
-    contentType?: string
   }

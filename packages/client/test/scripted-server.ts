@@ -36,10 +36,6 @@ export const breakOff: Behaviour = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
   response.write('[', () => response.destroy())
 }
-export const after =
-  (milliseconds: number, then: Behaviour): Behaviour =>
-  (response, request) =>
-    setTimeout(() => then(response, request), milliseconds)
 
 /** A real server that treats its requests as scripted, the last behaviour for all that follow. */
 export async function scriptedServer(...script: Behaviour[]) {

@@ -1,0 +1,102 @@
+import { setTimeout } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { ServiceUnavailable } from '@sluice/client'
+
+interface LookupCacheOptions<V> {
+  /** Milliseconds that a found value is fresh, counted from the start of its read. */
+  ttl: number
+  /** Milliseconds past `ttl` in which a found value is returned while the service is unavailable. */
+  staleFor?: number
+  /** Maximum number of cached values. */
+  max: number
+  /** Whether a value may be cached; all values when absent. `get` reads other values after its call. */
+  isCacheable?: (value: V) => boolean
+}
+
+interface CacheEntry<V> {
+  value: V | undefined
+  /** Start of the read, on the monotonic clock. */
+  readAt: number
+  cacheable: boolean
+}
+
+/** Milliseconds: the lifetime of a token, so that signed-in users stay until their token expires. */
+const tokenLifetimeMs = 5 * 60_000
+/** Milliseconds that a missing value is fresh. */
+const missingTtlMs = 1_000
+/** Milliseconds to wait for a new value before the stale value is returned, so that a hanging service does not delay callers. */
+const staleWaitMs = 300
+/** Milliseconds between two reads of a value while the service is unavailable. */
+const retryMs = 1_000
+
+/**
+ * Returns a function that looks up a value by its key; undefined if it does not exist. Concurrent callers of a key share one read.
+ * Throws the error of a read unless the service is unavailable and an older value can replace the result.
+ */
+export function lookupCache<V>(
+  read: (key: string) => Promise<V | undefined>,
+  { ttl, staleFor = tokenLifetimeMs, max, isCacheable = () => true }: LookupCacheOptions<V>,
+): (key: string) => Promise<V | undefined> {
+  const cache = new LRUCache<string, CacheEntry<V>>({
+    max,
+    ttl,
+    noDeleteOnStaleGet: true,
+    noDeleteOnFetchRejection: true,
+    // A read that is evicted while it is pending still answers its callers.
+    ignoreFetchAbort: true,
+    async fetchMethod(key, old, { options }) {
+      try {
+        const entry = await readEntry(key)
+        const fresh = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
+        // A lifetime of 0 would never end.
+        options.ttl = Math.max(1, entry.cacheable ? fresh - ageOf(entry) : 0)
+        return entry
+      } catch (error) {
+        if (!(error instanceof ServiceUnavailable) || !isUsable(old)) throw error
+        options.ttl = retryMs
+        return old
+      }
+    },
+  })
+
+  async function readEntry(key: string): Promise<CacheEntry<V>> {
+    const readAt = performance.now()
+    const value = await read(key)
+    return { value, readAt, cacheable: value === undefined || isCacheable(value) }
+  }
+
+  const isUsable = (old: CacheEntry<V> | undefined): old is CacheEntry<V> =>
+    old?.value !== undefined && old.cacheable && ageOf(old) < ttl + staleFor
+
+  return async (key) => {
+    const calledAt = performance.now()
+    const old = cache.peek(key, { allowStale: true })
+    const fetched = cache.fetch(key)
+    const entry = isUsable(old)
+      ? await Promise.race([fetched, setTimeout(staleWaitMs, old, { ref: false })])
+      : await fetched
+    if (entry && (entry.cacheable || entry.readAt >= calledAt)) return entry.value
+    return read(key)
+  }
+}
+
+const ageOf = ({ readAt }: { readAt: number }): number => performance.now() - readAt
+
+/**
+ * Returns a function that reads one value and shares its request with all calls of the same tick. A key that is missing in the
+ * result of `readMany` does not exist.
+ */
+export function batched<V>(readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>) {
+  let keys: string[] = []
+  let values: Promise<ReadonlyMap<string, V>> | undefined
+  return async (key: string): Promise<V | undefined> => {
+    keys.push(key)
+    values ??= Promise.resolve().then(() => {
+      const batch = keys
+      keys = []
+      values = undefined
+      return readMany(batch)
+    })
+    return (await values).get(key)
+  }
+}
