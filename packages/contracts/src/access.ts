@@ -17,7 +17,7 @@ const grantsBody = Type.Array(
     'AccessObjectBody',
     Type.Object(
       {
-        id: requiredBecause(Uid, 'it names who is given access'),
+        id: requiredBecause(Uid, 'it names the user or group'),
         access: Type.Optional(Type.Enum([...accessLevels], { description: 'READ when absent.' })),
       },
       closed,

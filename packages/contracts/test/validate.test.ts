@@ -50,7 +50,7 @@ describe('checking a body', () => {
     const checked = checker(Roles)({ roles: ['A', 'ROLE_SEE_VIEW', 'B'] }) as { violations: object[] }
     expect(checked.violations).toEqual([
       { pointer: '/roles/0', detail: expect.stringContaining('ROLE_SEE_VIEW') },
-      { pointer: '/roles/2', detail: 'must be one of those that are named above' },
+      { pointer: '/roles/2', detail: 'must be one of the values listed above' },
     ])
   })
 

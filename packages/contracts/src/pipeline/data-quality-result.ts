@@ -30,7 +30,7 @@ export const RunInput = contract(
         Type.Array(RunVariableBody, {
           maxItems: 100,
           description:
-            'Values for this run, which go before the stored ones. Without a value, the stored one is meant. A name that no query uses and nobody stored is refused. One that is secured here or where it is stored is not shown again.',
+            'Values for this run, which replace the stored ones. The stored value applies if a value is absent. A name that is neither stored nor used by a query is rejected. The value of a secured variable is never returned.',
         }),
       ),
     },
@@ -48,7 +48,7 @@ export const CheckResult = contract(
       dataQualityCheckId: Uid,
       name: Line,
       status: Type.Enum([...checkStatuses], {
-        description: 'OK: no rows. FAILED: rows, which are the violations. ERROR: the query could not be run.',
+        description: 'OK: no violations. FAILED: violations. ERROR: the query could not be run.',
       }),
       message: Text,
       completedAt: Timestamp,
