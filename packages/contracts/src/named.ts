@@ -100,7 +100,7 @@ export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Acce
  * Returns the fields of a response as optional, ignored fields of a body, with their declared types and enums. The contents
  * of objects and lists are not checked.
  */
-export function ignoredFields(answered: TProperties): TProperties {
+function ignoredFields(answered: TProperties): TProperties {
   const fields = Object.entries(answered).map(([name, schema]): [string, TSchema] => [name, ignoredOf(schema)])
   return Object.fromEntries(fields)
 }

@@ -39,7 +39,7 @@ export const RunInput = contract(
 )
 export type RunInput = TypeOf<typeof RunInput>
 
-export const checkStatuses = ['OK', 'FAILED', 'ERROR'] as const
+const checkStatuses = ['OK', 'FAILED', 'ERROR'] as const
 
 export const CheckResult = contract(
   'CheckResult',

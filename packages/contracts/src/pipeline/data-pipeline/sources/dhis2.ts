@@ -4,9 +4,9 @@ import { Day, field, listOfSome, Name } from '../field.ts'
 import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
-export const dhis2Contents = ['DATA_VALUES', 'ANALYTICS', 'EVENTS', 'ORGANISATION_UNITS', 'METADATA'] as const
+const dhis2Contents = ['DATA_VALUES', 'ANALYTICS', 'EVENTS', 'ORGANISATION_UNITS', 'METADATA'] as const
 
-export const dhis2Metadata = [
+const dhis2Metadata = [
   'DATA_SETS',
   'DATA_ELEMENTS',
   'DATA_ELEMENT_GROUPS',

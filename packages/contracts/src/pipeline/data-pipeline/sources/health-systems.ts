@@ -7,7 +7,7 @@ import { variant } from '../variant.ts'
 const first = (what: string) => field(Day, 'First day', `${what} since this day.`, '2026-01-01')
 const last = (what: string) => field(Day, 'Last day', `${what} until this day, inclusive.`, '2026-12-31')
 
-export const hospitalResources = [
+const hospitalResources = [
   'PATIENTS',
   'VISITS',
   'INVOICES',
@@ -79,7 +79,7 @@ export const openlmis = variant(connectorTypes.openlmis, {
   answered: { apiSource: tokenAccess.answered, ...requisitions },
 })
 
-export const outbreakEntities = [
+const outbreakEntities = [
   'CASES',
   'CONTACTS',
   'EVENTS',
