@@ -23,5 +23,5 @@ it('the page tells kinds, words, roles and what is no order, as the sources have
   expect(row('/data-quality-checks')).toBe(
     '| `/data-quality-checks` | yes | 1,000 | **id:** id; **text:** name, shortName, code, description, query; **time:** created, lastUpdated |',
   )
-  expect(row('/tables')).toBe('| `/tables` | The tables of all schemas | 200 | 10,000 |')
+  expect(row('/tables')).toBe('| `/tables` | List the tables of all schemas | 200 | 10,000 |')
 })

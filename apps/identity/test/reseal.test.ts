@@ -40,7 +40,7 @@ it('a key ring is renewed: the command seals anew, and the older key is not need
   const wrong = await reseal(key('new', 2)).catch((error: { code: number; stdout: string }) => error)
   expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining('sealed with key "old"') })
   const { stdout } = await reseal(`${key('new', 2)},${key('old', 1)}`)
-  expect(stdout).toContain('signing_keys.private_key: 1 sealed anew')
+  expect(stdout).toContain('signing_keys.private_key: 1 resealed')
   const after = await signingKeys(db, keyRing(key('new', 2))).current()
   expect(after.kid).toBe(before.kid)
   const { rows } = await sql<{ private_key: string }>`select private_key from signing_keys`.execute(db)

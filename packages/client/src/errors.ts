@@ -25,7 +25,7 @@ export class RemoteProblem extends Error {
  * - `overloaded`: the service or its proxy returned 502, 503 or 504;
  * - `malformed-answer`: the response does not match its contract.
  */
-export type UnavailableReason = 'unreachable' | 'timed-out' | 'overloaded' | 'malformed-answer'
+type UnavailableReason = 'unreachable' | 'timed-out' | 'overloaded' | 'malformed-answer'
 
 interface UnavailableDetails {
   cause?: unknown

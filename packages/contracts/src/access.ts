@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from './contract.ts'
 import { bodyOf, requiredBecause, Uid } from './named.ts'
 
-export const accessLevels = ['READ', 'READ_WRITE'] as const
-export const publicAccessLevels = ['NONE', 'READ', 'READ_WRITE'] as const
-export const sharingLevels = ['PRIVATE', 'SHARED', 'PUBLIC'] as const
+const accessLevels = ['READ', 'READ_WRITE'] as const
+const publicAccessLevels = ['NONE', 'READ', 'READ_WRITE'] as const
+const sharingLevels = ['PRIVATE', 'SHARED', 'PUBLIC'] as const
 
 export const AccessObject = contract(
   'AccessObject',
@@ -17,7 +17,7 @@ const grantsBody = Type.Array(
     'AccessObjectBody',
     Type.Object(
       {
-        id: requiredBecause(Uid, 'it names who is given access'),
+        id: requiredBecause(Uid, 'it names the user or group'),
         access: Type.Optional(Type.Enum([...accessLevels], { description: 'READ when absent.' })),
       },
       closed,

@@ -105,7 +105,7 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
         const variant = variants.get(tag)
         if (variant === undefined) {
           const params = { tag: propertyName, tagValue: tag, allowedValues: [...variants.keys()] }
-          validate.errors = [{ keyword: 'discriminator', instancePath, params, message: 'is none of the variants' }]
+          validate.errors = [{ keyword: 'discriminator', instancePath, params, message: 'is not a known variant' }]
           return false
         }
         const check = ajv.compile(variant)

@@ -32,7 +32,7 @@ export const forOtherServices: readonly ExternalFeature[] = [
   {
     name: 'enterpriseEnabled',
     kind: 'client',
-    meaning: 'The organisation has what an enterprise plan offers elsewhere.',
+    meaning: 'The organisation has an enterprise plan.',
   },
   {
     name: 'domain: DATA_MART_PROGRAM',
@@ -43,14 +43,14 @@ export const forOtherServices: readonly ExternalFeature[] = [
   {
     name: 'routeNotificationEmailAddresses',
     kind: 'client',
-    meaning: 'Who hears of routes that fail: e-mail addresses with commas between them.',
+    meaning: 'Recipients of notices about failed routes: email addresses, separated by commas.',
   },
   {
     name: 'primaryContact, technicalContact, billingContact, billingCode',
     kind: 'client',
-    meaning: 'For people and billing. Nothing is mailed to them from here.',
+    meaning: 'For information and billing. The services send them no mail.',
   },
   { name: 'fileAccessInstances', kind: 'user', meaning: 'Instances whose files a user may fetch.' },
   { name: 'analyticsPlatformEnabled', kind: 'user', meaning: 'The user has an account in the analytics platform.' },
-  { name: 'THEME', kind: 'setting', meaning: 'The colours of pages that other services show to people.' },
+  { name: 'THEME', kind: 'setting', meaning: 'The colours of pages of other services.' },
 ]

@@ -53,12 +53,12 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
         {
           locale: requiredBecause(
             Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
-            'a translation is found by its language',
+            'translations are selected by language',
           ),
-          property: requiredBecause(property, 'it names the text that is translated'),
+          property: requiredBecause(property, 'it names the translated text'),
           value: requiredBecause(
             Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
-            'it is the text that is shown',
+            'it is the translated text',
           ),
         },
         { additionalProperties: false, title },
@@ -100,7 +100,7 @@ export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Acce
  * Returns the fields of a response as optional, ignored fields of a body, with their declared types and enums. The contents
  * of objects and lists are not checked.
  */
-export function ignoredFields(answered: TProperties): TProperties {
+function ignoredFields(answered: TProperties): TProperties {
   const fields = Object.entries(answered).map(([name, schema]): [string, TSchema] => [name, ignoredOf(schema)])
   return Object.fromEntries(fields)
 }

@@ -17,7 +17,7 @@ const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
 const After = Type.String({
   maxLength: 2000,
   description:
-    'Begin after this place: the cursor of the page before (X-Next-Cursor), with the same filters and order.',
+    'Start after this position: the cursor of the previous page (X-Next-Cursor), with the same filters and order.',
 })
 const PageSize = Type.Integer({ minimum: 1, maximum: 1000, default: 50 })
 
@@ -79,13 +79,13 @@ export function searchOf({ page, pageSize, after, paging, total, locale: _locale
 }
 
 /** Short guide to searching lists, in Markdown, for the API reference. docs/search.md is the full guide. */
-export const searchGuide = `**Lists** take the same search as query parameters and, where there is one, as the body of \`…/search\`:
+export const searchGuide = `**Lists** take the same search as query parameters and, if the operation exists, as the body of \`…/search\`:
 
-- \`filter=property:operator:value\`, repeated for more; all hold, or with \`rootJunction=OR\` one. \`eq\`, \`ne\`, \`in:[a,b]\`, \`!in:[a,b]\`, \`null\`, \`!null\`
-  go with everything; \`gt\`, \`ge\`, \`lt\`, \`le\` with numbers, times and ids; \`ieq\`, \`like\`, \`ilike\` (in it), \`$ilike\` (at the beginning), \`ilike$\` (at
-  the end), \`token\` (all words) with text, each also negated by \`!\`, \`ieq\` aside; \`empty\`, \`!empty\` with text and lists.
-- \`order=property:asc\`, \`desc\`, and for text \`iasc\`, \`idesc\`; \`query\`: a piece of a name, username, code or the like.
-- \`page\`, \`pageSize\` (50, at most 1,000), or \`after\` with the \`X-Next-Cursor\` of the page before. Totals are in \`X-Total-Count\`. In a body these are
-  inside \`paging\`, which must be there: \`{"paging": {}}\`.
+- \`filter=property:operator:value\`, repeatable; all must hold, or one with \`rootJunction=OR\`. \`eq\`, \`ne\`, \`in:[a,b]\`, \`!in:[a,b]\`, \`null\`, \`!null\`
+  apply to everything; \`gt\`, \`ge\`, \`lt\`, \`le\` to numbers, times and ids; \`ieq\`, \`like\`, \`ilike\` (contains), \`$ilike\` (starts with), \`ilike$\` (ends
+  with), \`token\` (all words) to text, each also negated by \`!\`, except \`ieq\`; \`empty\`, \`!empty\` to text and lists.
+- \`order=property:asc\`, \`desc\`, and for text \`iasc\`, \`idesc\`; \`query\`: a part of a name, username, code or similar text.
+- \`page\`, \`pageSize\` (50, at most 1,000), or \`after\` with the \`X-Next-Cursor\` of the previous page. Totals are in \`X-Total-Count\`. In a body these are
+  inside the required object \`paging\`: \`{"paging": {}}\`.
 
-A refused filter is answered with what would do: \`filter=x:null\` names all properties of a list. The whole is in docs/search.md of the sources.`
+A rejected filter returns the valid options: \`filter=x:null\` returns all properties of a list. docs/search.md is the full guide.`

@@ -18,7 +18,7 @@ export function violationsOf(errors: ErrorObject[]): Violation[] {
   return distinct.slice(0, 100).map(({ pointer, detail }) => {
     const again = detail.length > maxRepeatedLength && repeatedDetails.has(detail)
     repeatedDetails.add(detail)
-    return { pointer: pointer || '/', detail: again ? 'must be one of those that are named above' : detail }
+    return { pointer: pointer || '/', detail: again ? 'must be one of the values listed above' : detail }
   })
 }
 
@@ -88,7 +88,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
     case 'pattern':
       return {
         pointer: instancePath,
-        detail: patternWords[String(params.pattern)] ?? 'does not have the form that it needs',
+        detail: patternWords[String(params.pattern)] ?? 'does not have the required form',
       }
     default:
       return { pointer: instancePath, detail: message ?? keyword }

@@ -50,14 +50,14 @@ describe('checking a body', () => {
     const checked = checker(Roles)({ roles: ['A', 'ROLE_SEE_VIEW', 'B'] }) as { violations: object[] }
     expect(checked.violations).toEqual([
       { pointer: '/roles/0', detail: expect.stringContaining('ROLE_SEE_VIEW') },
-      { pointer: '/roles/2', detail: 'must be one of those that are named above' },
+      { pointer: '/roles/2', detail: 'must be one of the values listed above' },
     ])
   })
 
   it('says what a pattern means', () => {
     const Key = contract('Key', Type.Object({ key: Type.String({ pattern: '^[!-~]*$' }) }))
     expect(checker(Key)({ key: 'a b' })).toEqual({
-      violations: [{ pointer: '/key', detail: expect.stringContaining('must have no spaces') }],
+      violations: [{ pointer: '/key', detail: expect.stringContaining('without spaces') }],
     })
   })
 

@@ -83,7 +83,7 @@ export async function resealAll(
   let left = 0
   for (const sealed of columns) {
     const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
-    say(`${column}: ${resealed} sealed anew${here > 0 ? `, ${here} left` : ''}`)
+    say(`${column}: ${resealed} resealed${here > 0 ? `, ${here} left` : ''}`)
     for (const sentence of unreadable) say(`  ${sentence}`)
     left += here
   }

@@ -52,7 +52,7 @@ describe('sealing anew', () => {
     const lines: string[] = []
     expect(await resealAll(db, both, [column], (line) => lines.push(line))).toBe(true)
     expect(lines).toEqual([
-      'things.word: 1203 sealed anew',
+      'things.word: 1203 resealed',
       'Everything is sealed with "new": older keys can be taken out of SECRET_KEYS.',
     ])
     for (const { id, word } of await words()) expect(fresh.open(word, purpose(id))).toBe(`word ${id}`)
@@ -73,7 +73,7 @@ describe('sealing anew', () => {
     const lines: string[] = []
     expect(await resealAll(db, both, [column], (line) => lines.push(line))).toBe(false)
     expect(lines).toEqual([
-      'things.word: 2 sealed anew, 1 left',
+      'things.word: 2 resealed, 1 left',
       expect.stringContaining('sealed with key "lost"'),
       expect.stringContaining('Keep the older keys: 1 values'),
     ])

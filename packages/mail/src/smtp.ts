@@ -25,16 +25,13 @@ export class MailRefused extends Error {
 
 export type SendMail = (mail: OutgoingEmail, signal: AbortSignal) => Promise<void>
 
-/** Milliseconds without a response before a delivery attempt fails. */
-const defaultTimeoutMs = 15_000
-
 interface SmtpOptions {
   server: SmtpServer
   from: SenderAddress
   /** Additional trusted certificates, PEM. Programs use NODE_EXTRA_CA_CERTS instead. */
   ca?: string
-  /** Milliseconds. */
-  patience?: number
+  /** Milliseconds without a response before a delivery attempt fails; 15,000 when absent. */
+  timeoutMs?: number
 }
 
 interface MailSettings {
@@ -47,7 +44,7 @@ export const mailSenderFrom = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail 
   SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
 
 /** Returns a function that sends each email over its own SMTP connection. Throws `MailRefused`. */
-export function smtp({ server, from, ca, patience = defaultTimeoutMs }: SmtpOptions): SendMail {
+export function smtp({ server, from, ca, timeoutMs = 15_000 }: SmtpOptions): SendMail {
   const { host, port, secure, user, password } = server
   const settings = {
     host,
@@ -57,10 +54,10 @@ export function smtp({ server, from, ca, patience = defaultTimeoutMs }: SmtpOpti
     requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
-    connectionTimeout: patience,
-    greetingTimeout: patience,
-    socketTimeout: patience,
-    dnsTimeout: patience,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   }

@@ -2,6 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http-server'
 import { recordLister } from './list-records.ts'
 import type { RecordKind } from './record-kind.ts'
+import { isUid } from './search/values.ts'
 
 /** Rows in one statement, well below the protocol's limit of parameters. */
 const insertBatchSize = 250
@@ -130,8 +131,3 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
 export type Records<Row extends VersionedRow, Resource, Context extends { caller: Caller }> = ReturnType<
   typeof records<Row, Resource, Context>
 >
-
-const pattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
-/** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
-export const isUid = (text: string): boolean => pattern.test(text)

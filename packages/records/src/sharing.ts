@@ -1,15 +1,36 @@
-import { type Access, type AccessBody, type AccessObject, type AccessPart, holds } from '@sluice/contracts'
+import { type Access, type AccessBody, type AccessObject, type AccessPart, holds, translated } from '@sluice/contracts'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 
-interface SharingColumns {
+/** A row type with more precise column types than the generated ones. */
+export type RefinedRow<Row, Known> = Omit<Row, keyof Known> & Known
+
+/** Columns of every record that users can share inside their client. */
+export interface SharedColumns {
+  translations: { locale: string; property: string; value: string }[]
   public_access: Access['publicAccess']
   user_access: AccessObject[]
   user_group_access: AccessObject[]
 }
 
+/** Returns a text property in the reader's language (see `translated`). Undefined stays undefined. */
+export function translatedProperty<T extends string | null | undefined>(
+  row: Pick<SharedColumns, 'translations'>,
+  property: string,
+  plain: T,
+  locales: readonly string[],
+): T extends string ? string : string | undefined {
+  const text =
+    plain === null || plain === undefined ? undefined : translated(plain, row.translations, property, locales)
+  return text as T extends string ? string : string | undefined
+}
+
 /** Returns the access fields of a response. */
-export function accessOf({ public_access, user_access, user_group_access }: SharingColumns): Access {
+export function accessOf({
+  public_access,
+  user_access,
+  user_group_access,
+}: Omit<SharedColumns, 'translations'>): Access {
   const shared = user_access.length > 0 || user_group_access.length > 0
   const hasPublicAccess = public_access !== 'NONE'
   return {

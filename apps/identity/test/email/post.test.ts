@@ -120,7 +120,7 @@ describe('a mail', () => {
   it('does not wait for a server that says nothing', async () => {
     const { port } = await server({ onConnect: () => {} })
     await invite()
-    await post(port, { patience: 500 })
+    await post(port, { timeoutMs: 500 })
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringMatching(/timeout|greeting/i) }])
   })
 

@@ -29,7 +29,7 @@ export const DeletedClientSummary = contract(
 )
 export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 
-export const credentialKinds = ['session', 'application', 'api-token'] as const
+const credentialKinds = ['session', 'application', 'api-token'] as const
 
 /**
  * The principal of a bearer token with a valid form and signature. `id` is the user's uid, the application's ssoClientId, or

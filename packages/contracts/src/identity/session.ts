@@ -50,7 +50,7 @@ export const SessionClient = contract(
   ),
 )
 
-export const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
+const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
 
 /** The signed-in user, their client and their start page. */
 export const Session = contract(

@@ -37,7 +37,7 @@ export const Tokens = contract(
 )
 export type Tokens = TypeOf<typeof Tokens>
 
-export const secondFactorMethods = ['TOTP', 'RECOVERY_CODE'] as const
+const secondFactorMethods = ['TOTP', 'RECOVERY_CODE'] as const
 export type SecondFactorMethod = (typeof secondFactorMethods)[number]
 
 const Ticket = Type.String({ minLength: 20, maxLength: 100 })

@@ -21,7 +21,8 @@ const fields = {
     maxLength: 100,
     pattern: '^[!-~]*$',
     examples: ['sub'],
-    description: 'The claim whose value is the ssoId of a user. Best one that nobody can change: sub, or oid at Entra.',
+    description:
+      'The claim whose value is the ssoId of a user. Choose a claim that users cannot change: sub, or oid for Entra.',
   }),
 }
 

@@ -83,7 +83,7 @@ const fields = {
     minLength: 2,
     maxLength: 2_147_483_647,
     description:
-      'One SELECT: the rows that it answers are violations. `${name}` stands for the value of a variable. Names without a schema are looked for in all schemas; one that several have is refused.',
+      'One SELECT whose rows are the violations. `${name}` stands for the value of a variable. Names without a schema are searched in all schemas; a name in several schemas is rejected.',
     examples: ['select * from cases where reported > current_date'],
   }),
 }

@@ -29,7 +29,7 @@ export const RunInput = contract(
         Type.Array(RunVariableBody, {
           maxItems: 100,
           description:
-            'Values for this run, which go before the stored ones. Without a value, the stored one is meant. A name that no query uses and nobody stored is refused. One that is secured here or where it is stored is not shown again.',
+            'Values for this run, which replace the stored ones. The stored value applies if a value is absent. A name that is neither stored nor used by a query is rejected. The value of a secured variable is never returned.',
         }),
       ),
     },
@@ -38,7 +38,7 @@ export const RunInput = contract(
 )
 export type RunInput = TypeOf<typeof RunInput>
 
-export const checkStatuses = ['OK', 'FAILED', 'ERROR'] as const
+const checkStatuses = ['OK', 'FAILED', 'ERROR'] as const
 
 export const CheckResult = contract(
   'CheckResult',
@@ -47,7 +47,7 @@ export const CheckResult = contract(
       dataQualityCheckId: Uid,
       name: Line,
       status: Type.Enum([...checkStatuses], {
-        description: 'OK: no rows. FAILED: rows, which are the violations. ERROR: the query could not be run.',
+        description: 'OK: no violations. FAILED: violations. ERROR: the query could not be run.',
       }),
       message: Text,
       completedAt: Timestamp,

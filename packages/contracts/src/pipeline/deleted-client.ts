@@ -11,7 +11,7 @@ export const DeletedClient = contract(
       code: Line,
       name: Line,
       deleted: Timestamp,
-      eraseAfter: { ...Timestamp, description: 'When maintenance erases what is held, if nobody does it before.' },
+      eraseAfter: { ...Timestamp, description: 'When maintenance erases the data, unless it is erased earlier.' },
     },
     closed,
   ),

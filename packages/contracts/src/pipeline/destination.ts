@@ -15,7 +15,7 @@ const Scheme = Type.String({
   pattern:
     '^([Uu][Ii][Dd]|[Cc][Oo][Dd][Ee]|[Nn][Aa][Mm][Ee]|[Aa][Tt][Tt][Rr][Ii][Bb][Uu][Tt][Ee]:[A-Za-z][A-Za-z0-9]{10})$',
   examples: ['CODE', 'ATTRIBUTE:DnrLSdo4hMl'],
-  description: 'How the view names such objects: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute.',
+  description: 'The identifiers in the view: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute.',
 })
 
 const ImportOptions = Type.Object(
@@ -23,9 +23,9 @@ const ImportOptions = Type.Object(
     dataElementIdScheme: Type.Optional(Scheme),
     orgUnitIdScheme: Type.Optional(Scheme),
     categoryOptionComboIdScheme: Type.Optional(Scheme),
-    idScheme: Type.Optional({ ...Scheme, description: 'For all that have none of their own; UID when absent.' }),
+    idScheme: Type.Optional({ ...Scheme, description: 'The default of the other schemes; UID when absent.' }),
     dryRun: Type.Optional(
-      Type.Boolean({ description: 'Have everything checked and nothing stored; false when absent.' }),
+      Type.Boolean({ description: 'Whether DHIS2 only checks the values and stores nothing; false when absent.' }),
     ),
   },
   { ...closed, title: 'ImportOptions' },
@@ -36,13 +36,13 @@ export const TargetUrl = Type.String({
   maxLength: 2000,
   pattern: '^https?://\\P{Cc}+$',
   examples: ['https://play.example.org/dhis'],
-  description: 'Where DHIS2 is, without /api.',
+  description: 'The base address of DHIS2, without /api.',
 })
 const Username = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc}:]*$', examples: ['importer'] })
 
 const kept = {
   writeOnly: true,
-  description: 'Never answered: absent or null keeps the stored one, an empty text clears it.',
+  description: 'Never returned: absent or null keeps the stored one, an empty text deletes it.',
 }
 export const TargetPassword = Type.String({
   minLength: 1,
@@ -142,7 +142,7 @@ export const TargetLookupBody = contract(
     {
       url: Type.Optional(TargetUrl),
       ...credentials,
-      query: Type.Optional({ ...Line, description: 'Only what has this in its name.' }),
+      query: Type.Optional({ ...Line, description: 'Only options whose name contains this text.' }),
     },
     closed,
   ),

@@ -19,8 +19,7 @@ export const SourceLookupBody = contract(
       ...TargetLookupBody.properties,
       within: Type.Optional({
         ...Line,
-        description:
-          'Of what is inside of something else, such as the forms of a project: that. A saved pipeline knows its own.',
+        description: 'For nested options, such as the forms of a project: the parent. Absent for a saved pipeline.',
       }),
     },
     closed,

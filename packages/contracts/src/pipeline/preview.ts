@@ -7,11 +7,11 @@ import { QueryResult } from './table.ts'
 
 const Sheet = Type.Object(
   {
-    number: { ...Count, description: 'Its place, from 1, hidden sheets included: what `sheetNumber` takes.' },
+    number: { ...Count, description: 'The position, from 1, including hidden sheets: the value of `sheetNumber`.' },
     name: Type.String({ maxLength: 255 }),
     hidden: Type.Boolean(),
     hasRows: Type.Boolean(),
-    read: Type.Boolean({ description: 'Whether the rows are of this sheet.' }),
+    read: Type.Boolean({ description: 'Whether the rows are from this sheet.' }),
   },
   { ...closed, title: 'PreviewSheet' },
 )
@@ -22,7 +22,7 @@ export const SourcePreview = contract(
   Type.Object(
     {
       ...QueryResult.properties,
-      complete: Type.Boolean({ description: 'Whether these are all rows that there are.' }),
+      complete: Type.Boolean({ description: 'Whether these are all rows.' }),
       /** Rows of the preview that a load would reject. */
       rejected: Type.Array(RejectedRow, { maxItems: 100 }),
       /** Sentences that describe how the source was read. */
@@ -30,7 +30,7 @@ export const SourcePreview = contract(
       /** Only for a text file. */
       csvGuesses: Type.Optional(CsvGuesses),
       sheets: Type.Optional(
-        Type.Array(Sheet, { maxItems: 1_000, description: 'Of a workbook: its sheets with cells, in their order.' }),
+        Type.Array(Sheet, { maxItems: 1_000, description: 'For a workbook: its sheets with cells, in their order.' }),
       ),
     },
     closed,

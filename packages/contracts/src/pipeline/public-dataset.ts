@@ -29,7 +29,7 @@ export const PublicDatasetForm = contract(
       key: PublicDatasetKey,
       ...fields,
       tags: Type.Optional(
-        Type.String({ maxLength: 5_000, description: 'With commas between.', examples: ['people, world'] }),
+        Type.String({ maxLength: 5_000, description: 'Separated by commas.', examples: ['people, world'] }),
       ),
       headerRow: Type.Optional(
         Type.Enum(['true', 'false'], { description: 'Whether the first row names the columns; true when absent.' }),
@@ -49,7 +49,9 @@ export const PublicDatasetBody = contract(
       ...fields,
       tags: Type.Optional(Tags),
       headerRow: Type.Optional(
-        Type.Boolean({ description: 'Whether the first row names the columns. A change loads the file anew.' }),
+        Type.Boolean({
+          description: 'Whether the first row contains the column names. A change loads the file again.',
+        }),
       ),
     },
     ['table', 'tagString', 'status'],
@@ -64,16 +66,16 @@ export const PublicDatasetStatus = contract(
       ...RunStatus.properties,
       message: Type.Optional({
         ...Text,
-        description: 'Why the last load ended as it did, and what to do. Only the organisation of the dataset sees it.',
+        description: 'The outcome of the last load and the next step. Only for the organisation of the dataset.',
       }),
       rowsRejected: Type.Optional({
         ...Count,
-        description: 'How many rows the last load left out. Only the organisation of the dataset sees it.',
+        description: 'Number of rows that the last load rejected. Only for the organisation of the dataset.',
       }),
       rejectedRows: Type.Optional(
         Type.Array(RejectedRow, {
           maxItems: 20,
-          description: 'The first of these rows, with the reasons. Absent in lists.',
+          description: 'The first rejected rows, with the reasons. Absent in lists.',
         }),
       ),
     },
@@ -111,7 +113,7 @@ export const PublicDatasetUploadQuery = contract(
         Type.Integer({
           minimum: 0,
           maximum: 60,
-          description: 'Seconds to wait for the file to be loaded; 30 when absent. It is loaded all the same.',
+          description: 'Seconds to wait for the load; 30 when absent. The load continues after this time.',
         }),
       ),
     },
@@ -129,7 +131,7 @@ export const PublicDatasetFileQuery = contract(
       rebuild: Type.Optional(
         Type.Boolean({
           description:
-            'The table takes its columns and types from this file alone, whatever it had before. Set it where a file with other columns was refused and the new columns are meant.',
+            'The table gets its columns and types from this file only. Set it if a file with other columns was rejected and the new columns are intended.',
         }),
       ),
     },

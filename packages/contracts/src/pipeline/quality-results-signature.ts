@@ -17,8 +17,8 @@ export function qualityResultsSignature<const Path extends string>({
   return {
     qualityResults: signature({
       id: `${plural}.qualityResults`,
-      summary: 'What the data quality checks of a run found',
-      description: 'Violating rows are in `data` for whoever may read the check.',
+      summary: 'List the results of the data quality checks of a run',
+      description: 'The field `data` contains violating rows if the caller may read the check.',
       method: 'get',
       path: `${path}/:uid/runs/:taskId/quality-results` as const,
       guard: see,

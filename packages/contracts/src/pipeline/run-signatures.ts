@@ -24,7 +24,7 @@ export function runSignatures<const Path extends string>({
     run: signature({
       id: `${plural}.run`,
       summary: 'Queue a run',
-      description: `While a run of the ${noun} is under way, asking again answers that one.`,
+      description: `Returns the current run of the ${noun} if one is queued or running.`,
       method: 'post',
       path: `${path}/:uid/run` as const,
       guard: manage,
@@ -34,7 +34,7 @@ export function runSignatures<const Path extends string>({
     }),
     cancel: signature({
       id: `${plural}.cancel`,
-      summary: 'Cancel the run that is queued or running',
+      summary: 'Cancel the queued or running run',
       method: 'post',
       path: `${path}/:uid/cancel` as const,
       guard: manage,

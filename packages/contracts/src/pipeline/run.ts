@@ -34,12 +34,13 @@ export const Progress = contract(
         Type.Number({
           minimum: 0,
           maximum: 100,
-          description: 'Of the bytes. It never goes down, also where a source has to be read anew; 100 is published.',
+          description:
+            'Percentage of the bytes. It never decreases, even if a source is read again; 100 means published.',
         }),
       ),
       rowsPerSecond: Amount,
       bytesPerSecond: Amount,
-      estimatedEnd: Type.Optional({ ...Timestamp, description: 'When all will have been read, at the present rate.' }),
+      estimatedEnd: Type.Optional({ ...Timestamp, description: 'Estimated end of reading at the present rate.' }),
     },
     closed,
   ),
@@ -84,13 +85,13 @@ export const PlannedTable = contract(
     {
       schema: Line,
       table: Line,
-      rowsBefore: Type.Optional({ ...Count, description: 'Absent where there is no such table yet.' }),
+      rowsBefore: Type.Optional({ ...Count, description: 'Absent if the table does not exist yet.' }),
       rowsAfter: Count,
       changes: Type.Array(
         Type.Object(
           {
             kind: Type.Enum([...tableChanges]),
-            column: Type.Optional({ ...Line, description: 'Absent where the change is one of the whole table.' }),
+            column: Type.Optional({ ...Line, description: 'Absent if the change concerns the whole table.' }),
             from: Type.Optional({ ...Line, description: "A type, by the warehouse's own name, or a number of rows." }),
             to: Type.Optional({
               ...Text,
@@ -98,9 +99,9 @@ export const PlannedTable = contract(
             }),
             rows: Type.Optional({
               ...Count,
-              description: 'Of COLUMN_EMPTIED: rows of the source, none of which has a value in the column.',
+              description: 'For COLUMN_EMPTIED: rows of the source, all without a value in the column.',
             }),
-            warning: Type.Boolean({ description: 'Whether a run that makes this change is a WARNING.' }),
+            warning: Type.Boolean({ description: 'Whether this change makes the run a WARNING.' }),
           },
           closed,
         ),
@@ -140,20 +141,20 @@ export const Run = contract(
       status: Type.Enum([...runStatuses]),
       trigger: Type.Enum(['MANUAL', 'SCHEDULE', 'WORKFLOW']),
       mode: Type.Enum(['FULL', 'INCREMENTAL'], {
-        description: 'What was asked for; the log says where it could not be had.',
+        description: 'The requested mode. The log shows if it was not possible.',
       }),
       action: Type.Enum([...runActions], {
         description:
-          'RUN. Of data pipelines also DRY_RUN, which publishes nothing, and RESTORE, which publishes what the last publication replaced.',
+          'RUN. Data pipelines also have DRY_RUN, which publishes nothing, and RESTORE, which publishes the rows before the last publication.',
       }),
-      scheduledFor: Type.Optional({ ...Timestamp, description: 'The tick of the schedule that it stands for.' }),
+      scheduledFor: Type.Optional({ ...Timestamp, description: 'The scheduled time of the run.' }),
       attempt: Count,
       created: Timestamp,
       started: Type.Optional(Timestamp),
       finished: Type.Optional(Timestamp),
       duration: Type.Optional(Line),
       startedBy: Type.Optional(Line),
-      file: Type.Optional({ ...RunFile, description: 'The uploaded file that the run loads.' }),
+      file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
       progress: Progress,
       rowsWritten: Type.Optional(Count),
       bytesWritten: Type.Optional(Count),
@@ -177,19 +178,19 @@ export const RunBody = contract(
       mode: Type.Optional(
         Type.Enum(['FULL', 'INCREMENTAL'], {
           description:
-            'FULL, the default, replaces what was loaded before. INCREMENTAL goes on where the last run ended, where the source can tell what is new.',
+            'FULL, the default, replaces all rows. INCREMENTAL continues after the last run if the source can return only changes.',
         }),
       ),
       rebuild: Type.Optional(
         Type.Boolean({
           description:
-            'Of a data pipeline: the table takes its columns and types from this load alone, whatever it had before. Such a run is FULL.',
+            'For a data pipeline: the table gets its columns and types from this load only. Such a run is FULL.',
         }),
       ),
       dryRun: Type.Optional(
         Type.Boolean({
           description:
-            'Of a data pipeline: reads, checks and compares as a run does, and publishes nothing. The run has `plannedTables`, its rejected rows and the results of its checks. Another run that begins meanwhile cancels it.',
+            'For a data pipeline: reads, checks and compares like a run, and publishes nothing. The run has `plannedTables`, its rejected rows and the results of its checks. The start of another run cancels it.',
         }),
       ),
     },
@@ -205,7 +206,7 @@ export const CursorResetBody = contract(
       from: Type.Optional({
         ...Timestamp,
         description:
-          'The next increment reads what has changed since this moment. Without it, the next run reads everything.',
+          'The next incremental run reads the changes since this time. Without it, the next run reads everything.',
       }),
     },
     closed,
@@ -256,7 +257,7 @@ export const LogStreamQuery = contract(
   'LogStreamQuery',
   Type.Object(
     {
-      taskId: Type.Optional({ ...Uid, description: 'One run; the stream ends with it.' }),
+      taskId: Type.Optional({ ...Uid, description: 'One run; the stream ends when the run ends.' }),
       logLevel: Type.Optional(Type.Enum([...logLevels])),
       logImportance: Type.Optional(Type.Enum([...logImportances])),
     },

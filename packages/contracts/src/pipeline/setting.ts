@@ -22,12 +22,14 @@ export const SettingBody = contract(
   'SettingBody',
   body(
     {
-      key: Type.Optional(Type.Enum([...settingKeys], { description: 'Where it is given, that of the address.' })),
+      key: Type.Optional(
+        Type.Enum([...settingKeys], { description: 'If present, it must equal the key in the address.' }),
+      ),
       value: Value,
-      client: Type.Optional({ ...Line, description: 'Where it is given, that of the caller.' }),
+      client: Type.Optional({ ...Line, description: 'If present, it must be the client of the caller.' }),
       lastUpdated: Type.Optional({
         ...Timestamp,
-        description: 'When it is not that of the stored setting, `client` is ignored.',
+        description: 'If it differs from the stored setting, `client` is ignored.',
       }),
     },
     ['warning'],
@@ -39,7 +41,7 @@ export const Setting = contract(
   'Setting',
   Type.Object(
     {
-      id: Type.Optional({ ...Uid, description: 'Absent where the value is the default.' }),
+      id: Type.Optional({ ...Uid, description: 'Absent if the value is the default.' }),
       created: Type.Optional(Timestamp),
       lastUpdated: Type.Optional(Timestamp),
       client: Line,
@@ -47,7 +49,7 @@ export const Setting = contract(
       value: Value,
       warning: Type.Optional({
         ...Line,
-        description: 'Why the value has no effect as things are: addresses for alerts where no mail goes out.',
+        description: 'Why the value has no effect: alert addresses without a mail server.',
       }),
     },
     closed,

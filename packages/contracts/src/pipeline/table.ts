@@ -18,36 +18,33 @@ export const Column = contract(
       name: Line,
       tableAlias: Type.Optional({
         ...Line,
-        description:
-          'The name that stands for the table in valueExpression: that of the table itself. Absent in results of queries.',
+        description: 'The alias of the table in valueExpression: the name of the table. Absent in query results.',
       }),
       dataType: Type.Enum([...dataTypes]),
       primaryKey: Type.Boolean(),
-      id: Type.Optional(
-        Type.Boolean({ description: 'Whether the column alone identifies a row: it is the whole primary key.' }),
-      ),
+      id: Type.Optional(Type.Boolean({ description: 'Whether the column is the whole primary key.' })),
       sortKey: Type.Optional(
         Type.Boolean({
-          description: 'Whether the warehouse keeps the rows in the order of this column, alone or with others.',
+          description: 'Whether the warehouse sorts the rows by this column, alone or with others.',
         }),
       ),
       deleted: Type.Optional(
         Type.Boolean({
-          description: 'The source had the column once and the last load did not bring it: it is empty.',
+          description: 'The last load did not contain the column, so it is empty.',
         }),
       ),
       created: Type.Optional(Timestamp),
       length: Type.Optional(Count),
       distinctValues: Type.Optional({
         ...Count,
-        description: 'An estimate, mostly within 7 %; never more than the rows that have a value.',
+        description: 'An estimate, mostly within 7 %; at most the number of rows with a value.',
       }),
       nullValues: Type.Optional(Count),
-      minValue: Type.Optional({ ...AnyNumber, description: 'Of dates and times, milliseconds since 1970 in UTC.' }),
+      minValue: Type.Optional({ ...AnyNumber, description: 'Dates and times are milliseconds since 1970 in UTC.' }),
       maxValue: Type.Optional({ ...AnyNumber, description: 'As `minValue`.' }),
       valueExpression: Type.Optional({
         ...Line,
-        description: 'The column in a query of the table, quoted for the warehouse. Absent in results of queries.',
+        description: 'The column in a query of the table, quoted for the warehouse. Absent in query results.',
         examples: ['"cases"."region"'],
       }),
       dataTypeLabel: Type.Optional(Line),

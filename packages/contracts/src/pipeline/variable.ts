@@ -16,7 +16,7 @@ const fields = {
     ],
     examples: ['REPORTING_YEAR'],
   }),
-  secured: Type.Boolean({ description: 'Kept encrypted, and never answered.' }),
+  secured: Type.Boolean({ description: 'Stored encrypted and never returned.' }),
 }
 
 export const VariableBody = contract(
@@ -27,7 +27,7 @@ export const VariableBody = contract(
       value: Type.Optional({
         ...Value,
         description:
-          'Absent: what is stored stays. A new variable needs one, and so does a secured one that is not to be any more.',
+          'Absent: the stored value stays. Required for a new variable, and for a secured variable that becomes unsecured.',
       }),
     },
     ['client'],
@@ -52,7 +52,7 @@ export const Variable = contract(
       ...authored,
       client: Line,
       ...fields,
-      value: Type.Optional({ ...Value, description: 'Absent where it is secured.' }),
+      value: Type.Optional({ ...Value, description: 'Absent if the variable is secured.' }),
     },
     closed,
   ),

@@ -25,7 +25,7 @@ const Query = Type.String({
   maxLength: 100_000,
   examples: ['select region, sum(cases) as cases from cases group by region'],
   description:
-    'One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are looked for in the schema of the view.',
+    'One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are searched in the schema of the view.',
 })
 
 const SchemaReference = Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 })
@@ -37,31 +37,30 @@ const fields = {
   description: Type.Optional(Text),
   tags: Type.Optional(Tags),
   query: Query,
-  materialized: Type.Boolean({ description: 'Whether its rows are kept, and filled anew by each run.' }),
+  materialized: Type.Boolean({ description: 'Whether its rows are stored and refreshed by each run.' }),
 }
 
 const visualization = {
   visualizationId: Type.Optional({
     ...Count,
-    description:
-      'The number of a dashboard elsewhere that shows the view. Kept for people; the service does not use it.',
+    description: 'The number of an external dashboard that shows the view. The service only stores it.',
   }),
   visualizationHref: Type.Optional({ ...Link, description: 'The address of that dashboard.' }),
 }
 
 const viewStatus = Type.Enum([...runStatuses, 'PENDING'], {
-  description: 'PENDING: a table that the view reads is not there yet. The view is built when it is.',
+  description: 'PENDING: a table that the view reads does not exist yet. The view is built when it exists.',
 })
 
 const given = {
   ...fields,
   ...scheduled,
   schema: SchemaReference,
-  dataWarehouseViewName: ViewName('The view in the warehouse; made from the name when absent.'),
+  dataWarehouseViewName: ViewName('The view in the warehouse; derived from the name when absent.'),
   // Optional again, because spreading an optional schema makes it required.
   warehouseAViewName: Type.Optional({
     ...ViewName(
-      'The same as dataWarehouseViewName. It counts where it differs from the stored name; 422 where both are new and differ.',
+      'Alternative to dataWarehouseViewName. It applies if it differs from the stored name; 422 if both are new and differ.',
     ),
     deprecated: true,
   }),
@@ -94,7 +93,7 @@ export const ViewPreviewBody = contract(
       query: Query,
       schema: SchemaReference,
       rows: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many to show; 100 when absent.' }),
+        Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows; 100 when absent.' }),
       ),
     },
     [...Object.keys(given).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
@@ -106,7 +105,7 @@ const ViewStatus = Type.Object(
   {
     ...RunStatus.properties,
     lastRunStatus: viewStatus,
-    pendingReason: Type.Optional({ ...Text, description: 'Of a pending view: what it waits for.' }),
+    pendingReason: Type.Optional({ ...Text, description: 'For a pending view: the tables that it waits for.' }),
     ...visualization,
   },
   { ...closed, title: 'ViewStatus' },

@@ -23,16 +23,16 @@ export const errorStrategies = ['STOP', 'CONTINUE'] as const
 export const executionModes = ['SERIAL', 'PARALLEL'] as const
 
 const ErrorStrategy = Type.Enum([...errorStrategies], {
-  description: 'STOP, the default, leaves out what comes after a job that failed. CONTINUE does it all the same.',
+  description: 'STOP, the default, skips all jobs after a failed one. CONTINUE runs them.',
 })
 const ExecutionMode = Type.Enum([...executionModes], {
   description:
-    'SERIAL, the default: one job after the other. PARALLEL: as many of the step at once as the organisation has slots for; the others are QUEUED.',
+    'SERIAL, the default: one job after the other. PARALLEL: all jobs of the step, limited by the slots of the organisation; further jobs are QUEUED.',
 })
 const DelayAfter = Type.Number({
   minimum: 0,
   maximum: 604_800,
-  description: 'Seconds between the end of the step and the beginning of the next one; 0 when absent.',
+  description: 'Seconds between the end of the step and the start of the next one; 0 when absent.',
 })
 const PipelineType = Type.Enum([...pipelineTypes])
 
@@ -50,9 +50,12 @@ const JobObjectBody = Object.assign(
 const JobBody = Object.assign(
   bodyOf(
     {
-      jobType: Type.Optional(Type.Enum([...jobTypes], { description: 'That of the object when absent.' })),
+      jobType: Type.Optional(Type.Enum([...jobTypes], { description: 'The type of the object when absent.' })),
       object: Type.Optional(JobObjectBody),
-      id: Type.Optional({ ...Line, description: 'Of the job itself; without an object, of what it runs.' }),
+      id: Type.Optional({
+        ...Line,
+        description: 'The id of the job; without an object, the id of the object that it runs.',
+      }),
     },
     { dataPipelineType: PipelineType },
   ),
@@ -63,7 +66,7 @@ const StepBody = Type.Object(
   {
     executionMode: Type.Optional(ExecutionMode),
     delayAfter: Type.Optional(DelayAfter),
-    disabled: Type.Optional(Type.Boolean({ description: 'Its jobs are left out; false when absent.' })),
+    disabled: Type.Optional(Type.Boolean({ description: 'Whether its jobs are skipped; false when absent.' })),
     jobs: Type.Optional(Type.Array(JobBody, few)),
   },
   { ...closed, title: 'StepBody' },
@@ -86,7 +89,7 @@ export const WorkflowBody = contract(
       ...fields,
       ...scheduled,
       continuouslyUpdated: Type.Boolean({
-        description: 'Whether runs in between go on where the last ones ended, in those jobs that can.',
+        description: 'Whether runs in between are incremental for jobs that support it.',
       }),
       steps: WorkflowStepsBody,
       access: Type.Optional(AccessPart),
@@ -109,7 +112,7 @@ const Job = Type.Object(
       {
         id: Type.Optional({
           ...AnyNumber,
-          description: 'The number of the object in this installation; its uid names it.',
+          description: 'The internal number of the object. Use the uid instead.',
         }),
         uid: Uid,
         name: Line,

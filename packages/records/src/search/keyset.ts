@@ -53,7 +53,7 @@ const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
 function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   if (text === null) return undefined
   assertStorableText(text)
-  if (valuePatterns[type]?.test(text) === false) rejectTerm('holds what is no value of this order')
+  if (valuePatterns[type]?.test(text) === false) rejectTerm('contains an invalid value of this order')
   switch (type) {
     case 'number':
       return /^-?\d{1,18}$/.test(text) ? sql`${text}::bigint` : sql`${text}::numeric`

@@ -4,6 +4,10 @@ import { rejectTerm } from './violations.ts'
 
 const maxValueLength = 1000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
+export const isUid = (text: string): boolean => uuid.test(text)
+
 /** Bounded to the range of a double, because PostgreSQL fails for larger numbers. */
 const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
 const bigint = /^-?\d{1,18}$/
@@ -34,7 +38,7 @@ function parseValue(property: Property, text: string): string {
   if (text.length > maxValueLength) rejectTerm(`must compare with at most ${maxValueLength} characters`)
   switch (property.type) {
     case 'uid':
-      return uuid.test(text) ? text.toLowerCase() : rejectTerm('must compare with an id, which is a UUID')
+      return isUid(text) ? text.toLowerCase() : rejectTerm('must compare with an id, which is a UUID')
     case 'number':
       return numberPattern.test(text) ? text : rejectTerm('must compare with a number')
     case 'boolean':

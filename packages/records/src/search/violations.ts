@@ -13,7 +13,7 @@ export class InvalidSearch extends Error {
 
 /** An invalid search term. The message follows the pointer of the term. */
 export class InvalidTerm extends Error {
-  override readonly name = 'Refusal'
+  override readonly name = 'InvalidTerm'
 }
 
 const maxDetailLength = 1000

@@ -20,7 +20,7 @@ export const account = {
   changePassword: signature({
     id: 'account.changePassword',
     summary: 'Change your own password',
-    description: 'Ends your other sessions, and tells you by mail.',
+    description: 'Ends your other sessions and sends you a notice by email.',
     method: 'put',
     path: '/users/me/password',
     guard: 'in-person',
@@ -30,8 +30,7 @@ export const account = {
   changeEmail: signature({
     id: 'account.changeEmail',
     summary: 'Change your own e-mail address',
-    description:
-      'Tells the old address. For a day nobody can have a new password mailed to the new one: sign in with the one you have.',
+    description: 'Sends a notice to the old address. For one day, no password reset is sent to the new address.',
     method: 'put',
     path: '/users/me/email',
     guard: 'in-person',
@@ -48,8 +47,8 @@ export const account = {
   }),
   enrolSecondFactor: signature({
     id: 'account.enrolSecondFactor',
-    summary: 'Begin to set up a second factor',
-    description: 'It is asked for from its confirmation on. Beginning again replaces what was not confirmed.',
+    summary: 'Start the set-up of a second factor',
+    description: 'Sign-ins require it after its confirmation. A second set-up replaces an unconfirmed one.',
     method: 'post',
     path: '/users/me/second-factor',
     guard: 'in-person',
@@ -59,7 +58,7 @@ export const account = {
   confirmSecondFactor: signature({
     id: 'account.confirmSecondFactor',
     summary: 'Confirm your second factor with its first code',
-    description: 'Answers recovery codes, which are shown this once.',
+    description: 'Returns recovery codes, which are shown only once.',
     method: 'put',
     path: '/users/me/second-factor',
     guard: 'in-person',
@@ -94,9 +93,9 @@ export const account = {
   }),
   createApiToken: signature({
     id: 'account.createApiToken',
-    summary: 'Make an API token',
+    summary: 'Create an API token',
     description:
-      'It is shown this once, and ends with your password. Takes your password or a code of your second factor; of whoever signs in through their organisation and has neither, a sign-in less than 15 minutes ago.',
+      'The token is shown only once and ends when your password changes. The body needs your password or a code of your second factor. Users with neither, who sign in through their organisation, need a sign-in of the last 15 minutes.',
     method: 'post',
     path: '/users/me/api-tokens',
     guard: 'in-person',

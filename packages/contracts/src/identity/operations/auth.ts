@@ -7,7 +7,7 @@ import { AcceptInvitationBody, ForgotPasswordBody, ResetPasswordBody } from '../
 const authLinks = {
   acceptInvitation: signature({
     id: 'auth.acceptInvitation',
-    summary: 'Accept an invitation, and choose a password',
+    summary: 'Accept an invitation and set a password',
     description: 'The user becomes ACTIVE and signs in. With single sign-on, no password is needed.',
     method: 'post',
     path: '/auth/accept-invitation',
@@ -16,8 +16,8 @@ const authLinks = {
   }),
   forgotPassword: signature({
     id: 'auth.forgotPassword',
-    summary: 'Ask for a mail with a link to choose a new password',
-    description: 'Always answers the same, whether there is such a user or not.',
+    summary: 'Request an email with a password reset link',
+    description: 'The response does not show whether the user exists.',
     method: 'post',
     path: '/auth/forgot-password',
     guard: 'anyone',
@@ -25,7 +25,7 @@ const authLinks = {
   }),
   resetPassword: signature({
     id: 'auth.resetPassword',
-    summary: 'Choose a new password by a mailed link',
+    summary: 'Set a new password with an emailed link',
     description: 'Ends every session of the user.',
     method: 'post',
     path: '/auth/reset-password',
@@ -38,7 +38,7 @@ export const auth = {
   login: signature({
     id: 'auth.login',
     summary: 'Sign in with a password',
-    description: 'Answers tokens, or the demand for a second factor where the user has one.',
+    description: 'Returns tokens, or the request for a second factor if the user has one.',
     method: 'post',
     path: '/auth/login',
     guard: 'anyone',
@@ -56,7 +56,7 @@ export const auth = {
   }),
   refresh: signature({
     id: 'auth.refresh',
-    summary: 'Exchange a refresh token, once, for new tokens',
+    summary: 'Exchange a refresh token for new tokens',
     method: 'post',
     path: '/auth/refresh',
     guard: 'anyone',
@@ -65,9 +65,9 @@ export const auth = {
   }),
   finishSso: signature({
     id: 'auth.finishSso',
-    summary: 'Come back from the SSO provider, signed in',
+    summary: 'Complete a sign-in at the SSO provider',
     description:
-      'The provider redirects the browser here. Returns tokens as JSON, or a page if the Accept header prefers HTML; problems are JSON or a page in the same way. If the sign-in began on a page of the OpenID Provider, redirects back to it (302).',
+      'The provider redirects the browser here. Returns tokens as JSON, or a page if the Accept header prefers HTML; problems are JSON or a page in the same way. If the sign-in started on a page of the OpenID Provider, redirects back to it (302).',
     method: 'get',
     path: '/auth/sso/callback',
     guard: 'anyone',
@@ -80,7 +80,7 @@ export const auth = {
   startSso: signature({
     id: 'auth.startSso',
     summary: 'Sign in at the SSO provider of a client',
-    description: 'For browsers: leads to the provider, and sets a cookie that the way back needs.',
+    description: 'For browsers: redirects to the provider and sets a cookie that the callback requires.',
     method: 'get',
     path: '/auth/sso/:clientCode',
     guard: 'anyone',

@@ -14,7 +14,7 @@ export const clients = {
   }),
   updateProfile: signature({
     id: 'clients.updateProfile',
-    summary: 'Change how a client presents itself',
+    summary: 'Change the public profile of a client',
     description:
       "For a client's own administrators. Takes the whole client and applies its name, translations, contacts and routeNotificationEmailAddresses; anything else that differs from what is stored is refused with 403.",
     method: 'put',

@@ -7,7 +7,7 @@ import { UserGroupSummary } from '../user.ts'
 export const lookups = {
   standing: signature({
     id: 'lookups.standing',
-    summary: 'Who comes with a credential, and what they may do now',
+    summary: 'The principal of a credential and its current permissions',
     method: 'post',
     path: '/lookups/standing',
     guard: 'service',
@@ -47,7 +47,7 @@ export const lookups = {
   }),
   datasetPublishers: signature({
     id: 'lookups.datasetPublishers',
-    summary: 'Let these clients publish public datasets, as they did before it took a domain',
+    summary: 'Grant these clients the domain that publishing public datasets requires',
     method: 'put',
     path: '/lookups/dataset-publishers',
     guard: 'service',
@@ -55,7 +55,7 @@ export const lookups = {
   }),
   deletedClients: signature({
     id: 'lookups.deletedClients',
-    summary: 'Which of these clients were deleted, and when',
+    summary: 'The deleted ones among these clients, with the time of deletion',
     method: 'post',
     path: '/lookups/deleted-clients',
     guard: 'service',

@@ -20,7 +20,8 @@ export const mails = {
   read: signature({
     id: 'mails.read',
     summary: 'Read a mail',
-    description: 'With its text where there is no mail server, for those who hold every role of the recipient.',
+    description:
+      'Without a mail server, the response contains the text for readers who hold every role of the recipient.',
     method: 'get',
     path: '/mails/:uid',
     guard,

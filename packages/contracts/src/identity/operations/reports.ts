@@ -7,7 +7,7 @@ import { UserListQuery } from '../user.ts'
 export const reports = {
   userAccess: signature({
     id: 'reports.userAccess',
-    summary: 'Users and what they can reach',
+    summary: 'Users and their access',
     method: 'get',
     path: '/reports/user-access',
     guard: ['ROLE_MANAGE_USER'],
@@ -16,9 +16,9 @@ export const reports = {
   }),
   audit: signature({
     id: 'reports.audit',
-    summary: 'Who did what, when, from where',
+    summary: 'Audit log',
     description:
-      'Newest first. What was done for a client, and to it from outside; super admins see all clients. A filter on "at" keeps a search of a long log short.',
+      'Newest first. Contains the operations of a client and the operations of others on it; super admins see all clients. A filter on "at" makes the search of a long log fast.',
     method: 'get',
     path: '/reports/audit',
     guard: ['ROLE_SEE_AUDIT_LOG'],

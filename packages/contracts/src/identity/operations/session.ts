@@ -4,7 +4,7 @@ import { Session, SwitchClientBody } from '../session.ts'
 export const session = {
   read: signature({
     id: 'session.read',
-    summary: 'Who is signed in, and for which client',
+    summary: 'The signed-in user and the active client',
     method: 'get',
     path: '/session',
     guard: 'signed-in',
@@ -12,8 +12,8 @@ export const session = {
   }),
   switchClient: signature({
     id: 'session.switchClient',
-    summary: 'Act for another client',
-    description: 'For this session only, and from the next request on in both services.',
+    summary: 'Switch the active client',
+    description: 'For this session only. Takes effect in both services with the next request.',
     method: 'put',
     path: '/session/client',
     guard: ['ROLE_SUPER_ADMIN'],

@@ -14,7 +14,7 @@ const { list, create, read, update, ...rest } = recordSignatures({
 })
 
 const kept =
-  'A body without clientSecret, or with null, keeps the stored one. An empty text clears it, which makes the application a public one.'
+  'An absent or null clientSecret keeps the stored one. An empty text deletes it, which makes the application a public client.'
 
 export const ssoClientConfigs = {
   list,
@@ -43,9 +43,9 @@ export const allowedApplications = {
   }),
   delete: signature({
     id: 'allowedApplications.delete',
-    summary: 'Allow an application nothing any more',
+    summary: 'Revoke the access of an application',
     description:
-      'Its tokens end at once here, and within ten seconds in the other service. It asks again at the next sign-in.',
+      'Its tokens end immediately here, and within ten seconds in the pipeline service. The next sign-in requests consent again.',
     method: 'delete',
     path: '/users/me/applications/:uid',
     guard: 'in-person',

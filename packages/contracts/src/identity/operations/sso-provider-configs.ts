@@ -14,13 +14,13 @@ const { list, create, read, update, ...rest } = recordSignatures({
 })
 
 const kept =
-  'A body without clientId or clientSecret, or with null, keeps what is stored; an empty text clears it. A secret goes to no other provider than the one it was given for: with a new address, send it again.'
+  'An absent or null clientId or clientSecret keeps the stored one; an empty text deletes it. A stored secret is never sent to another address: with a new address, send the secret again.'
 
 export const ssoProviderConfigs = {
   list,
   create: signature({
     ...create,
-    description: 'A client has one provider at most, so that its users need not choose.',
+    description: 'A client has at most one provider.',
   }),
   read,
   update: signature({ ...update, description: kept }),
@@ -28,7 +28,7 @@ export const ssoProviderConfigs = {
     ...update,
     id: 'ssoProviderConfigs.updateForClient',
     summary: 'Replace the SSO provider config of a client, and read its credentials',
-    description: `${kept} The one answer with clientId and clientSecret in it.`,
+    description: `${kept} Only this response contains clientId and clientSecret.`,
     path: '/clients/:clientId/sso-provider-configs/:uid',
     guard: ['ROLE_SUPER_ADMIN'],
     response: SsoProviderConfigWithCredentials,
@@ -36,9 +36,9 @@ export const ssoProviderConfigs = {
   delete: rest.delete,
   test: signature({
     id: 'ssoProviderConfigs.test',
-    summary: 'Try an SSO provider, and say what is wrong with it',
+    summary: 'Test an SSO provider',
     description:
-      'Asks the provider for its metadata and keys, and lets it refuse a made-up code. Signs nobody in. What is wrong is an answer too: status ERROR or WARNING, and a sentence.',
+      'Requests the metadata and keys of the provider, and sends an invalid code that it must reject. No user is signed in. A failed test is a successful response with the status ERROR or WARNING and a message.',
     method: 'post',
     path: '/sso-provider-configs/:uid/test',
     guard: ['ROLE_MANAGE_SSO_PROVIDER_CONFIG'],

@@ -31,16 +31,16 @@ export const userGroups = {
   }),
   addMember: signature({
     id: 'userGroups.addMember',
-    summary: 'Put a user into a user group',
+    summary: 'Add a user to a user group',
     description:
-      'A user of the same client. Who is in a group reaches the data that is shared with it, so nobody but a super admin adds themself, nor anyone who holds a role that they lack. Adding a member again changes nothing.',
+      'The user must belong to the same client. Members reach the data that is shared with the group, so only super admins add themselves, or users with roles that they lack. Adding a member again changes nothing.',
     method: 'put',
     ...membership,
   }),
   removeMember: signature({
     id: 'userGroups.removeMember',
-    summary: 'Take a user out of a user group',
-    description: 'Anyone may take themself out. Who is no member stays none.',
+    summary: 'Remove a user from a user group',
+    description: 'Users may remove themselves. Removing a user who is not a member changes nothing.',
     method: 'delete',
     ...membership,
   }),

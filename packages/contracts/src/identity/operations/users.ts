@@ -12,7 +12,7 @@ const userLife = {
     id: 'users.invite',
     summary: 'Invite a user',
     description:
-      'Mails a link that works once, for seven days. Without a mail server the link is in the answer to people in person, to be handed over.',
+      'Sends a single-use link by email, valid for seven days. Without a mail server, callers who signed in directly get the link in the response.',
     method: 'post',
     path: '/users/invite',
     guard,
@@ -24,7 +24,7 @@ const userLife = {
   resendInvitation: signature({
     id: 'users.resendInvitation',
     summary: 'Invite a user again',
-    description: 'Mails a new link; the old one stops working.',
+    description: 'Sends a new link by email; the old one becomes invalid.',
     method: 'post',
     path: '/users/:uid/invite',
     guard,
@@ -34,9 +34,9 @@ const userLife = {
   }),
   copy: signature({
     id: 'users.copy',
-    summary: 'Make a user like another',
+    summary: 'Copy a user',
     description:
-      'The new user gets the roles, the groups and the client of the other, and the rest from the body. Without a password or single sign-on they are invited. Answers the original and the copy.',
+      'The new user gets the roles, groups and client of the original, and all other fields from the body. A user without a password or single sign-on is invited. Returns the original and the copy.',
     method: 'post',
     path: '/users/:uid/copies',
     guard,
@@ -47,8 +47,8 @@ const userLife = {
   }),
   startPasswordReset: signature({
     id: 'users.startPasswordReset',
-    summary: 'Mail a user a link to choose a new password',
-    description: 'It works once, for an hour. The old password works until then.',
+    summary: 'Send a user a password reset link',
+    description: 'The link is valid once and for one hour. The old password stays valid until a new one is set.',
     method: 'post',
     path: '/users/:uid/password-reset',
     guard,
@@ -61,7 +61,7 @@ const userAccess = {
   removeSecondFactor: signature({
     id: 'users.removeSecondFactor',
     summary: 'Remove the second factor of a user',
-    description: 'For users who lost theirs. Remove your own with the operation of your account.',
+    description: 'For users who lost it. Use the operation of your account for your own.',
     method: 'delete',
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
@@ -119,7 +119,7 @@ export const users = {
     path: '/users/me',
     guard: 'signed-in',
     otherMethods:
-      'Your password, e-mail address, second factor, API tokens and sessions have addresses of their own below /users/me; PUT /users/{your id} changes the rest.',
+      'Your password, email address, second factor, API tokens and sessions have operations below /users/me; PUT /users/{your id} changes the rest.',
     response: User,
     versioned: true,
   }),
@@ -129,12 +129,12 @@ export const users = {
   create: signature({
     ...records.create,
     description:
-      'Takes users with `ssoAuth`, who sign in at a provider. A user without it chooses their own password: POST /users/invite. Where the operator sets `ADMIN_SETS_PASSWORDS`, users with and without a `password` are taken too.',
+      'Accepts users with `ssoAuth`, who sign in at a provider. Other users set their own password: use POST /users/invite. If the operator sets `ADMIN_SETS_PASSWORDS`, users without `ssoAuth` are accepted, with and without a `password`.',
   }),
   setStatus: signature({
     id: 'users.setStatus',
-    summary: 'Let a user in, or shut them out',
-    description: 'INACTIVE ends every session and token of the user at once.',
+    summary: 'Activate or deactivate a user',
+    description: 'INACTIVE ends all sessions and tokens of the user immediately.',
     method: 'put',
     path: '/users/:uid/status',
     guard: ['ROLE_MANAGE_USER'],

@@ -21,12 +21,12 @@ export function access<Open extends TProperties, Secrets extends TProperties>(
 const url = field(
   Address,
   'Address',
-  'Where the system is reached from here: without /api at its end, and without a name or password in it.',
+  'The base address of the system, without /api, user name and password.',
   'https://data.example.org',
 )
-const username = field(Name, 'User name', 'Of an account that may read, and needs no more.', 'reader')
-const password = secret('Password', 'Of that account.', 'the password')
-const authToken = secret('Token', 'A key for programs, as the system gives it out.', 'a-token-of-the-system')
+const username = field(Name, 'User name', 'An account with read access is sufficient.', 'reader')
+const password = secret('Password', 'The password of the account.', 'the password')
+const authToken = secret('Token', 'An API token of the system.', 'a-token-of-the-system')
 
 /** The interface's `apiSource`: an address and a token. */
 export const tokenAccess = access('ApiTokenSource', { url }, { authToken })
@@ -40,7 +40,7 @@ export const userTokenAccess = access('ApiUserTokenSource', { url, username }, {
 /** A token, or a username and a password. */
 export const anyAccess = access(
   'ApiSource',
-  { url, username: Type.Optional({ ...username, description: 'With a password; not with a token.' }) },
+  { url, username: Type.Optional({ ...username, description: 'With a password, not with a token.' }) },
   { password, authToken },
 )
 
@@ -49,13 +49,13 @@ export const clinicalAccess = access(
   'ClinicalApiSource',
   {
     url: field(Address, 'Address', 'The base address of the FHIR server.', 'https://fhir.example.org/fhir'),
-    username: Type.Optional({ ...username, description: 'With a password, where the server takes those.' }),
+    username: Type.Optional({ ...username, description: 'With a password, if the server supports it.' }),
     clientId: Type.Optional(
-      field(Name, 'Client id', 'With a private key: as what the server knows this installation.', 'sluice'),
+      field(Name, 'Client id', 'With a private key: the client id of this installation at the server.', 'sluice'),
     ),
-    keyId: Type.Optional(field(Name, 'Key id', 'Which of the keys that the server knows this one is.', 'key-1')),
+    keyId: Type.Optional(field(Name, 'Key id', 'The id of this key at the server.', 'key-1')),
     scope: Type.Optional(
-      field(Name, 'Scope', 'What is asked for with a private key; system/*.rs when absent.', 'system/*.read'),
+      field(Name, 'Scope', 'The scope of a request with a private key; system/*.rs when absent.', 'system/*.read'),
     ),
   },
   {

@@ -26,7 +26,7 @@ export type SchemaChanges = (typeof schemaChanges)[number]
 
 const SchemaChange = Type.Enum([...schemaChanges], {
   description:
-    'What a load does where the columns of the source have changed. EVOLVE, the default, adds new columns, widens types and keeps columns that vanished, empty. IGNORE_NEW does not load new columns. FAIL refuses every change. REPLACE gives the table the columns and types of each load.',
+    'The policy for changed columns of the source. EVOLVE, the default, adds new columns, widens types and keeps removed columns without values. IGNORE_NEW does not load new columns. FAIL rejects every change. REPLACE gives the table the columns and types of each load.',
 })
 
 export const AnonymousAccess = Type.Object(
@@ -37,7 +37,7 @@ export const AnonymousAccess = Type.Object(
 /** The format of a request. */
 export const AnonymousAccessBody = Type.Object(
   { metadata: Type.Optional(Type.Boolean()), data: Type.Optional(Type.Boolean()) },
-  { ...closed, title: 'AnonymousAccessBody', description: 'What is absent is closed.' },
+  { ...closed, title: 'AnonymousAccessBody', description: 'Absent fields mean false.' },
 )
 
 const SqlStatements = Type.Array(
@@ -46,7 +46,7 @@ const SqlStatements = Type.Array(
       description: Type.Optional(Text),
       statement: requiredBecause(
         Type.String({ minLength: 1, maxLength: 100_000 }),
-        'an entry without a statement has nothing to run',
+        'every entry needs a statement to run',
       ),
     },
     closed,
@@ -122,7 +122,7 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
       ...fields,
       id: Type.Optional(Uid),
       rows: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many to show; 100 when absent.' }),
+        Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows; 100 when absent.' }),
       ),
     },
     [...Object.keys(baseFields), ...baseIgnored, ...more],
@@ -147,7 +147,7 @@ export const baseResponse = {
       stagingTableName: Type.Optional({
         ...Line,
         description:
-          'The table that holds rows which are not published: of a run under way, or of a failed run whose rows are retained. Only where one pipeline is read.',
+          'The table with unpublished rows, of a current run or of a failed run whose rows are retained. Only in the response for one pipeline.',
       }),
       tableSchema: Line,
     },

@@ -37,8 +37,8 @@ const CsvColumn = Type.Object(
     label: Type.Optional(Type.String({ maxLength: 1000 })),
     /** The position of the column, from 0. Either this or `label`. */
     index: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_599 })),
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'Its name in the warehouse.' })),
-    dataType: Type.Optional(Type.Enum([...dataTypes], { description: 'Instead of the type that its values tell.' })),
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'The name in the warehouse.' })),
+    dataType: Type.Optional(Type.Enum([...dataTypes], { description: 'Replaces the detected type.' })),
     precision: Digits(1),
     scale: Digits(0),
     dateFormat: Type.Optional(Type.Enum([...dateFormats])),
@@ -56,10 +56,14 @@ const options = {
   skipLines: Lines,
   footerLines: Lines,
   trailingDelimiters: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1_599, description: 'At the end of every row, where no column begins.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_599,
+      description: 'Number of delimiters at the end of every row after the last column.',
+    }),
   ),
   trimSpaces: Type.Optional(
-    Type.Boolean({ description: 'Whether spaces around fields and their quotes are no part of the values.' }),
+    Type.Boolean({ description: 'Whether spaces around fields and their quotes are removed.' }),
   ),
   nullValues: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: 20, uniqueItems: true }),
@@ -71,22 +75,22 @@ const options = {
       maxLength: 40,
       pattern: '^[A-Za-z0-9._:-]+$',
       examples: ['windows-1252'],
-      description: 'As the Encoding Standard calls it.',
+      description: 'Name in the Encoding Standard.',
     }),
   ),
   sheet: Type.Optional({
     ...Line,
-    description: 'Of a workbook: the name of the sheet. When absent, the first visible one that has rows.',
+    description: 'For a workbook: the name of the sheet; the first visible one with rows when absent.',
   }),
   sheetNumber: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 10_000,
-      description: 'Of a workbook: the place of the sheet, from 1, hidden ones included, instead of its name.',
+      description: 'For a workbook: the position of the sheet, from 1, including hidden ones; replaces its name.',
     }),
   ),
-  entry: Type.Optional({ ...Line, description: 'Of a zip archive: the file in it, where there are several.' }),
-  rowsUnder: Type.Optional({ ...Line, description: 'Of a JSON document: the key whose value holds the rows.' }),
+  entry: Type.Optional({ ...Line, description: 'For a zip archive with several files: the file to read.' }),
+  rowsUnder: Type.Optional({ ...Line, description: 'For a JSON document: the key whose value contains the rows.' }),
 }
 
 /** Options for reading a file of rows. Absent options are detected from the file; given options always apply. */

@@ -70,7 +70,7 @@ const checkers = new Map<string, (body: unknown) => ContractCheckResult<DataPipe
 /** Checks a body as one of this type, whatever type it contains. */
 export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
   const check = checkers.get(type)
-  if (!check) throw new Error(`There is no type of pipeline ${type}.`)
+  if (!check) throw new Error(`Unknown pipeline type ${type}.`)
   return check({ ...body, type })
 }
 

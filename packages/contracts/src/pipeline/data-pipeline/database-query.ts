@@ -26,42 +26,42 @@ export const databaseAccess = access(
     hostname: field(
       requiredBecause(
         Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
-        'the database is reached at it',
+        'the database has this address',
       ),
       'Host',
-      'A name or an address, without port and scheme.',
+      'A host name or IP address, without port and scheme.',
       'db.example.org',
     ),
     port: Type.Optional(
-      field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The usual one of the system when absent.', 5432),
+      field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The default port of the system when absent.', 5432),
     ),
     database: field(
-      requiredBecause(Name, 'one server has several'),
+      requiredBecause(Name, 'one server has several databases'),
       'Database',
-      'Its name; of Oracle, the service.',
+      'The name of the database; for Oracle, of the service.',
       'registry',
     ),
     username: field(
       requiredBecause(Name, 'the database is read as this user'),
       'User name',
-      'Of an account that may read, and needs no more.',
+      'An account with read access is sufficient.',
       'reader',
     ),
     ssl: Type.Optional(field(Type.Boolean(), 'Encrypted', 'Connect by TLS only; false when absent.', true)),
     trustServerCertificate: Type.Optional(
       field(
         Type.Boolean(),
-        'Any certificate',
-        'With TLS: take whatever certificate the server shows; false when absent.',
+        'Accept any certificate',
+        'With TLS: accept any certificate of the server; false when absent.',
         false,
       ),
     ),
   },
-  { password: secret('Password', 'Of that account.', 'the password') },
+  { password: secret('Password', 'The password of the account.', 'the password') },
 )
 
 const TableMetadata = Type.Object(
-  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it names the table that is read') },
+  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it names the table to read') },
   { ...closed, title: 'TableMetadata' },
 )
 
@@ -70,7 +70,7 @@ const question = {
     field(
       Type.String({ minLength: 1, maxLength: 100_000 }),
       'Query',
-      'One statement that reads. Either this or tables.',
+      'One statement that reads. Set either this or tables.',
       'select * from cases where year = 2026',
     ),
   ),
@@ -78,7 +78,7 @@ const question = {
     field(
       Type.Array(TableMetadata, { maxItems: 100 }),
       'Tables',
-      'Either these or a query. One of them fills the target table. Several fill a table each, `<target>__<name>`; this version loads one.',
+      'Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one.',
       [{ schema: 'public', name: 'cases' }],
     ),
   ),
@@ -93,7 +93,7 @@ const roleIdentifier = field(
 const region = field(
   Type.Enum([...regions]),
   'Region',
-  "The warehouse's own; DEFAULT: that of the service.",
+  'The region of the warehouse; DEFAULT: the region of the service.',
   'EU_WEST_1',
 )
 

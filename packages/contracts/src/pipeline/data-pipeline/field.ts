@@ -20,7 +20,7 @@ export function secret(title: string, description: string, example: string, most
   return Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: most, pattern }), Type.Null()], {
       title,
-      description: `${description} Never answered: absent or null keeps the stored one, an empty text clears it.`,
+      description: `${description} Never returned: absent or null keeps the stored one, an empty text deletes it.`,
       examples: [example],
       writeOnly: true,
     }),

@@ -17,12 +17,12 @@ export const UploadedFile = contract(
       mismatch: Type.Optional({
         ...Text,
         description:
-          'In the response to an upload: how the columns of the file differ from those of the last load and what a run would do, or why a run would fail.',
+          'In the response to an upload: the changed columns since the last load and their effect in a run, or the reason why a run would fail.',
       }),
       checkSkipped: Type.Optional({
         ...Text,
         description:
-          'In the response to an upload: why the file was stored without a check. The file can be damaged or have other columns.',
+          'In the response to an upload: the reason why the file was stored without a check. The file can be damaged or have other columns.',
       }),
     },
     closed,

@@ -7,7 +7,7 @@ import { Column, Table } from '../table.ts'
 const see = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
 const shown =
-  'Tables of the data pipelines and views that the caller may see. What nobody’s pipeline or view made is for those who may see all loaded data.'
+  'Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data.'
 
 /** The response contains all columns, which can be more than a thousand. */
 const Columns = { type: 'array', items: Column, maxItems: 1600 } as Contract<TypeOf<typeof Column>[]>
@@ -19,8 +19,8 @@ const SchemaBodies = { type: 'array', items: SchemaBody, minItems: 1, maxItems: 
 export const catalogueSignatures = {
   saveSchemas: signature({
     id: 'schemas.saveAll',
-    summary: 'Create or replace schemas, by their names',
-    description: 'All or nothing: a problem names the schema by its place in the list.',
+    summary: 'Create or replace schemas by name',
+    description: 'Saves all schemas or none. The violations have pointers into the list.',
     method: 'put',
     path: '/schemas',
     guard: ['ROLE_MANAGE_SCHEMA'],
@@ -29,7 +29,7 @@ export const catalogueSignatures = {
   }),
   tables: signature({
     id: 'schemas.tables',
-    summary: 'The tables of a schema',
+    summary: 'List the tables of a schema',
     description: shown,
     method: 'get',
     path: '/schemas/:uid/tables',
@@ -40,7 +40,7 @@ export const catalogueSignatures = {
   }),
   allTables: signature({
     id: 'tables.list',
-    summary: 'The tables of all schemas',
+    summary: 'List the tables of all schemas',
     description: shown,
     method: 'get',
     path: '/tables',
@@ -51,7 +51,7 @@ export const catalogueSignatures = {
   }),
   table: signature({
     id: 'schemas.table',
-    summary: 'A table of a schema: columns, keys, rows, size',
+    summary: 'Read a table of a schema: columns, keys, rows, size',
     method: 'get',
     path: '/schemas/:uid/tables/:name',
     guard: see,
@@ -59,9 +59,9 @@ export const catalogueSignatures = {
   }),
   columns: signature({
     id: 'schemas.columns',
-    summary: 'The columns of a table',
+    summary: 'Read the columns of a table',
     description:
-      'Distinct values (an estimate), nulls, minimum and maximum are as the last load measured them, and absent where something else changed the rows since. Of dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z.',
+      'Distinct values (an estimate), nulls, minimum and maximum are those of the last load. They are absent if the rows have changed since then. For dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z.',
     method: 'get',
     path: '/schemas/:uid/tables/:name/columns',
     guard: see,
@@ -69,7 +69,7 @@ export const catalogueSignatures = {
   }),
   stagingTable: signature({
     id: 'dataPipelines.stagingTable',
-    summary: 'The rows that wait to be published, or that a failed run left',
+    summary: 'Read the unpublished rows of a current or failed run',
     method: 'get',
     path: '/data-pipelines/:uid/staging-table',
     guard: ['ROLE_SEE_DATA_PIPELINE', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'],

@@ -29,9 +29,9 @@ const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 export const dataPipelineSignatures = {
   saveMany: signature({
     id: 'dataPipelines.saveMany',
-    summary: 'Save many data pipelines at once',
+    summary: 'Save several data pipelines',
     description:
-      'All or none. Each replaces the pipeline of its name, or is created where none has the name; `id` and `client` are ignored, so that an export loads elsewhere. What is wrong is told for each, with a pointer into the list.',
+      'Saves all pipelines or none. Each one replaces the pipeline with its name, or is created if the name is new; `id` and `client` are ignored, so that an export can be saved elsewhere. The violations of all pipelines have pointers into the list.',
     method: 'post',
     path: '/data-pipelines/bulk',
     guard: manage,
@@ -43,9 +43,9 @@ export const dataPipelineSignatures = {
   ...runSignatures(pipeline),
   resetCursor: signature({
     id: 'dataPipelines.resetCursor',
-    summary: 'Reset where increments go on',
+    summary: 'Reset the cursor of incremental loads',
     description:
-      'The next run reads everything and replaces the rows, whatever its mode. With `from`, the next increment reads what has changed since then and merges it; sources whose cursor is not a time refuse `from`.',
+      'The next run reads everything and replaces the rows, in any mode. With `from`, the next incremental run reads and merges the changes since then; sources whose cursor is not a time reject `from`.',
     method: 'post',
     path: '/data-pipelines/:uid/reset-cursor',
     guard: manage,
@@ -54,9 +54,9 @@ export const dataPipelineSignatures = {
   }),
   restore: signature({
     id: 'dataPipelines.restore',
-    summary: 'Restore what the last load replaced',
+    summary: 'Restore the rows before the last load',
     description:
-      'Queues a run that publishes the previous rows again, with their columns, types and cursor, in all tables of the pipeline at once. What they replace is kept in turn, so restoring twice undoes the first. Increments keep nothing: behind them, the table before the last load that replaced it is restored. For schemas in PostgreSQL and ClickHouse.',
+      'Queues a run that publishes the previous rows again, with their columns, types and cursor, in all tables of the pipeline at once. The replaced rows are kept, so restoring twice undoes the first. Incremental loads keep no previous rows: the restored table is that before the last full load. For schemas in PostgreSQL and ClickHouse.',
     method: 'post',
     path: '/data-pipelines/:uid/restore',
     guard: manage,
@@ -66,7 +66,7 @@ export const dataPipelineSignatures = {
   upload: signature({
     id: 'dataPipelines.upload',
     summary: 'Upload the file that the next run loads',
-    description: 'The body is the file itself, streamed. A second upload replaces the first once it is complete.',
+    description: 'The body is the file, streamed. A second upload replaces the first when it is complete.',
     method: 'post',
     path: '/data-pipelines/:uid/file',
     guard: manage,
@@ -77,9 +77,9 @@ export const dataPipelineSignatures = {
   }),
   preview: signature({
     id: 'dataPipelines.preview',
-    summary: 'The first rows of a source, before anything is saved',
+    summary: 'Preview a source before it is saved',
     description:
-      'Of a database, what the query or table gives; of an upload, the file of the pipeline that `id` names. With `id`, an absent password means the stored one. What else a pipeline has is accepted and ignored.',
+      'Returns the first rows: of a query or table for databases, and of the file of the pipeline `id` for uploads. With `id`, the stored password replaces an absent one. All other fields of a pipeline are accepted and ignored.',
     method: 'post',
     path: '/data-pipelines/preview',
     guard: manage,
@@ -89,9 +89,9 @@ export const dataPipelineSignatures = {
   }),
   previewFile: signature({
     id: 'dataPipelines.previewFile',
-    summary: 'The first rows of a file, before anything is saved',
+    summary: 'Preview a file before it is saved',
     description:
-      'The body is the beginning of the file: the first 4 MB are looked at, so send no more. A workbook, an archive, a JSON document or a Parquet file that is larger has to be uploaded first.',
+      'The body is the start of the file: only the first 4 MB are read, so send no more. Upload a larger workbook, archive, JSON document or Parquet file first.',
     method: 'post',
     path: '/data-pipelines/preview-file',
     guard: manage,
@@ -102,9 +102,9 @@ export const dataPipelineSignatures = {
   }),
   testSource: signature({
     id: 'dataPipelines.testSource',
-    summary: 'Try to reach a source, before anything is saved',
+    summary: 'Test the connection to a source before it is saved',
     description:
-      'What is wrong is an answer too: status ERROR, a code and a sentence. With `id`, an absent password means the stored one.',
+      'A failed test is a successful response with the status ERROR, a code and a message. With `id`, the stored password replaces an absent one.',
     method: 'post',
     path: '/data-pipelines/test-connection',
     guard: manage,
@@ -114,8 +114,8 @@ export const dataPipelineSignatures = {
   }),
   testConnection: signature({
     id: 'dataPipelines.testConnection',
-    summary: 'Try to reach the source of a pipeline, as it is saved',
-    description: 'What is wrong is an answer too: status ERROR, a code and a sentence.',
+    summary: 'Test the connection to the source of a pipeline',
+    description: 'A failed test is a successful response with the status ERROR, a code and a message.',
     method: 'post',
     path: '/data-pipelines/:uid/test-connection',
     guard: manage,
@@ -124,7 +124,7 @@ export const dataPipelineSignatures = {
   }),
   lookup: signature({
     id: 'dataPipelines.lookup',
-    summary: 'What a source has to choose from, before anything is saved',
+    summary: 'List the options of a source before it is saved',
     description: `Databases have the kind \`tables\`. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The answer has at most 1,000 items; \`query\` narrows it.`,
     method: 'post',
     path: '/lookups/:type/:kind',
@@ -135,9 +135,9 @@ export const dataPipelineSignatures = {
   }),
   lookupSaved: signature({
     id: 'dataPipelines.lookupSaved',
-    summary: 'What the source of a pipeline has to choose from',
+    summary: 'List the options of the source of a pipeline',
     description:
-      'An absent jdbcSource or url means the saved one, and an absent password or token the stored one, as long as the address is that.',
+      'The saved jdbcSource or url replaces an absent one. The stored password or token replaces an absent one if the address is the stored one.',
     method: 'post',
     path: '/data-pipelines/:uid/lookups/:kind',
     guard: manage,
@@ -145,7 +145,7 @@ export const dataPipelineSignatures = {
     body: SourceLookupBody,
     response: listOf(LookedUp),
   }),
-  ...rejectedRowsSignature(pipeline, 'Rows that did not fit, where and why'),
+  ...rejectedRowsSignature(pipeline, 'List rejected rows with their position and the reason'),
   ...qualityResultsSignature(pipeline),
   logs: signature({
     id: 'dataPipelines.logs',
@@ -159,9 +159,9 @@ export const dataPipelineSignatures = {
   }),
   followLogs: signature({
     id: 'dataPipelines.followLogs',
-    summary: 'Follow the log and the progress as they are written',
+    summary: 'Stream the log and the progress',
     description:
-      'Server-sent events: `log` with a LogEntry, and `run` with the Run that is under way, each time that it got further. It begins with the first line of the newest run, or behind the line that Last-Event-ID names.',
+      'Server-sent events: `log` with a LogEntry, and `run` with the current Run after each progress. The stream starts with the first line of the newest run, or after the line Last-Event-ID.',
     method: 'get',
     path: '/data-pipelines/:uid/logs/stream',
     guard: see,
@@ -171,7 +171,7 @@ export const dataPipelineSignatures = {
   }),
   table: signature({
     id: 'dataPipelines.table',
-    summary: 'The loaded table: columns, rows, size',
+    summary: 'Read the loaded table: columns, rows, size',
     method: 'get',
     path: '/data-pipelines/:uid/table',
     guard: seeData,
@@ -179,7 +179,7 @@ export const dataPipelineSignatures = {
   }),
   data: signature({
     id: 'dataPipelines.data',
-    summary: 'The loaded rows',
+    summary: 'Read the loaded rows',
     method: 'get',
     path: '/data-pipelines/:uid/data',
     guard: seeData,

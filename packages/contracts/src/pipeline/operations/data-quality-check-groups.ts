@@ -23,9 +23,9 @@ export const dataQualityCheckGroupSignatures = {
   ...sharingSignatures(group),
   run: signature({
     id: 'dataQualityCheckGroups.run',
-    summary: 'Run all checks of a group, and answer what they found',
+    summary: 'Run all checks of a group and return their results',
     description:
-      'One after the other, a minute in all: what does not fit into it is started instead. 100 violations of each check are answered and kept, of those checks that the caller may read.',
+      'Runs the checks one after the other for at most one minute; a longer run continues in the background. Returns and stores at most 100 violations of each check that the caller may read.',
     method: 'post',
     path: '/data-quality-check-groups/:uid/run',
     guard: group.manage,
@@ -35,7 +35,7 @@ export const dataQualityCheckGroupSignatures = {
   start: signature({
     id: 'dataQualityCheckGroups.start',
     summary: 'Queue a run of all checks of a group',
-    description: 'While a run of the group is under way, asking again answers that one.',
+    description: 'Returns the current run of the group if one is queued or running.',
     method: 'post',
     path: '/data-quality-check-groups/:uid/start',
     guard: group.manage,

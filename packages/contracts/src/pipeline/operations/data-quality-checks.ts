@@ -18,7 +18,7 @@ export const dataQualityCheckSignatures = {
   ...sharingSignatures(check),
   run: signature({
     id: 'dataQualityChecks.run',
-    summary: 'Run a check, and answer what it found',
+    summary: 'Run a check and return its violations',
     description:
       'The rows of its query are violations: 1,000 of them at most are answered, in `data`. A query that cannot be run is an answer too: ERROR, with a sentence.',
     method: 'post',

@@ -8,8 +8,8 @@ const guard = ['ROLE_SUPER_ADMIN'] as const
 export const deletedClientSignatures = {
   list: signature({
     id: 'deletedClients.list',
-    summary: 'List deleted clients of which data is held',
-    description: 'Nobody can reach that data any more. Maintenance erases it 30 days after the deletion.',
+    summary: 'List deleted clients with stored data',
+    description: 'Users cannot reach this data. Maintenance erases it 30 days after the deletion.',
     method: 'get',
     path: '/deleted-clients',
     guard,
@@ -17,9 +17,9 @@ export const deletedClientSignatures = {
   }),
   erase: signature({
     id: 'deletedClients.erase',
-    summary: 'Erase what is held of a deleted client',
+    summary: 'Erase the data of a deleted client',
     description:
-      'At once and for good: its warehouses, files, runs, settings and everything that it made. The audit and public datasets stay. When the warehouse does not answer, nothing else is erased: send it again.',
+      'Erases its warehouses, files, runs, settings and objects immediately and permanently. The audit log and public datasets stay. If the warehouse does not respond, nothing else is erased: send the request again.',
     method: 'delete',
     path: '/deleted-clients/:uid',
     guard,

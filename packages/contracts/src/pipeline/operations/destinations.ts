@@ -22,11 +22,11 @@ export const destinationSignatures = {
   ...recordSignatures(destination),
   ...sharingSignatures(destination),
   ...runSignatures(destination),
-  ...rejectedRowsSignature(destination, 'Values that the target did not take, where and why'),
+  ...rejectedRowsSignature(destination, 'List rejected values with their position and the reason'),
   testTarget: signature({
     id: 'destinations.testTarget',
-    summary: 'Try to reach a target, before anything is saved',
-    description: 'What is wrong is an answer too: status ERROR, a code and a sentence.',
+    summary: 'Test the connection to a target before it is saved',
+    description: 'A failed test is a successful response with the status ERROR, a code and a message.',
     method: 'post',
     path: '/destinations/test-connection',
     guard: manage,
@@ -36,9 +36,9 @@ export const destinationSignatures = {
   }),
   testConnection: signature({
     id: 'destinations.testConnection',
-    summary: 'Try to reach the target of a destination',
+    summary: 'Test the connection to the target of a destination',
     description:
-      'An absent password or token means the stored one, as long as the address is the stored one. What is wrong is an answer too: status ERROR, a code and a sentence.',
+      'The stored password or token replaces an absent one if the address is the stored one. A failed test is a successful response with the status ERROR, a code and a message.',
     method: 'post',
     path: '/destinations/:uid/test-connection',
     guard: manage,
@@ -48,9 +48,9 @@ export const destinationSignatures = {
   }),
   lookup: signature({
     id: 'destinations.lookup',
-    summary: 'What the target of a destination has to choose from',
+    summary: 'List the options of the target of a destination',
     description:
-      'The kinds are data-sets, data-elements, data-element-groups, organisation-units, organisation-unit-groups, organisation-unit-levels, category-option-combos, attributes, programs, program-stages, indicators and indicator-groups; a thousand at most, which `query` narrows. What is absent means what is saved, the stored password or token as long as the address is the stored one.',
+      'The kinds are data-sets, data-elements, data-element-groups, organisation-units, organisation-unit-groups, organisation-unit-levels, category-option-combos, attributes, programs, program-stages, indicators and indicator-groups. The answer has at most 1,000 items; `query` narrows them. Saved values replace absent ones, the stored password or token only if the address is the stored one.',
     method: 'post',
     path: '/destinations/:uid/lookups/:kind',
     guard: manage,

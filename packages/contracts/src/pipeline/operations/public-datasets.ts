@@ -17,7 +17,7 @@ export const publicDatasetSignatures = {
   list: signature({
     id: 'publicDatasets.list',
     summary: 'List public datasets',
-    description: 'Of all organisations. Their tables are answered one by one.',
+    description: 'Of all organisations. Lists omit the tables.',
     method: 'get',
     path: '/public-datasets',
     guard: 'signed-in',
@@ -51,8 +51,8 @@ export const publicDatasetSignatures = {
   }),
   update: signature({
     id: 'publicDatasets.update',
-    summary: 'Replace what is said of a public dataset',
-    description: 'Of your own organisation. Its rows stay, unless headerRow changes.',
+    summary: 'Replace the metadata of a public dataset',
+    description: 'For datasets of your own organisation. The rows stay unless headerRow changes.',
     method: 'put',
     path: one,
     guard: manage,
@@ -63,7 +63,7 @@ export const publicDatasetSignatures = {
   delete: signature({
     id: 'publicDatasets.delete',
     summary: 'Delete a public dataset',
-    description: 'Of your own organisation, while no data pipeline loads it.',
+    description: 'For datasets of your own organisation that no data pipeline loads.',
     method: 'delete',
     path: one,
     guard: manage,
@@ -73,7 +73,7 @@ export const publicDatasetSignatures = {
     id: 'publicDatasets.upload',
     summary: 'Replace the rows of a public dataset',
     description:
-      'The body is the file itself, streamed. Until it is loaded the old rows stay, and where it cannot be. A file that hardly has a column of the last one is refused, unless the query has rebuild=true.',
+      'The body is the file, streamed. The old rows stay until the file is loaded, and if it cannot be loaded. A file with mostly different columns is rejected unless the query has rebuild=true.',
     method: 'post',
     path: '/public-datasets/:key/file',
     guard: manage,
@@ -84,7 +84,7 @@ export const publicDatasetSignatures = {
   }),
   data: signature({
     id: 'publicDatasets.data',
-    summary: 'The rows of a public dataset',
+    summary: 'Read the rows of a public dataset',
     method: 'get',
     path: '/public-datasets/:key/data',
     guard: 'signed-in',

@@ -1,12 +1,12 @@
 import { signature } from '../../operation.ts'
 import { PublicData, PublicDataQuery, PublicMetadata } from '../public.ts'
 
-const open = 'Without a token, as far as its anonymousAccess goes; else there is no such thing.'
+const open = 'Needs no token. Returns 404 unless anonymousAccess allows the request.'
 
 const metadata = <const Path extends string>(id: string, what: string, path: Path) =>
   signature({
     id,
-    summary: `What anybody may know of ${what}`,
+    summary: `Read the public metadata of ${what}`,
     description: open,
     method: 'get',
     path,
@@ -17,7 +17,7 @@ const metadata = <const Path extends string>(id: string, what: string, path: Pat
 const data = <const Path extends string>(id: string, what: string, path: Path) =>
   signature({
     id,
-    summary: `The rows of ${what}, for anybody`,
+    summary: `Read the public rows of ${what}`,
     description: open,
     method: 'get',
     path,

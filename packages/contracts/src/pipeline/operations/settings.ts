@@ -8,7 +8,7 @@ export const settingSignatures = {
   list: signature({
     id: 'settings.list',
     summary: 'List settings',
-    description: 'All of them, with the defaults of those that nobody changed.',
+    description: 'Returns all settings, with defaults for unchanged ones.',
     method: 'get',
     path: '/settings',
     guard,

@@ -18,7 +18,7 @@ export const variableSignatures = {
   save: signature({
     id: 'variables.save',
     summary: 'Create or replace variables by name',
-    description: 'All of them or none. Those that are not named stay as they are.',
+    description: 'Saves all variables or none. Other variables stay unchanged.',
     method: 'put',
     path: '/variables',
     guard: variable.manage,

@@ -22,8 +22,8 @@ export const viewSignatures = {
   ...runSignatures(view),
   preview: signature({
     id: 'views.preview',
-    summary: 'The first rows of a query, before it is saved as a view',
-    description: 'What else a view has is accepted and ignored.',
+    summary: 'Preview a query before it is saved as a view',
+    description: 'All other fields of a view are accepted and ignored.',
     method: 'post',
     path: '/views/preview',
     guard: manage,
@@ -33,7 +33,7 @@ export const viewSignatures = {
   }),
   table: signature({
     id: 'views.table',
-    summary: 'The view as a table: columns, and of a materialised one rows and size',
+    summary: 'Read the table of a view: columns, and rows and size if it is materialised',
     description: 'A plain view keeps no rows: its rowCount and size are 0.',
     method: 'get',
     path: '/views/:uid/table',
@@ -42,7 +42,7 @@ export const viewSignatures = {
   }),
   data: signature({
     id: 'views.data',
-    summary: 'The rows of a view',
+    summary: 'Read the rows of a view',
     method: 'get',
     path: '/views/:uid/data',
     guard: see,

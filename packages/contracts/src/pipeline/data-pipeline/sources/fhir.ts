@@ -36,16 +36,16 @@ const what = {
     field(
       Type.String({ maxLength: 2000, pattern: '^[^?#\\s\\p{Cc}]*$' }),
       'Search',
-      'Parameters that narrow what is loaded, as they stand behind the question mark.',
+      'Query parameters that limit the loaded resources, without the question mark.',
       'active=true',
     ),
   ),
-  group: Type.Optional(field(Name, 'Group', 'Of an export: only the members of this group.', '42')),
+  group: Type.Optional(field(Name, 'Group', 'For an export: only the members of this group.', '42')),
   views: Type.Optional(
     field(
       Type.Array(View, { maxItems: 50 }),
       'Views',
-      'What columns come of resources: ViewDefinitions of SQL on FHIR, each a table. Types that have none become tables as they are.',
+      'ViewDefinitions of SQL on FHIR. Each one defines the columns of a table. Other types are loaded without a definition.',
       [{ name: 'patients', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'getResourceKey()' }] }] }],
     ),
   ),

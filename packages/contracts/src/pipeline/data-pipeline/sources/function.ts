@@ -12,7 +12,7 @@ export const functionAccess = access(
       field(
         Address,
         'Address',
-        'Of a function that is called by HTTPS; with the name of a function, of an own endpoint of AWS Lambda.',
+        'The address of the function; with the name of a function, the endpoint of AWS Lambda.',
         'https://example.org/rows',
       ),
     ),
@@ -20,25 +20,25 @@ export const functionAccess = access(
       field(
         Type.String({ minLength: 1, maxLength: 255, pattern: '^[A-Za-z0-9:_$/-]+$' }),
         'Function',
-        'The name or ARN of a function of AWS Lambda; absent where the address is that of the function itself.',
+        'The name or ARN of a function of AWS Lambda; absent if the address is that of the function.',
         'monthly-cases',
       ),
     ),
-    qualifier: Type.Optional(field(Name, 'Version', 'Or alias, of AWS Lambda.', 'live')),
-    region: Type.Optional(field(Type.Enum([...regions]), 'Region', 'Of AWS Lambda.', 'EU_WEST_1')),
+    qualifier: Type.Optional(field(Name, 'Version', 'The version or alias in AWS Lambda.', 'live')),
+    region: Type.Optional(field(Type.Enum([...regions]), 'Region', 'The region of AWS Lambda.', 'EU_WEST_1')),
     headerName: Type.Optional(
       field(
         Type.String({ minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
         'Header',
-        'That carries the token to an address; Authorization, as a bearer, when absent.',
+        'The header with the token; Authorization with a bearer token when absent.',
         'x-functions-key',
       ),
     ),
   },
   {
-    authToken: secret('Token', 'For an address.', 'a-token-of-the-function', 4000),
-    accessKey: secret('Access key', 'Its id, for AWS Lambda.', 'AKIAIOSFODNN7EXAMPLE'),
-    secretKey: secret('Secret key', 'What belongs to the access key.', 'the secret key'),
+    authToken: secret('Token', 'The token for the address.', 'a-token-of-the-function', 4000),
+    accessKey: secret('Access key', 'The id of the access key of AWS Lambda.', 'AKIAIOSFODNN7EXAMPLE'),
+    secretKey: secret('Secret key', 'The secret key of the access key.', 'the secret key'),
   },
 )
 
@@ -47,7 +47,7 @@ const what = {
     field(
       Type.Object({}, { maxProperties: 200 }),
       'Payload',
-      'What the function is called with, besides where it goes on.',
+      'The parameters of each call, in addition to the cursor.',
       {
         country: 'KE',
       },

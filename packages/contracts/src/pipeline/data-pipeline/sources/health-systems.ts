@@ -4,10 +4,10 @@ import { Day, field, listOfSome, Name } from '../field.ts'
 import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
-const first = (what: string) => field(Day, 'First day', `${what} from this day on.`, '2026-01-01')
-const last = (what: string) => field(Day, 'Last day', `${what} to this day, which counts.`, '2026-12-31')
+const first = (what: string) => field(Day, 'First day', `${what} since this day.`, '2026-01-01')
+const last = (what: string) => field(Day, 'Last day', `${what} until this day, inclusive.`, '2026-12-31')
 
-export const hospitalResources = [
+const hospitalResources = [
   'PATIENTS',
   'VISITS',
   'INVOICES',
@@ -28,17 +28,17 @@ const hospital = {
   project: field(
     Type.String({ minLength: 1, maxLength: 20, pattern: '^[0-9]+$' }),
     'Project',
-    'The number of the facility that is signed in to.',
+    'The number of the facility.',
     '1',
   ),
   resources: field(
     listOfSome(Type.Enum([...hospitalResources]), { min: 1, most: 14 }),
-    'What is loaded',
+    'Content',
     'Each becomes a table.',
     ['PATIENTS', 'INVOICES'],
   ),
-  startDate: Type.Optional(first('Of what has a date, what is')),
-  endDate: Type.Optional(last('Of what has a date, what is')),
+  startDate: Type.Optional(first('Dated records')),
+  endDate: Type.Optional(last('Dated records')),
 }
 
 /** BHIMA: a hospital's patients, invoices, stock and books. */
@@ -49,15 +49,10 @@ export const bhima = variant(connectorTypes.bhima, {
 
 const staff = {
   report: Type.Optional(
-    field(
-      Name,
-      'Report',
-      'The id of a report, whose columns are loaded. Either this or resource types.',
-      'ihris-es-report-staff',
-    ),
+    field(Name, 'Report', 'The id of the report to load. Set either this or resource types.', 'ihris-es-report-staff'),
   ),
   resourceTypes: Type.Optional(
-    field(listOfSome(Name, { most: 50 }), 'Resource types', 'Each becomes a table. Either these or a report.', [
+    field(listOfSome(Name, { most: 50 }), 'Resource types', 'Each becomes a table. Set either these or a report.', [
       'Practitioner',
       'PractitionerRole',
     ]),
@@ -71,11 +66,11 @@ export const ihris = variant(connectorTypes.ihris, {
 })
 
 const requisitions = {
-  facilities: field(Type.Array(Name, { minItems: 1, maxItems: 1_000 }), 'Facilities', 'By their ids.', [
+  facilities: field(Type.Array(Name, { minItems: 1, maxItems: 1_000 }), 'Facilities', 'Ids of facilities.', [
     'e6799d64-d10d-4011-b8c2-0e4d4a3f65ce',
   ]),
-  startDate: first('What was begun'),
-  endDate: last('What was begun'),
+  startDate: first('Requisitions initiated'),
+  endDate: last('Requisitions initiated'),
 }
 
 /** OpenLMIS: the requisitions of facilities. The facility date-range variant. */
@@ -84,7 +79,7 @@ export const openlmis = variant(connectorTypes.openlmis, {
   answered: { apiSource: tokenAccess.answered, ...requisitions },
 })
 
-export const outbreakEntities = [
+const outbreakEntities = [
   'CASES',
   'CONTACTS',
   'EVENTS',
@@ -107,11 +102,11 @@ export const outbreakEntities = [
 const outbreaks = {
   entities: field(
     listOfSome(Type.Enum([...outbreakEntities]), { min: 1, most: 17 }),
-    'What is loaded',
-    'Each becomes a table; lists inside of it become tables below.',
+    'Content',
+    'Each becomes a table; nested lists become child tables.',
     ['CASES', 'CONTACTS'],
   ),
-  startDate: Type.Optional(first('What was changed')),
+  startDate: Type.Optional(first('Records changed')),
 }
 
 /** SORMAS: outbreak surveillance. */

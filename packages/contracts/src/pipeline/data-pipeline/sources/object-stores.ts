@@ -12,7 +12,7 @@ const what = {
   key: field(
     Key,
     'Key',
-    'One object; all below a folder, where it ends with a slash; or all that a pattern of *, **, ?, [] and {} fits.',
+    'One object, a folder that ends with a slash, or a pattern of *, **, ?, [] and {}.',
     'data/2026/cases.csv',
     'data/2026/',
     'data/**/cases_*.csv',
@@ -20,7 +20,7 @@ const what = {
   delimiter: field(
     Type.Enum([...delimiters]),
     'Delimiter',
-    'What parts the fields of delimited text. Other kinds of files need none, and take any.',
+    'The delimiter of delimited text. Ignored for other formats.',
     'COMMA',
   ),
   csvOptions,
@@ -29,12 +29,12 @@ const what = {
 export const bucketAccess = access(
   'ObjectStoreSource',
   {
-    bucket: Type.Optional(field(Name, 'Bucket', 'Where the objects are.', 'my-bucket')),
+    bucket: Type.Optional(field(Name, 'Bucket', 'The name of the bucket.', 'my-bucket')),
     objectKey: Type.Optional(
       field(
         Key,
         'Object key',
-        'Of older clients: kept, and counts for nothing. What is loaded is what key says.',
+        'A field of older clients: stored and ignored. The key defines the objects to load.',
         'a.csv',
       ),
     ),
@@ -43,17 +43,21 @@ export const bucketAccess = access(
       field(
         Address,
         'Endpoint',
-        'Of a store that is compatible with S3; Amazon when absent.',
+        'The endpoint of an S3-compatible store; Amazon when absent.',
         'https://s3.example.org',
       ),
     ),
     pathStyle: Type.Optional(
-      field(Type.Boolean(), 'Path style', 'Whether the bucket goes into the path, as compatible stores want it.', true),
+      field(Type.Boolean(), 'Path style', 'Whether the path contains the bucket, as compatible stores require.', true),
     ),
   },
   {
-    accessKey: secret('Access key', 'Its id. Without keys, what anybody may read is read.', 'AKIAIOSFODNN7EXAMPLE'),
-    secretKey: secret('Secret key', 'What belongs to the access key.', 'the secret key'),
+    accessKey: secret(
+      'Access key',
+      'The id of the key. Without keys, only public objects are read.',
+      'AKIAIOSFODNN7EXAMPLE',
+    ),
+    secretKey: secret('Secret key', 'The secret key of the access key.', 'the secret key'),
   },
 )
 
@@ -75,20 +79,24 @@ export const containerAccess = access(
     container: field(
       Type.String({ minLength: 3, maxLength: 63, pattern: '^([a-z0-9]+(-[a-z0-9]+)*|\\$root|\\$web)$' }),
       'Container',
-      'Where the blobs are.',
+      'The name of the container.',
       'uploads',
     ),
     endpoint: Type.Optional(
       field(
         Address,
         'Endpoint',
-        'Of another cloud than the public one; https://<account>.blob.core.windows.net when absent.',
+        'The endpoint of another cloud; https://<account>.blob.core.windows.net when absent.',
         'https://mystorageaccount.blob.core.usgovcloudapi.net',
       ),
     ),
   },
   {
-    accountKey: secret('Account key', 'Of the storage account. Either this or a SAS token.', 'the account key'),
+    accountKey: secret(
+      'Account key',
+      'The key of the storage account. Set either this or a SAS token.',
+      'the account key',
+    ),
     sasToken: secret(
       'SAS token',
       'A shared access signature that may list and read.',

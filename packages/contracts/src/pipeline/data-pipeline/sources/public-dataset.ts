@@ -3,7 +3,7 @@ import { field } from '../field.ts'
 import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
-const key = field(PublicDatasetKey, 'Public dataset', 'The key of what is loaded.', 'world_population')
+const key = field(PublicDatasetKey, 'Public dataset', 'The key of the public dataset.', 'world_population')
 
 /** A table that is published for all clients of this installation. */
 export const publicDataset = variant(connectorTypes.publicDataset, { given: { key }, answered: { key } })

@@ -10,7 +10,7 @@ export const spreadsheetAccess = access(
     url: field(
       Address,
       'Address',
-      'Of the spreadsheet, as the browser shows it.',
+      'The address of the spreadsheet in the browser.',
       'https://docs.google.com/spreadsheets/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit',
     ),
   },
@@ -24,24 +24,29 @@ export const spreadsheetAccess = access(
     ),
     authToken: secret(
       'API key',
-      'Instead of an account, for what everybody may see who has the address.',
+      'Replaces an account if everyone with the address may view the spreadsheet.',
       'an-api-key',
     ),
   },
 )
 
 const what = {
-  sheet: Type.Optional(field(Name, 'Sheet', 'The name of the tab; the first one when absent.', 'Cases')),
+  sheet: Type.Optional(field(Name, 'Sheet', 'The name of the sheet; the first one when absent.', 'Cases')),
   range: Type.Optional(
     field(
       Type.String({ minLength: 1, maxLength: 40, pattern: '^[A-Z]{1,3}[0-9]{0,7}(:[A-Z]{1,3}[0-9]{0,7})?$' }),
       'Range',
-      'Cells, where not all of them are meant.',
+      'The range of cells to load; all cells when absent.',
       'A1:F500',
     ),
   ),
   headerRow: Type.Optional(
-    field(Type.Boolean(), 'Names in the first row', 'Whether it names the columns; true when absent.', true),
+    field(
+      Type.Boolean(),
+      'Column names in the first row',
+      'Whether the first row contains the column names; true when absent.',
+      true,
+    ),
   ),
 }
 

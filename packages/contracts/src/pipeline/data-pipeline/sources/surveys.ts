@@ -4,7 +4,7 @@ import { field, listOfSome, Name } from '../field.ts'
 import { connectorTypes } from '../systems.ts'
 import { variant } from '../variant.ts'
 
-const survey = field(Name, 'Survey', 'The uid of the form, as its address has it.', 'aXjPqBvW4f7n5hLkTzR8sm')
+const survey = field(Name, 'Survey', 'The uid of the form, from its address.', 'aXjPqBvW4f7n5hLkTzR8sm')
 
 /** KoboToolbox: the submissions of one form. The token survey variant. */
 export const kobotoolbox = variant(connectorTypes.kobotoolbox, {
@@ -16,23 +16,21 @@ const projectSpace = {
   domain: field(
     Type.String({ minLength: 1, maxLength: 255, pattern: '^[a-z0-9-]+$' }),
     'Project space',
-    'As the address of the project has it, behind /a/.',
+    'The name after /a/ in the address of the project.',
     'demo-project',
   ),
   forms: Type.Optional(
     field(
       listOfSome(Name, { most: 200 }),
       'Forms',
-      'By their XMLNS. Each becomes a table; a group that repeats becomes a table below it.',
+      'XMLNS of forms. Each becomes a table; repeat groups become child tables.',
       ['http://openrosa.org/formdesigner/ABC'],
     ),
   ),
   caseTypes: Type.Optional(
     field(listOfSome(Name, { most: 200 }), 'Case types', 'Each becomes a table.', ['pregnancy']),
   ),
-  includeArchived: Type.Optional(
-    field(Type.Boolean(), 'Archived forms too', 'Whether forms that were archived are loaded as well.', false),
-  ),
+  includeArchived: Type.Optional(field(Type.Boolean(), 'Archived forms', 'Whether archived forms are loaded.', false)),
 }
 
 /** CommCare HQ: forms and cases of a project space. */
@@ -42,10 +40,15 @@ export const commcare = variant(connectorTypes.commcare, {
 })
 
 const odk = {
-  project: field(Type.String({ minLength: 1, maxLength: 20, pattern: '^[0-9]+$' }), 'Project', 'Its number.', '7'),
-  form: field(Name, 'Form', 'Its XML form id.', 'household_survey'),
+  project: field(
+    Type.String({ minLength: 1, maxLength: 20, pattern: '^[0-9]+$' }),
+    'Project',
+    'The number of the project.',
+    '7',
+  ),
+  form: field(Name, 'Form', 'The XML form id.', 'household_survey'),
   includeDeleted: Type.Optional(
-    field(Type.Boolean(), 'Deleted submissions too', 'Whether they are loaded, and marked as such.', false),
+    field(Type.Boolean(), 'Deleted submissions', 'Whether deleted submissions are loaded and marked.', false),
   ),
 }
 
@@ -57,7 +60,7 @@ export const odkCentral = variant(connectorTypes.odkCentral, {
 
 const cht = {
   forms: Type.Optional(
-    field(listOfSome(Name, { most: 200 }), 'Forms', 'By their codes. Those of all forms when absent.', ['pregnancy']),
+    field(listOfSome(Name, { most: 200 }), 'Forms', 'Codes of forms; all forms when absent.', ['pregnancy']),
   ),
   contacts: Type.Optional(
     field(Type.Boolean(), 'Contacts', 'Whether people and places are loaded; true when absent.', true),
