@@ -79,7 +79,7 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
       ...whose,
       title: link.title,
       text: link.reset,
-      note: 'If you ask for help, name this: 6f1c',
+      note: 'If you ask for help, give this reference: 6f1c',
       status: 'problem',
       link: { href: '/account/forgot-password', label: link.again },
     }),

@@ -53,7 +53,7 @@ describe('an invitation', () => {
     expect(answer.status).toBe(303)
     expect(answer.headers.location).toBe('/account/invitation-accepted')
     const done = await browser.get('/account/invitation-accepted')
-    expect(done.text).toContain('You can sign in now')
+    expect(done.text).toContain('You can now sign in')
     expect(done.text).toContain('Weather &quot;')
     await service.signIn(username, newPassword)
     expect(await auditOf(service.db, uid)).toMatchObject([
@@ -108,7 +108,7 @@ describe('a password reset', () => {
     ['too many characters', 'x'.repeat(129), 'x'.repeat(129), 'Enter at most 128 characters.', 'password'],
     ['what everybody guesses', 'password1234', 'password1234', 'on every list of common ones', 'password'],
     ['their own name', 'test-and-pebbles-17', 'test-and-pebbles-17', 'A password does not hold your name', 'password'],
-    ['no repetition', newPassword, '', 'Enter the password again.', 'repeat'],
+    ['no repetition', newPassword, '', 'Confirm the password.', 'repeat'],
     ['another repetition', newPassword, `${newPassword}!`, 'not the same', 'repeat'],
   ])('refuses %s, beside the field, and never shows what was typed', async (_what, password, repeat, words, field) => {
     const { uid, path } = await forgetful()

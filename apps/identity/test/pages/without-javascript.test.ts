@@ -39,7 +39,7 @@ describeInBrowser('in a browser without JavaScript', () => {
     await page.type('#repeat', password)
     await follow(page, 'button')
     expect(page.url()).toBe(`${originOf(service)}/account/invitation-accepted`)
-    expect(await textOf(page)).toContain('You can sign in now.')
+    expect(await textOf(page)).toContain('You can now sign in.')
     expect(await textOf(page)).toContain('Northwind Weather Service')
     await service.signIn(username, password)
 
@@ -75,7 +75,7 @@ describeInBrowser('in a browser without JavaScript', () => {
     await page.type('#password', password)
     await page.type('#repeat', password)
     await follow(page, 'button')
-    expect(await textOf(page)).toContain('Ihr Passwort ist geändert')
+    expect(await textOf(page)).toContain('Ihr Passwort wurde geändert')
     await service.signIn(username, password)
     await service.http.post('/api/v1/auth/login').send({ username, password: 'heron-sifts-41-pebbles' }).expect(401)
     await close()
