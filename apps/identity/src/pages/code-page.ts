@@ -19,9 +19,7 @@ export function codePage({ action, csrf, message, recovery = false, otherHref, .
   const words = texts.code
   return page({
     ...facts,
-    texts,
     title: words.title,
-    heading: words.title,
     failed: message !== undefined,
     main: html`<p class="lead">${recovery ? words.recoveryLead : words.lead}</p>
 ${summary(texts, undefined, { code: message })}

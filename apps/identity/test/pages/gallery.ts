@@ -1,10 +1,9 @@
 import { codePage } from '../../src/pages/code-page.ts'
 import { consentPage } from '../../src/pages/consent-page.ts'
-import { forgotPasswordPage } from '../../src/pages/forgot-password-page.ts'
-import { joinPage } from '../../src/pages/join-page.ts'
+import { forgotPasswordPage } from '../../src/pages/account/forgot-password.ts'
 import { textsIn } from '../../src/pages/language.ts'
 import { messagePage } from '../../src/pages/message-page.ts'
-import { newPasswordPage } from '../../src/pages/new-password-page.ts'
+import { joinPage, newPasswordPage } from '../../src/pages/account/one-time-links.ts'
 import { signedInPage } from '../../src/pages/signed-in-page.ts'
 import { signInPage } from '../../src/pages/sign-in-page.ts'
 import { signedOutPage, signOutPage } from '../../src/pages/sign-out-pages.ts'
@@ -24,7 +23,7 @@ const somebody: People = {
 /** Every page there is, in each of its states, with names as given. */
 export function gallery(language = 'en', people: People = somebody): Record<string, string> {
   const { application, user } = people
-  const { signIn, code, newPassword, forgotPassword, link } = textsIn(language)
+  const { signIn, code, newPassword, forgotPassword, link, scopes } = textsIn(language)
   const whose = { organisation: { name: people.organisation }, language }
   const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
   return {
@@ -55,8 +54,8 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
       application,
       user,
       scopes: [
-        { name: 'openid', description: 'know who you are' },
-        { name: 'ROLE_SEE_DATA_PIPELINE', description: 'see pipelines, and what they loaded' },
+        { name: 'openid', description: scopes.openid },
+        { name: 'ROLE_SEE_DATA_PIPELINE', description: scopes.ROLE_SEE_DATA_PIPELINE },
         { name: 'odd', description: '' },
       ],
     }),

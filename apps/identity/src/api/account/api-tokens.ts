@@ -1,12 +1,11 @@
-import { rolesWithin, type ApiToken, type ApiTokenBody, type NewApiToken } from '@sluice/contracts'
+import { type ApiToken, type ApiTokenBody, type NewApiToken, rolesWithin } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http'
 import { effectiveRoles } from '../../access.ts'
-import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
+import { addApiToken, type ApiTokenRow, apiTokensOf, mostApiTokens, removeApiToken } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { assertGrantable } from '../assert-grantable.ts'
-import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { proveIdentityUnlessFresh } from './proof.ts'
+import { assertGrantable } from '../role-rules.ts'
+import { lockOwnUser, proveIdentityUnlessFresh, readOwnUser } from './own-user.ts'
 
 const day = 86_400_000
 const longest = 365

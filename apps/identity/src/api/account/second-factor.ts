@@ -12,8 +12,7 @@ import {
 import { enrolmentOf } from '../../sign-in/second-factor/totp.ts'
 import { admitCode, forgiveAttempt } from '../../sign-in/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { proveIdentity, proveByPassword } from './proof.ts'
+import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
 
 /** Returns the status of the caller's second factor. */
 export async function ownSecondFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {

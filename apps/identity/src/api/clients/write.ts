@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { endSessionsOfClient } from '../../sign-in/sessions.ts'
-import { assertSuperAdminRemainsAfter } from '../users/assert-administrators-remain.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { type ClientRow, clientColumns, clientOf, clientRecords } from './records.ts'
+import { assertSuperAdminRemainsAfter } from '../role-rules.ts'
+import { clientColumns, clientOf, clientRecords, type ClientRow } from './records.ts'
 
 export async function createClient(
   body: ClientBody,

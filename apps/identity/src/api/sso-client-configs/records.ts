@@ -1,8 +1,8 @@
-import { sql, type Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
+import { clientProperties, clientsOf, ownClientScope } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoClientConfigRow = RefinedRow<

@@ -1,8 +1,8 @@
-import { sql, type Selectable } from 'kysely'
-import { ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
+import { type Selectable, sql } from 'kysely'
+import { type SsoProvider, type SsoProviderConfig, ssoProviders } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
+import { clientProperties, clientsOf, ownClientScope } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoProviderConfigRow = RefinedRow<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>

@@ -1,14 +1,14 @@
+import { sql, type Transaction } from 'kysely'
 import { randomUUID } from 'node:crypto'
-import { type Transaction, sql } from 'kysely'
-import { type Role, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials, roles } from '@sluice/contracts'
-import { JsonResponse, type Caller, OutgoingProblem, problems } from '@sluice/http'
+import { type Role, roles, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials } from '@sluice/contracts'
+import { type Caller, JsonResponse, OutgoingProblem, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions.ts'
-import { resolveClient } from '../clients/client-scope.ts'
+import { resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { type SsoProviderConfigRow, auditedOf, ssoProviderConfigRecords } from './records.ts'
-import { missingRoles } from '../assert-grantable.ts'
+import { missingRoles } from '../role-rules.ts'
+import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,

@@ -1,13 +1,11 @@
-import { type UserGroupBody, identityOperations } from '@sluice/contracts'
-import { recordOperations } from '@sluice/records'
-import { type IdentityRequestContext, operation } from '../operation.ts'
-import { addMember, listMembers, removeMember } from './members.ts'
-import { userGroupRecords } from './records.ts'
-import { type Transaction, sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
+import { identityOperations, type UserGroupBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
+import { recordOperations } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { resolveClient } from '../clients/client-scope.ts'
-import type { UserGroupRow } from './row.ts'
+import { resolveClient } from '../clients/records.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import { userGroupRecords, type UserGroupRow } from './records.ts'
 
 /** Creates, replaces and deletes groups: see `recordOperations`. Deleting a group deletes its memberships. */
 const userGroupWriting = {
@@ -55,11 +53,8 @@ async function noteMembers(
     })
 }
 
-const { userGroups } = identityOperations
-
-export const userGroupOperations = {
-  ...recordOperations(userGroups, { operation, records: userGroupRecords, writing: userGroupWriting }),
-  listMembers: operation(userGroups.listMembers, (input) => listMembers(input.params.uid, input.query, input)),
-  addMember: operation(userGroups.addMember, (input) => addMember(input.params, input)),
-  removeMember: operation(userGroups.removeMember, (input) => removeMember(input.params, input)),
-}
+export const userGroupOperations = recordOperations(identityOperations.userGroups, {
+  operation,
+  records: userGroupRecords,
+  writing: userGroupWriting,
+})

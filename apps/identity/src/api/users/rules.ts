@@ -1,9 +1,9 @@
-import { type Role, type UserBody, holds } from '@sluice/contracts'
+import { sql, type Transaction } from 'kysely'
+import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http'
-import { missingRoles } from '../assert-grantable.ts'
-import type { UserRow } from './row.ts'
-import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
+import { missingRoles } from '../role-rules.ts'
+import type { UserRow } from './records.ts'
 
 /** Callers may not edit or delete users who hold roles that the caller lacks. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {

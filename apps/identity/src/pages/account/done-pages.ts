@@ -1,10 +1,10 @@
 import { Router } from 'express'
-import { languageOf, textsIn } from '../pages/language.ts'
-import { messagePage } from '../pages/message-page.ts'
-import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
+import { languageOf, textsIn } from '../language.ts'
+import { messagePage } from '../message-page.ts'
+import { rememberedOrganisation } from '../organisation-cookie.ts'
 import type { PageRouteContext } from './page-route-context.ts'
-import { sendPage } from '../pages/send-page.ts'
-import type { PageTexts } from '../pages/texts/en.ts'
+import { sendPage } from '../send-page.ts'
+import type { PageTexts } from '../texts/en.ts'
 
 interface DonePage {
   title: string

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
-import type { CsrfGuard } from '../csrf.ts'
-import type { DB } from '../database.ts'
-import type { AuditedPageWrite } from '../pages/audited.ts'
-import type { PublicAddress } from '../public-address.ts'
+import type { CsrfGuard } from '../../csrf.ts'
+import type { DB } from '../../database.ts'
+import type { AuditedPageWrite } from '../audited.ts'
+import type { PublicAddress } from '../../public-address.ts'
 
 /** The dependencies of all page routes. */
 export interface PageRouteContext extends PublicAddress {

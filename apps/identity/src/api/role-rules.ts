@@ -1,8 +1,21 @@
-import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http'
-import type { UserRow } from './row.ts'
-import type { DB } from '../../database.ts'
-import { type Role, holds } from '@sluice/contracts'
+import { sql, type Transaction } from 'kysely'
+import { holds, type Role } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http'
+import type { DB } from '../database.ts'
+import type { UserRow } from './users/records.ts'
+
+/**
+ * Returns those of these roles that the caller does not hold. A role that the client's switches disable counts as held,
+ * so that an administrator there can edit colleagues who hold it too.
+ */
+export const missingRoles = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
+  roles.filter((role) => !holds([...awake, ...dormantRoles], role))
+
+/** Callers may only grant roles that they hold. */
+export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
+  const lacked = missingRoles(caller, roles)
+  if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)
+}
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_511

@@ -1,10 +1,10 @@
 import { Router } from 'express'
-import { endSessionOf, isRefreshToken } from '../sign-in/refresh-tokens.ts'
-import { fieldOf, readForm } from '../pages/forms.ts'
-import { languageOf } from '../pages/language.ts'
-import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
-import { sendPage } from '../pages/send-page.ts'
-import { signedOutPage } from '../pages/sign-out-pages.ts'
+import { endSessionOf, isRefreshToken } from '../../sign-in/refresh-tokens.ts'
+import { fieldOf, readForm } from '../forms.ts'
+import { languageOf } from '../language.ts'
+import { rememberedOrganisation } from '../organisation-cookie.ts'
+import { sendPage } from '../send-page.ts'
+import { signedOutPage } from '../sign-out-pages.ts'
 import type { PageRouteContext } from './page-route-context.ts'
 
 /**

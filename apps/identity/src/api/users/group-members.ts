@@ -1,9 +1,76 @@
-import { type Transaction, sql } from 'kysely'
-import { type UserBody, holds } from '@sluice/contracts'
-import { type Caller, problems } from '@sluice/http'
+import { sql, type Transaction } from 'kysely'
+import { holds, identityOperations, type ListQuery, searchOf, type User, type UserBody } from '@sluice/contracts'
+import { type Caller, type JsonResponse, problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import type { UserRow } from './row.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import { userGroupRecords, type UserGroupRow } from '../user-groups/records.ts'
+import { userRecords, type UserRow, usersOnly } from './records.ts'
 import { assertMayManageUser } from './rules.ts'
+
+const { userGroups } = identityOperations
+
+/** The operations of `/user-groups/{uid}/members`. A member is a user, so this folder imports groups, and not the other way round. */
+export const groupMemberOperations = {
+  listMembers: operation(userGroups.listMembers, (input) => listMembers(input.params.uid, input.query, input)),
+  addMember: operation(userGroups.addMember, (input) => addMember(input.params, input)),
+  removeMember: operation(userGroups.removeMember, (input) => removeMember(input.params, input)),
+}
+
+interface MembershipReference {
+  uid: string
+  userUid: string
+}
+
+/** Lists the users in a group, with the search properties of the user list. */
+async function listMembers(
+  uid: string,
+  query: ListQuery,
+  input: IdentityRequestContext,
+): Promise<JsonResponse<User[]>> {
+  const group = await userGroupRecords.read(input.db, input.caller, uid)
+  const members = usersOnly({
+    name: `members of ${group.uid}`,
+    condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
+    tallied: false,
+  })
+  return members.search(input.db, input, searchOf(query), input.request.url)
+}
+
+/** Adds a user to a group unless they are a member already. */
+const addMember = (place: MembershipReference, input: IdentityRequestContext) =>
+  changeMembership(place, input, async (trx, group, user) => {
+    assertMembershipAllowed(input.caller, user, 'joining')
+    await assertBelowGroupLimit(trx, user)
+    return sql`
+      insert into user_group_members (user_group_id, user_id) values (${group.id}, ${user.id}) on conflict do nothing`
+  })
+
+/** Removes a user from a group if they are a member. */
+const removeMember = (place: MembershipReference, input: IdentityRequestContext) =>
+  changeMembership(place, input, async (_trx, group, user) => {
+    assertMembershipAllowed(input.caller, user, 'leaving')
+    return sql`delete from user_group_members where user_group_id = ${group.id} and user_id = ${user.id}`
+  })
+
+/**
+ * Adds or removes one membership and locks user and group. A user's groups are part of the user, so a change increments
+ * the user's version, and a concurrent replacement of the user fails.
+ */
+async function changeMembership(
+  { uid, userUid }: MembershipReference,
+  { write, caller, request }: IdentityRequestContext,
+  change: (trx: Transaction<DB>, group: UserGroupRow, user: UserRow) => Promise<ReturnType<typeof sql>>,
+): Promise<undefined> {
+  await write(async (trx) => {
+    const group = await userGroupRecords.read(trx, caller, uid)
+    const user = await userRecords.lock(trx, caller, userUid, undefined)
+    if (user.client !== group.client) throw problems.notFound('user')
+    const { numAffectedRows } = await (await change(trx, group, user)).execute(trx)
+    const changed = Number(numAffectedRows ?? 0) > 0
+    if (changed) await userRecords.update(trx, caller, user, {})
+    request.audit(group.uid, { code: group.code, user: user.uid, username: user.username, changed })
+  })
+}
 
 type GroupMember = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
@@ -81,7 +148,7 @@ const maxGroupsPerUser = 1000
  * Group members can access the data that is shared with the group, so users cannot add themselves. Super admins can, because
  * they have access to everything anyway. Every user may leave a group.
  */
-export function assertMembershipAllowed(
+function assertMembershipAllowed(
   caller: Caller,
   user: Pick<UserRow, 'uid' | 'roles'>,
   change: 'joining' | 'leaving',
@@ -92,7 +159,7 @@ export function assertMembershipAllowed(
 }
 
 /** Requires the lock on the user, so that no concurrent change adds groups. */
-export async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
+async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)
   if (rows[0]!.groups >= maxGroupsPerUser)
