@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
-export interface CodeFacts extends PageFacts {
+interface CodeFacts extends PageFacts {
   action: string
   csrf: string
   message?: string

@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 
-export interface ConsentFacts extends PageFacts {
+interface ConsentFacts extends PageFacts {
   action: string
   csrf: string
   organisation: Organisation

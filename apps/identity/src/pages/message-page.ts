@@ -1,7 +1,7 @@
 import { safeHref, html, type HtmlValue } from './html.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
-export interface MessageFacts extends PageFacts {
+interface MessageFacts extends PageFacts {
   title: string
   text: HtmlValue
   /** Small text below the message. */

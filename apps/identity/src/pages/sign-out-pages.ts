@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
-export interface SignOutFacts extends PageFacts {
+interface SignOutFacts extends PageFacts {
   action: string
   /** Hidden fields, such as the token of oidc-provider. */
   hidden: Record<string, string>
@@ -26,7 +26,7 @@ ${form({
   })
 }
 
-export interface SignedOutFacts extends PageFacts {
+interface SignedOutFacts extends PageFacts {
   /** The application that started the sign-out. */
   application?: { name: string; href: string }
 }

@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 
-export interface SignedInFacts extends PageFacts {
+interface SignedInFacts extends PageFacts {
   organisation: Organisation
   user: { name: string; username: string }
   /**

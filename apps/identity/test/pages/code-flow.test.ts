@@ -47,7 +47,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
 
     // Nobody is asked for the password again; but whatever listens on this machine may not pass for the application.
     await page.goto(`${application.origin}/sign-in`)
-    expect(await textOf(page)).toContain('asks to act for you')
+    expect(await textOf(page)).toContain('would like to act on your behalf')
     await follow(page, 'button[value=allow]')
     expect(await textOf(page)).toBe(`hello ${username}`)
 
@@ -115,7 +115,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await follow(page, 'button')
     await follow(page, 'button[value=allow]')
     await page.goto(`${application.origin}/sign-out-and-ask`)
-    expect(await textOf(page)).toContain('Station Planner asks whether to sign you out')
+    expect(await textOf(page)).toContain('Station Planner asks whether you want to sign out')
     await follow(page, 'button[name=logout]')
     expect(page.url()).toBe(`${application.origin}/goodbye`)
     await close()

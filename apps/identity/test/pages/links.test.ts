@@ -93,7 +93,7 @@ describe('a password reset', () => {
     await browser.get(path)
     const answer = await browser.post('/account/password', { password: newPassword, repeat: newPassword })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/password-changed'])
-    expect((await browser.get('/account/password-changed')).text).toContain('signed out everywhere')
+    expect((await browser.get('/account/password-changed')).text).toContain('signed out on all devices')
     await service.signIn(username, newPassword)
     expect(await auditOf(service.db, uid)).toMatchObject([
       { operation: 'auth.resetPassword' },
@@ -106,10 +106,16 @@ describe('a password reset', () => {
     ['nothing', '', '', 'Enter a new password.', 'password'],
     ['too few characters', 'short', 'short', 'Enter at least 12 characters.', 'password'],
     ['too many characters', 'x'.repeat(129), 'x'.repeat(129), 'Enter at most 128 characters.', 'password'],
-    ['what everybody guesses', 'password1234', 'password1234', 'on every list of common ones', 'password'],
-    ['their own name', 'test-and-pebbles-17', 'test-and-pebbles-17', 'A password does not hold your name', 'password'],
+    ['what everybody guesses', 'password1234', 'password1234', 'This password is too common', 'password'],
+    [
+      'their own name',
+      'test-and-pebbles-17',
+      'test-and-pebbles-17',
+      'The password must not contain your name',
+      'password',
+    ],
     ['no repetition', newPassword, '', 'Confirm the password.', 'repeat'],
-    ['another repetition', newPassword, `${newPassword}!`, 'not the same', 'repeat'],
+    ['another repetition', newPassword, `${newPassword}!`, 'The passwords do not match', 'repeat'],
   ])('refuses %s, beside the field, and never shows what was typed', async (_what, password, repeat, words, field) => {
     const { uid, path } = await forgetful()
     const before = await stateOf(uid)
@@ -155,7 +161,7 @@ describe('a link that does not work', () => {
     const invitation = await visitor(service).get(`/account/invitation${query}`)
     const reset = await visitor(service).get(`/account/password${query}`)
     expect([invitation.status, reset.status]).toEqual([404, 404])
-    expect(invitation.text).toContain('ask whoever invited you')
+    expect(invitation.text).toContain('ask the person who invited you')
     expect(reset.text).toContain('href="/account/forgot-password"')
   })
 
@@ -186,7 +192,7 @@ describe('somebody who forgot their password', () => {
     expect((await browser.get('/account/forgot-password')).text).toContain('autocomplete="username"')
     const answer = await browser.post('/account/forgot-password', { username })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/forgot-password-sent'])
-    expect((await browser.get('/account/forgot-password-sent')).text).toContain('If there is such an account')
+    expect((await browser.get('/account/forgot-password-sent')).text).toContain('If the account exists')
     const { rows } = await sql`select typed from forgotten_passwords where typed = ${username}`.execute(service.db)
     expect(rows).toHaveLength(1)
   })
@@ -210,7 +216,7 @@ describe('somebody who forgot their password', () => {
     const last = answers.at(-1)!
     expect(last.status).toBe(429)
     expect(last.headers['retry-after']).toMatch(/^\d+$/)
-    expect(last.text).toContain(`in ${last.headers['retry-after']} seconds`)
+    expect(last.text).toContain(`in ${last.headers['retry-after']} second`)
   })
 })
 

@@ -57,7 +57,7 @@ describeInBrowser('in a browser without JavaScript', () => {
     const { page, close } = await visit(browser, { javaScript: false })
     await page.goto(originOf(service) + (await linkFor(service, uid, 'INVITATION')))
     await follow(page, 'button')
-    expect(await textOf(page)).toContain('with the account of your organisation')
+    expect(await textOf(page)).toContain('with your organisation’s account')
     await close()
   })
 

@@ -41,7 +41,8 @@ export async function changePassword(
   const { db, write, caller, config, request } = input
   const own = await readOwnUser(db, caller)
   checkPassword(newPassword, { ...own, clientName: own.client_name, clientCode: own.client_code }, '/newPassword')
-  if (newPassword === currentPassword) throw problems.refused('/newPassword', 'This is the password that you have.')
+  if (newPassword === currentPassword)
+    throw problems.refused('/newPassword', 'The new password is the same as the current one.')
   const proven = await proveByPassword(currentPassword, input, '/currentPassword')
   const hash = await hashPassword(newPassword)
 
@@ -62,8 +63,11 @@ export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: I
   const { db, write, caller, config, request } = input
   const own = await readOwnUser(db, caller)
   if (own.sso_auth)
-    throw problems.refused('/', 'You sign in through your organisation: an administrator changes your address.')
-  if (email === own.email) throw problems.refused('/email', 'This is the address that you have.')
+    throw problems.refused(
+      '/',
+      'You sign in through your organisation. Ask an administrator to change your e-mail address.',
+    )
+  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address.')
   const proven = await proveIdentity(proof, input)
 
   await write(async (trx) => {

@@ -11,7 +11,7 @@ import { useCode } from '../../sign-in/second-factor/second-factor.ts'
 import { admitAttempt, admitCode, forgiveAttempt, undoAttempt } from '../../sign-in/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
-export interface OwnUser {
+interface OwnUser {
   id: number
   name: string
   username: string
@@ -39,7 +39,7 @@ async function ownUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<type
 }
 
 /** Locks the caller's user after the proof of identity. */
-export type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
+type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**
  * Verifies the caller's password or code again, because an unattended open session is not enough proof. Hashing and
@@ -62,7 +62,7 @@ export async function proveByPassword(
     await undoAttempt(db, attempt)
     throw error
   })
-  if (!right) throw await refused(input, 'wrong password', pointer, 'This is not your password.')
+  if (!right) throw await refused(input, 'wrong password', pointer, 'The password is incorrect.')
   await forgiveAttempt(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
@@ -83,7 +83,7 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
       await mailRecoveryCodeUsed(trx, config, { id, left: await recoveryCodesLeft(trx, id) })
     return method !== undefined
   })
-  if (!right) throw await refused(input, 'wrong code', '/code', 'This code is not right, or was used before.')
+  if (!right) throw await refused(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
   await forgiveAttempt(db, attempt)
   return (trx) => lockOwnUser(trx, caller)
 }
@@ -114,13 +114,13 @@ export async function proveIdentityUnlessFresh(
   const own = await readOwnUser(db, caller)
   const canProve = own.two_factor_auth || (!own.sso_auth && own.password_hash !== null)
   if (canProve && password === undefined && code === undefined)
-    throw problems.refused('/password', 'Prove that it is you: with your password, or a code of your second factor.')
+    throw problems.refused('/password', 'Confirm your identity with your password or a code of your second factor.')
   if (canProve)
     return proveIdentity({ ...(password !== undefined && { password }), ...(code !== undefined && { code }) }, input)
   const { rows } = await sql`
     select from sessions
     where uid = ${caller.session} and created_at > now() - make_interval(mins => ${fresh})`.execute(db)
   if (rows.length === 0)
-    throw problems.refused('/', `You signed in more than ${fresh} minutes ago: sign in again, then do this.`)
+    throw problems.refused('/', `You signed in more than ${fresh} minutes ago. Sign in again, then retry.`)
   return (trx) => lockOwnUser(trx, caller)
 }

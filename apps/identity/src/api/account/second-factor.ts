@@ -34,7 +34,7 @@ export async function enrol(
     const { id, username, client_name } = await proven(trx)
     const seed = await beginEnrolment(trx, id, config.SECRET_KEYS)
     if (seed === undefined)
-      throw problems.conflict('/', 'You have a second factor: remove it before you set up another.')
+      throw problems.conflict('/', 'You already have a second factor. Remove it before you set up another.')
     request.audit(caller.uid)
     return { secret: seed, ...enrolmentOf(seed, { issuer: `Sluice ${client_name}`, username }) }
   })
@@ -59,7 +59,7 @@ export async function confirm({ code }: CodeBody, input: IdentityRequestContext)
     return confirmed
   })
   // Throw after the audit row of the wrong code is written, as a sign-in does.
-  if (!confirmed) throw problems.refused('/code', 'This code is not right: is the clock of your device?')
+  if (!confirmed) throw problems.refused('/code', 'The code is incorrect. Check the clock of your device.')
   return { recoveryCodes: confirmed }
 }
 
@@ -81,7 +81,7 @@ export async function renewRecoveryCodes(proof: ProofBody, input: IdentityReques
   const proven = await proveIdentity(proof, input)
   return write(async (trx) => {
     const { id, two_factor_auth } = await proven(trx)
-    if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor that they could stand in for.')
+    if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor. Set one up first.')
     request.audit(caller.uid)
     return { recoveryCodes: await replaceRecoveryCodes(trx, id) }
   })

@@ -114,7 +114,7 @@ function timeZoneColumn(name: string | undefined): string | null {
   } catch {
     throw problems.refused(
       '/timeZone',
-      `"${name}" is not a time zone: use a name of the IANA list, such as Europe/Oslo, Africa/Nairobi or UTC.`,
+      `"${name}" is not a time zone. Use an IANA name, such as Europe/Oslo, Africa/Nairobi or UTC.`,
     )
   }
   return name
@@ -143,15 +143,13 @@ export async function clientRowsOf(
   return new Map(found.rows.map((row) => [row.uid, row]))
 }
 
-/** Returns the presented clients of rows with a column `client`, by uid. */
-export async function clientsOf(
-  db: Kysely<DB>,
-  rows: readonly { client: string }[],
-  locales: readonly string[],
-): Promise<ReadonlyMap<string, Client>> {
-  const found = await clientRowsOf(db, rows)
-  return new Map([...found].map(([uid, row]) => [uid, clientOf(row, locales)]))
-}
+/** Returns a `present` function that adds the client to the presented fields of each row. */
+export const presentWithClient =
+  <Row extends { client: string }, Fields>(fieldsOf: (row: Row) => Fields) =>
+  async (rows: Row[], { db, request }: IdentityRequestContext): Promise<(Fields & { client: Client })[]> => {
+    const clients = await clientRowsOf(db, rows)
+    return rows.map((row) => ({ ...fieldsOf(row), client: clientOf(clients.get(row.client)!, request.locales) }))
+  }
 
 /**
  * Returns the client of a new row: the caller's own client, or any client for a super admin. The error does not reveal
@@ -165,4 +163,14 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted
     : { rows: [] }
   if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist.')
   return client
+}
+
+/** Rejects a body that moves a row to another client. `what` begins the message, such as `An application`. */
+export function assertClientUnchanged(
+  body: { client?: { id: string } | undefined },
+  row: { client: string },
+  what: string,
+): void {
+  if (body.client && body.client.id.toLowerCase() !== row.client)
+    throw problems.refused('/client/id', `${what} cannot move to another client. Create a new one there.`)
 }

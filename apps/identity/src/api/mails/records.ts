@@ -12,7 +12,7 @@ export interface MailRow extends StoredMail {
   version: never
 }
 
-export interface MailRecipient {
+interface MailRecipient {
   id: number
   uid: string
   username: string

@@ -9,6 +9,15 @@ import { type IdentityRequestContext, operation } from '../operation.ts'
 import type { UserGroupRow } from '../user-groups/records.ts'
 import { userOf, type UserReferences, type UserRow } from '../users/records.ts'
 
+export const sessionOperations = {
+  read: operation(identityOperations.session.read, (input) => readSession(input)),
+
+  switchClient: operation(identityOperations.session.switchClient, async (input) => {
+    await switchClient(input.body, input)
+    return readSession(input)
+  }),
+}
+
 /**
  * Lets a super admin act for another client in this session. It issues no new tokens: every request reads the session's
  * client, so existing tokens follow the switch.
@@ -41,24 +50,15 @@ async function assertClientEnabled(trx: Transaction<DB>, client: string): Promis
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
-  if (rows.length === 0) throw problems.forbidden('This needs ROLE_SUPER_ADMIN.')
-}
-
-export const sessionOperations = {
-  read: operation(identityOperations.session.read, (input) => readSession(input)),
-
-  switchClient: operation(identityOperations.session.switchClient, async (input) => {
-    await switchClient(input.body, input)
-    return readSession(input)
-  }),
+  if (rows.length === 0) throw problems.forbidden('This requires ROLE_SUPER_ADMIN.')
 }
 
 /** Returns the signed-in user, the active client and the start page. The active client determines the access. */
-export async function readSession(input: IdentityRequestContext): Promise<Session> {
+async function readSession(input: IdentityRequestContext): Promise<Session> {
   const { caller, request } = input
-  const { row, around, client, rolesAtIssue, intro } = await signedInAs(input)
+  const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
   const held = heldRoles(caller, row)
-  const activeUser = { ...userOf(row, around, request.locales), ...accessOfUser({ roles: held }, client) }
+  const activeUser = { ...userOf(row, references, request.locales), ...accessOfUser({ roles: held }, client) }
   const { id, username, email, name, createdBy, lastUpdatedBy, twoFactorAuth, userGroups } = activeUser
   const { hasManagerAccess, hasRouteAccess, hasUserAccess, hasClientAccess } = activeUser
   return {
@@ -77,7 +77,7 @@ export async function readSession(input: IdentityRequestContext): Promise<Sessio
       userGroups: userGroups.map(({ id, client, name, code }) => ({ id, client: client.id, name, code })),
       pipelinesEnabled: client.pipelines_enabled,
       hasIntegrationRouteAccess: hasRouteAccess,
-      hasAnalyticsPlatformAccess: readsAnalytics(row, held, client),
+      hasAnalyticsPlatformAccess: canReadAnalytics(row, held, client),
       hasManagerAccess,
       hasUserAccess,
       hasClientAccess,
@@ -96,7 +96,7 @@ export async function readSession(input: IdentityRequestContext): Promise<Sessio
       enterpriseEnabled: client.enterprise_enabled,
     },
     config: { serviceIntro: row.service_intro && intro },
-    forwardTo: forwardTo(activeUser),
+    forwardTo: startPageTarget(activeUser),
   }
 }
 
@@ -104,7 +104,7 @@ export async function readSession(input: IdentityRequestContext): Promise<Sessio
 const heldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]
 
-const readsAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow): boolean =>
+const canReadAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow): boolean =>
   row.analytics_platform_enabled && client.pipelines_enabled && holds(held, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
 
 const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
@@ -113,27 +113,27 @@ const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
 type StartPageTarget = NonNullable<Session['forwardTo']>
 
 /** The fallback order of start pages. */
-const doors: { startPage: User['startPage']; target: StartPageTarget; open(user: User): boolean }[] = [
-  { startPage: 'MANAGER', target: 'SERVICE_MANAGER', open: (user) => user.hasManagerAccess },
-  { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', open: (user) => user.hasRouteAccess },
-  { startPage: 'DATA_PIPELINE', target: 'SERVICE_DATA_PIPELINE', open: (user) => user.hasDataPipelineAccess },
+const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [
+  { startPage: 'MANAGER', target: 'SERVICE_MANAGER', hasAccess: (user) => user.hasManagerAccess },
+  { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', hasAccess: (user) => user.hasRouteAccess },
+  { startPage: 'DATA_PIPELINE', target: 'SERVICE_DATA_PIPELINE', hasAccess: (user) => user.hasDataPipelineAccess },
 ]
 
 /** Returns the start page after a sign-in; undefined if the user has no access. */
-function forwardTo(user: User): StartPageTarget | undefined {
-  const open = doors.filter((door) => door.open(user))
-  return (open.find(({ startPage }) => startPage === user.startPage) ?? open[0])?.target
+function startPageTarget(user: User): StartPageTarget | undefined {
+  const accessible = startPages.filter(({ hasAccess }) => hasAccess(user))
+  return (accessible.find(({ startPage }) => startPage === user.startPage) ?? accessible[0])?.target
 }
 
-interface SignedInAs {
+interface SignInFacts {
   row: UserRow
-  /** The rows that the answer needs. */
-  around: UserReferences
+  /** The rows that the presentation of the user refers to. */
+  references: UserReferences
   /** The client that the session acts for. */
   client: ClientRow
   /** Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
-  /** Whether no session of the user has ended yet. */
+  /** True until a session of the user has ended. */
   intro: boolean
 }
 
@@ -151,7 +151,7 @@ interface SessionRows {
  * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid alone, because a
  * super admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
  */
-async function signedInAs({ db, caller }: IdentityRequestContext): Promise<SignedInAs> {
+async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
   const { rows } = await sql<SessionRows>`
     ${prepared('signed-in-as')}
     select row_to_json(u) as "user", row_to_json(home) as home, row_to_json(c) as client, s.roles_at_issue,
@@ -172,14 +172,14 @@ async function signedInAs({ db, caller }: IdentityRequestContext): Promise<Signe
   if (!found) throw problems.notFound('user')
   const row = rowOf<UserRow>(found.user)
   const home = rowOf<ClientRow>(found.home)
-  const around = {
+  const references = {
     clients: new Map([[home.uid, home]]),
     groups: new Map([[row.id, found.groups.map((group) => rowOf<UserGroupRow>(group))]]),
     usernames: new Map(Object.entries(found.usernames ?? {})),
   }
   return {
     row,
-    around,
+    references,
     client: rowOf<ClientRow>(found.client),
     rolesAtIssue: found.roles_at_issue,
     intro: found.intro,

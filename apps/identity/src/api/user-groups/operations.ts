@@ -1,9 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import { identityOperations, type UserGroupBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
 import { recordOperations } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { resolveClient } from '../clients/records.ts'
+import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { userGroupRecords, type UserGroupRow } from './records.ts'
 
@@ -15,26 +14,23 @@ const userGroupWriting = {
     body: UserGroupBody,
     current: UserGroupRow | undefined,
     { caller }: IdentityRequestContext,
-  ): Promise<object> => ({
-    name: body.name,
-    translations: JSON.stringify(body.translations ?? []),
-    code: body.code,
-    description: body.description ?? null,
-    ...(current ? sameClient(body, current) : { client: await resolveClient(trx, caller, body.client?.id) }),
-  }),
-  beforeDelete: noteMembers,
+  ): Promise<object> => {
+    // Members belong to the group's client, so a group cannot move.
+    if (current) assertClientUnchanged(body, current, 'A user group')
+    return {
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      code: body.code,
+      description: body.description ?? null,
+      ...(!current && { client: await resolveClient(trx, caller, body.client?.id) }),
+    }
+  },
+  beforeDelete: auditMembers,
   afterDelete: async () => {},
 }
 
-/** Members belong to the group's client, so the client of a group cannot change. */
-function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
-  if (client && client.id.toLowerCase() !== current.client)
-    throw problems.refused('/client/id', 'A user group stays with its client: make a new one there.')
-  return {}
-}
-
-/** Returns the audit details of a deleted group's members: their number and at most 1,000 usernames. */
-async function noteMembers(
+/** Audits the members of a group that is deleted: their number and at most 1,000 usernames. */
+async function auditMembers(
   trx: Transaction<DB>,
   group: UserGroupRow,
   { request }: IdentityRequestContext,

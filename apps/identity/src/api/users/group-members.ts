@@ -9,7 +9,7 @@ import { assertMayManageUser } from './rules.ts'
 
 const { userGroups } = identityOperations
 
-/** The operations of `/user-groups/{uid}/members`. A member is a user, so this folder imports groups, and not the other way round. */
+/** The operations of `/user-groups/{uid}/members`. They belong to users, because a membership changes the user's version. */
 export const groupMemberOperations = {
   listMembers: operation(userGroups.listMembers, (input) => listMembers(input.params.uid, input.query, input)),
   addMember: operation(userGroups.addMember, (input) => addMember(input.params, input)),
@@ -37,8 +37,8 @@ async function listMembers(
 }
 
 /** Adds a user to a group unless they are a member already. */
-const addMember = (place: MembershipReference, input: IdentityRequestContext) =>
-  changeMembership(place, input, async (trx, group, user) => {
+const addMember = (membership: MembershipReference, input: IdentityRequestContext) =>
+  changeMembership(membership, input, async (trx, group, user) => {
     assertMembershipAllowed(input.caller, user, 'joining')
     await assertBelowGroupLimit(trx, user)
     return sql`
@@ -46,8 +46,8 @@ const addMember = (place: MembershipReference, input: IdentityRequestContext) =>
   })
 
 /** Removes a user from a group if they are a member. */
-const removeMember = (place: MembershipReference, input: IdentityRequestContext) =>
-  changeMembership(place, input, async (_trx, group, user) => {
+const removeMember = (membership: MembershipReference, input: IdentityRequestContext) =>
+  changeMembership(membership, input, async (_trx, group, user) => {
     assertMembershipAllowed(input.caller, user, 'leaving')
     return sql`delete from user_group_members where user_group_id = ${group.id} and user_id = ${user.id}`
   })
@@ -94,9 +94,9 @@ export async function replaceGroups(
   trx: Transaction<DB>,
   caller: Caller,
   user: GroupMember,
-  wanted: UserBody['userGroups'] = [],
+  requested: UserBody['userGroups'] = [],
 ): Promise<GroupChange> {
-  const uids = wanted.map(({ id }) => id.toLowerCase())
+  const uids = requested.map(({ id }) => id.toLowerCase())
   const { rows } = await sql<{ id: number; uid: string }>`
     select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
   const found = new Set(rows.map(({ uid }) => uid))
@@ -123,7 +123,7 @@ export async function replaceGroups(
   const [joins, leaves] = [joined.length > 0, left.length > 0]
   if ((joins || (leaves && user.uid !== caller.uid)) && !holds(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
     throw problems.forbidden(
-      'To change the groups of a user takes ROLE_MANAGE_USER_GROUP: send userGroups as they are.',
+      'Changing the groups of a user requires ROLE_MANAGE_USER_GROUP. Send userGroups unchanged.',
     )
   if (joins && user.uid === caller.uid) assertMembershipAllowed(caller, user, 'joining')
   return { joined, left }
@@ -163,5 +163,8 @@ async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow,
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)
   if (rows[0]!.groups >= maxGroupsPerUser)
-    throw problems.refused('/', `A user is in at most ${maxGroupsPerUser} groups, and this one is in as many.`)
+    throw problems.refused(
+      '/',
+      `A user can be in at most ${maxGroupsPerUser} groups. Remove this user from another group first.`,
+    )
 }

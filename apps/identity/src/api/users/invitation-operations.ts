@@ -82,7 +82,7 @@ function withLink(answer: JsonResponse<InvitedUser>, link: string | undefined): 
 
 function assertInvitable({ status, password_hash, sso_auth }: UserRow): void {
   if (status !== 'INVITATION' && (password_hash !== null || sso_auth))
-    throw problems.conflict('/status', 'This user can sign in already: there is nothing to accept.')
+    throw problems.conflict('/status', 'This user can already sign in and needs no invitation.')
 }
 
 /** Mails a user a link to choose a new password. The old password and open sessions work until the user uses the link. */
@@ -104,7 +104,8 @@ function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: st
   // Without an SMTP server, this would change the password without a check of the current one.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
-  if (status === 'INVITATION') throw problems.refused('/', 'This user was invited: send the invitation again.')
+  if (status === 'INVITATION')
+    throw problems.refused('/', 'This user has not accepted the invitation yet. Send the invitation again.')
   if (status === 'INACTIVE') throw problems.refused('/', 'This user is deactivated. Reactivate the user first.')
 }
 
@@ -154,7 +155,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
 
 /** Lists the fields that a copy takes from the original. A body with other values is rejected. */
 function closedFields({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
-  const instead = 'A copy has it of the original: leave it out, and change the copy afterwards.'
+  const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [
     { pointer: '/auths', given: auths, stored: original.roles, instead },

@@ -10,7 +10,7 @@ import { revokeLinks } from '../../sign-in/one-time-links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { resolveClient } from '../clients/records.ts'
+import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
 import { auditedGroups, type GroupChange, replaceGroups } from './group-members.ts'
@@ -34,7 +34,7 @@ export async function createUser(body: UserBody, input: IdentityRequestContext):
   if (!config.ADMIN_SETS_PASSWORDS && !body.ssoAuth)
     throw problems.refused(
       '/ssoAuth',
-      'A user without single sign-on chooses their own password: invite them, with POST /users/invite.',
+      'Users without single sign-on choose their own password. Invite the user with POST /users/invite.',
     )
   const hash = await hashOf(body, clientSeen(body, caller), input)
 
@@ -101,8 +101,7 @@ export async function updateUser(
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
     assertMayManageUser(caller, before)
     assertUnchanged(body.lastUpdated, before.updated_at, closedFields(body, before))
-    if (body.client && body.client.id.toLowerCase() !== before.client)
-      throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
+    assertClientUnchanged(body, before, 'A user')
     const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
     // The provider is responsible for the second factor from now on.
@@ -145,7 +144,7 @@ const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
     pointer: '/status',
     given: status,
     stored: before.status,
-    instead: `This user is ${before.status}: change that with PUT /users/{uid}/status.`,
+    instead: `This user is ${before.status}. Change the status with PUT /users/{uid}/status.`,
   },
   {
     pointer: '/twoFactorAuth',
