@@ -20,7 +20,7 @@ const somebody: People = {
   user: { name: 'Grace Okafor', username: 'grace.okafor' },
 }
 
-/** Every page there is, in each of its states, with names as given. */
+/** Returns every page in each of its states. */
 export function gallery(language = 'en', people: People = somebody): Record<string, string> {
   const { application, user } = people
   const { signIn, code, newPassword, forgotPassword, link, scopes } = textsIn(language)

@@ -5,8 +5,8 @@ import { startService } from '../app-under-test.ts'
 
 const ends = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']
 
-describe('where an invitation or a new password ends', () => {
-  it('leads to where people sign in', async () => {
+describe('the final page of an invitation or a password reset', () => {
+  it('links to HOME_URL', async () => {
     const service = await startService({ HOME_URL: 'https://data.example.org/start' })
     for (const path of ends) {
       const { text } = await service.http.get(path).expect(200)
@@ -30,7 +30,7 @@ describe('where an invitation or a new password ends', () => {
   })
 })
 
-it('takes an address of the web only', () => {
+it('HOME_URL must be an http or https URL', () => {
   const environment = {
     IDENTITY_DATABASE_URL: 'postgres://x',
     SECRET_KEYS: `k:${Buffer.alloc(32, 7).toString('base64')}`,

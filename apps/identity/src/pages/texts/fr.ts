@@ -69,7 +69,7 @@ export const fr: PageTexts = {
     stay: 'Garder la session ouverte',
     doneTitle: 'Déconnexion réussie',
     done: 'Vous pouvez fermer cette fenêtre.',
-    back: (application) => html`Retourner à ${application}`,
+    back: (application) => html`Accéder à ${application}`,
   },
   newPassword: {
     invitationTitle: 'Bienvenue',
