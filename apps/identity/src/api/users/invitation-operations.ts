@@ -10,7 +10,7 @@ import { type IdentityRequestContext, operation } from '../operation.ts'
 import { assertGrantable } from '../role-rules.ts'
 import { auditedGroups } from './group-members.ts'
 import { auditedOf, userRecords, type UserRow } from './records.ts'
-import { assertMayManageUser, assertPasswordAllowed } from './rules.ts'
+import { assertPasswordAllowed, lockManageableUser } from './rules.ts'
 import { hashOf, insertUser } from './write.ts'
 
 /**
@@ -40,8 +40,7 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
 async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertInvitable(before)
     const after =
       before.status === 'INVITATION' ? before : await userRecords.update(trx, caller, before, { status: 'INVITATION' })
@@ -91,8 +90,7 @@ async function startPasswordReset(
   { write, caller, config, request }: IdentityRequestContext,
 ): Promise<void> {
   await write(async (trx) => {
-    const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, user)
+    const user = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertPasswordResettable(user, caller.uid)
     await assertMailAllowed(trx, 'PASSWORD_RESET', user)
     await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))

@@ -11,7 +11,7 @@ import { type IdentityRequestContext, operation } from '../operation.ts'
 import { assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
 import { auditedGroups, groupsOf } from './group-members.ts'
 import { auditedOf, userRecords, type UserRow, usersWhere } from './records.ts'
-import { assertMayManageUser, assertNotOwnUser } from './rules.ts'
+import { assertNotOwnUser, lockManageableUser, readManageableUser } from './rules.ts'
 import { createUser, updateUser } from './write.ts'
 
 const { users } = identityOperations
@@ -57,8 +57,7 @@ async function setUserStatus(
   { write, caller, request }: IdentityRequestContext,
 ): Promise<UserRow> {
   return write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     if (status === 'ACTIVE') assertCanSignIn(before)
     else assertNotOwnUser(caller, before, '/status', 'deactivate')
     const change = () => userRecords.update(trx, caller, before, { status })
@@ -75,17 +74,13 @@ async function setUserStatus(
 
 function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
   if (password_hash === null && !sso_auth)
-    throw problems.refused(
-      '/status',
-      'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.',
-    )
+    throw problems.refused('/status', 'This user cannot sign in yet. Send an invitation with POST /users/{uid}/invite.')
 }
 
 /** Deletes a user and their sessions. The records that they created stay, without their name. */
 async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertNotOwnUser(caller, before, '/', 'delete')
     const left = await groupsOf(trx, before)
     const change = () => userRecords.remove(trx, before)
@@ -98,8 +93,7 @@ async function deleteUser(uid: string, { write, caller, request }: IdentityReque
 export const userAccessOperations = {
   removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
     await write(async (trx) => {
-      const user = await userRecords.lock(trx, caller, params.uid, request.ifMatch)
-      assertMayManageUser(caller, user)
+      const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
       // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
       if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
       const before = await removeSecondFactor(trx, user.id)
@@ -116,8 +110,7 @@ export const userAccessOperations = {
 
   deleteApiToken: operation(users.deleteApiToken, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
-      const user = await userRecords.lock(trx, caller, params.uid, undefined)
-      assertMayManageUser(caller, user)
+      const user = await lockManageableUser(trx, caller, params.uid)
       if (!isUid(params.apiToken) || !(await removeApiToken(trx, user.id, params.apiToken)))
         throw problems.notFound('API token')
       request.audit(user.uid, { apiToken: { id: params.apiToken } })
@@ -132,17 +125,10 @@ export const userAccessOperations = {
 
   endSessions: operation(users.endSessions, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
-      const user = await userRecords.lock(trx, caller, params.uid, undefined)
-      assertMayManageUser(caller, user)
+      const user = await lockManageableUser(trx, caller, params.uid)
       await endSessionsOfUser(trx, user.id, 'ENDED_BY_ADMIN')
       request.audit(user.uid)
     })
     return undefined
   }),
-}
-
-async function readManageableUser({ db, caller }: IdentityRequestContext, uid: string): Promise<UserRow> {
-  const user = await userRecords.read(db, caller, uid)
-  assertMayManageUser(caller, user)
-  return user
 }

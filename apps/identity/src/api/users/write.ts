@@ -16,11 +16,12 @@ import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, ca
 import { auditedGroups, type GroupChange, replaceGroups } from './group-members.ts'
 import { auditedOf, userColumns, userRecords, type UserRow } from './records.ts'
 import {
-  assertMayManageUser,
   assertNotOwnPassword,
   assertOwnSignInUnchanged,
   assertPasswordAllowed,
   assertProviderTrusted,
+  lockManageableUser,
+  readManageableUser,
 } from './rules.ts'
 
 /**
@@ -88,18 +89,16 @@ export async function updateUser(
   body: UserBody,
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User>> {
-  const { db, write, caller, config, request } = input
+  const { write, caller, config, request } = input
   // Before the costly hash, and again under the lock.
-  const seen = await userRecords.read(db, caller, uid)
-  assertMayManageUser(caller, seen)
+  const seen = await readManageableUser(input, uid)
   assertGrantable(caller, body.auths ?? [])
   assertNotOwnPassword(body, seen.uid === caller.uid)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
   const hash = await hashOf(body, seen.client, input)
 
   const { before, after } = await write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertUnchanged(body.lastUpdated, before.updated_at, closedFields(body, before))
     assertClientUnchanged(body, before, 'A user')
     const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }

@@ -3,11 +3,10 @@ import { forgotPassword } from '../../api/auth/link-operations.ts'
 import { fieldOf, readForm } from '../forms.ts'
 import { html } from '../html.ts'
 import { languageOf, textsIn } from '../language.ts'
-import { rememberedOrganisation } from '../organisation-cookie.ts'
 import { button, field, form, summary } from '../parts/forms.ts'
 import { page, type PageFacts } from '../parts/frame.ts'
 import { sendPage } from '../send-page.ts'
-import type { PageRouteContext } from './page-route-context.ts'
+import { pageFacts, type PageRouteContext } from './page-route-context.ts'
 
 const path = '/account/forgot-password'
 /** The maximum length of an e-mail address, as in the operation's contract. */
@@ -17,11 +16,9 @@ const maxUsernameLength = 254
 export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
     const facts = {
-      prefix,
+      ...pageFacts(request, prefix),
       action: prefix + path,
       csrf: csrf.issue(request, response),
-      language: languageOf(request),
-      organisation: rememberedOrganisation(request),
       wrong,
     }
     sendPage(response, wrong ? 422 : 200, forgotPasswordPage(facts))

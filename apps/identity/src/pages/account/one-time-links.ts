@@ -10,12 +10,12 @@ import { fieldOf, readForm } from '../forms.ts'
 import { html, name } from '../html.ts'
 import { languageOf, textsIn } from '../language.ts'
 import { messagePage } from '../message-page.ts'
-import { rememberOrganisation, rememberedOrganisation } from '../organisation-cookie.ts'
+import { rememberOrganisation } from '../organisation-cookie.ts'
 import { button, field, form, summary } from '../parts/forms.ts'
 import { type Organisation, type PageFacts, page } from '../parts/frame.ts'
 import { sendPage } from '../send-page.ts'
 import type { PageTexts } from '../texts/en.ts'
-import type { PageRouteContext } from './page-route-context.ts'
+import { pageFacts, type PageRouteContext } from './page-route-context.ts'
 
 /** GET shows the form of a password-reset link, POST changes the password. */
 export const passwordRoutes = (pages: PageRouteContext): Router =>
@@ -131,12 +131,10 @@ async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Pro
 
 /** Sends the same page for used, expired and unknown links. */
 function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
-  const language = languageOf(request)
-  const words = textsIn(language).link
+  const facts = pageFacts(request, prefix)
+  const words = textsIn(facts.language).link
   const page = messagePage({
-    prefix,
-    language,
-    organisation: rememberedOrganisation(request),
+    ...facts,
     title: words.title,
     status: 'problem',
     ...(purpose === 'INVITATION'

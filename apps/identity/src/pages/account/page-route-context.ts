@@ -1,7 +1,11 @@
+import type { Request } from 'express'
 import type { Kysely } from 'kysely'
 import type { CsrfGuard } from '../../csrf.ts'
 import type { DB } from '../../database.ts'
 import type { AuditedPageWrite } from '../audited.ts'
+import { languageOf } from '../language.ts'
+import { rememberedOrganisation } from '../organisation-cookie.ts'
+import type { PageFacts } from '../parts/frame.ts'
 import type { PublicAddress } from '../../public-address.ts'
 
 /** The dependencies of all page routes. */
@@ -9,6 +13,13 @@ export interface PageRouteContext extends PublicAddress {
   db: Kysely<DB>
   csrf: CsrfGuard
   audited: AuditedPageWrite
-  /** The address where users sign in to work; empty if it is not configured. */
+  /** `HOME_URL`, where users sign in; empty if it is not set. */
   home: string
 }
+
+/** Returns the facts of a page whose address does not name the organisation. */
+export const pageFacts = (request: Request, prefix: string): PageFacts & { language: string } => ({
+  prefix,
+  language: languageOf(request),
+  organisation: rememberedOrganisation(request),
+})
