@@ -42,7 +42,7 @@ describe.each(languages)('pages in %s', (language) => {
 
   it('begin the title with "Error" if the form was rejected', () => {
     const { 'sign-in-failed': failed, 'sign-in': fresh } = gallery(language)
-    expect(/<title>(.*?)<\/title>/.exec(failed!)?.[1]).toMatch(/^\p{L}+ ?: /u)
+    expect(/<title>(.*?)<\/title>/.exec(failed!)?.[1]).toMatch(/^\p{L}+\u00a0?: /u)
     expect(/<title>(.*?)<\/title>/.exec(fresh!)?.[1]).not.toContain(':')
   })
 })

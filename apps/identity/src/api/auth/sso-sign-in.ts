@@ -75,15 +75,17 @@ export async function finishSso(
   }
 }
 
-/** Redirects a problem to the interaction page. Rethrows internal errors, and all errors without an interaction. */
+/** Redirects a problem to the interaction page. Rethrows internal errors, and all errors of a sign-in without a page. */
 function redirectToInteraction(
   error: unknown,
   pending: PendingSignIn,
   input: IdentityRequestContext,
   headers: Record<string, string>,
 ): ProblemPageRedirect {
-  if (pending.interaction === undefined || !(error instanceof Problem) || (error.status >= 500 && error.status !== 502))
-    throw error
+  const startedOnPage = pending.interaction !== undefined
+  // The page also explains 502, a failure of the provider.
+  const canBeShown = error instanceof Problem && (error.status < 500 || error.status === 502)
+  if (!startedOnPage || !canBeShown) throw error
   return new ProblemPageRedirect(interactionUrl(pending, input, { problem: error.code }), headers)
 }
 

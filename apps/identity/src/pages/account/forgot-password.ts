@@ -29,10 +29,10 @@ export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext
   routes.post(path, readForm, async (request, response) => {
     csrf.assertValid(request)
     const username = fieldOf(request, 'username').trim()
-    const words = textsIn(languageOf(request)).forgotPassword
-    if (username === '') return show(request, response, { username: words.missing })
+    const texts = textsIn(languageOf(request))
+    if (username === '') return show(request, response, { username: texts.forgotPassword.missing })
     if ([...username].length > maxUsernameLength)
-      return show(request, response, { username: words.tooLong(maxUsernameLength) })
+      return show(request, response, { username: texts.tooLong(maxUsernameLength) })
     await audited('auth.forgotPassword', request, response, (context) => forgotPassword({ username }, context))
     response.redirect(303, `${prefix}/account/forgot-password-sent`)
   })

@@ -205,17 +205,17 @@ function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPas
   const length = [...password].length
   if (length === 0) return { password: words.missing }
   if (length < least) return { password: words.tooShort(least) }
-  if (length > most) return { password: words.tooLong(most) }
+  if (length > most) return { password: texts.tooLong(most) }
   if (repeat === '') return { repeat: words.repeatMissing }
   return password === repeat ? undefined : { repeat: words.unequal }
 }
 
 /** Returns the invitation page for a user with single sign-on. Its form has no visible fields. */
 export function joinPage({ action, csrf, user, hidden, ...facts }: LinkFacts): string {
-  const words = textsIn(facts.language).join
+  const { join: words, newPassword } = textsIn(facts.language)
   return page({
     ...facts,
-    title: words.title,
+    title: newPassword.invitationTitle,
     main: html`<p class="lead">${words.lead(html`<strong>${name(user.name)}</strong>`, html`<strong>${name(facts.organisation.name)}</strong>`)}</p>
 <p>${words.sso}</p>
 ${form({ action, hidden: { ...hidden, csrf }, main: button(words.submit) })}`,

@@ -76,7 +76,7 @@ const finalPages: Record<string, (texts: PageTexts) => { title: string; text: st
     title: words.invitationDoneTitle,
     text: words.invitationDone,
   }),
-  '/account/joined': ({ join: words }) => ({ title: words.doneTitle, text: words.done }),
+  '/account/joined': ({ newPassword, join }) => ({ title: newPassword.invitationDoneTitle, text: join.done }),
   '/account/password-changed': ({ newPassword: words }) => ({ title: words.resetDoneTitle, text: words.resetDone }),
   '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
 }

@@ -48,7 +48,7 @@ export function page({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${failed && `${texts.error}: `}${texts.title(withoutDirectionMarks(title), whose)}</title>
+<title>${failed && `${texts.error} `}${withoutDirectionMarks(title)} – ${whose}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}${stylesheetPath}">
 </head>

@@ -3,11 +3,11 @@ import type { PageTexts } from './en.ts'
 
 export const de: PageTexts = {
   language: 'de',
-  error: 'Fehler',
+  error: 'Fehler:',
   problem: 'Bitte prüfen Sie Ihre Eingaben',
-  title: (page, whose) => `${page} – ${whose}`,
   username: 'Benutzername',
   password: 'Passwort',
+  tooLong: (most) => `Geben Sie höchstens ${most} Zeichen ein.`,
 
   signIn: {
     title: 'Anmelden',
@@ -86,7 +86,6 @@ export const de: PageTexts = {
     resetSubmit: 'Passwort ändern',
     missing: 'Geben Sie ein neues Passwort ein.',
     tooShort: (least) => `Geben Sie mindestens ${least} Zeichen ein.`,
-    tooLong: (most) => `Geben Sie höchstens ${most} Zeichen ein.`,
     common: 'Dieses Passwort wird zu häufig verwendet. Wählen Sie ein anderes.',
     context:
       'Das Passwort darf weder Ihren Namen, Ihren Benutzernamen oder Ihre E-Mail-Adresse noch den Namen Ihrer Organisation oder „Sluice“ enthalten. Wählen Sie ein anderes.',
@@ -102,11 +101,9 @@ export const de: PageTexts = {
     ask: 'Sie kennen die Adresse für die Anmeldung nicht? Fragen Sie die Person, die Sie eingeladen hat, oder Ihre Administratoren.',
   },
   join: {
-    title: 'Willkommen',
     lead: (who, organisation) => html`Guten Tag ${who}, Sie wurden zu ${organisation} eingeladen.`,
     sso: 'Sie melden sich mit dem Konto Ihrer Organisation an. Ein eigenes Passwort brauchen Sie hier nicht.',
     submit: 'Beitreten',
-    doneTitle: 'Ihr Konto ist eingerichtet',
     done: 'Sie können sich jetzt mit dem Konto Ihrer Organisation anmelden.',
   },
   forgotPassword: {
@@ -115,7 +112,6 @@ export const de: PageTexts = {
     label: 'Benutzername oder E-Mail-Adresse',
     submit: 'Link senden',
     missing: 'Geben Sie Ihren Benutzernamen oder Ihre E-Mail-Adresse ein.',
-    tooLong: (most) => `Geben Sie höchstens ${most} Zeichen ein.`,
     doneTitle: 'Prüfen Sie Ihr Postfach',
     done: 'Wenn es ein solches Konto gibt, haben wir einen Link gesendet. Er ist eine Stunde gültig und kann nur einmal verwendet werden. Keine E-Mail erhalten? Prüfen Sie den Spam-Ordner oder wenden Sie sich an Ihre Administratoren.',
   },

@@ -4,12 +4,12 @@ import { html, type HtmlValue } from '../html.ts'
 /** All texts of the pages. Each language is one file with this shape. */
 export const en = {
   language: 'en',
-  error: 'Error',
+  /** Begins the title of a page that shows a rejected form. */
+  error: 'Error:',
   problem: 'There is a problem',
-  /** The title: the name of the page and of the organisation. */
-  title: (page: string, whose: string) => `${page} – ${whose}`,
   username: 'Username',
   password: 'Password',
+  tooLong: (most: number) => `Enter at most ${most} characters.`,
 
   signIn: {
     title: 'Sign in',
@@ -88,7 +88,6 @@ export const en = {
     resetSubmit: 'Change password',
     missing: 'Enter a new password.',
     tooShort: (least: number) => `Enter at least ${least} characters.`,
-    tooLong: (most: number) => `Enter at most ${most} characters.`,
     common: 'This password is too common. Choose another one.',
     context:
       'The password must not contain your name, your username, your e-mail address, the name of your organisation or “Sluice”. Choose another one.',
@@ -104,12 +103,11 @@ export const en = {
     signIn: (host: string) => `Sign in at ${host}`,
     ask: 'Don’t know where to sign in? Ask the person who invited you, or your administrator.',
   },
+  /** The invitation page for a user with single sign-on, with the titles of `newPassword`. */
   join: {
-    title: 'Welcome',
     lead: (who: HtmlValue, organisation: HtmlValue) => html`Hello ${who}. You have been invited to ${organisation}.`,
     sso: 'You sign in with your organisation’s account. You do not need a separate password here.',
     submit: 'Join',
-    doneTitle: 'Your account is ready',
     done: 'You can now sign in with your organisation’s account.',
   },
   forgotPassword: {
@@ -118,7 +116,6 @@ export const en = {
     label: 'Username or e-mail address',
     submit: 'Send the link',
     missing: 'Enter your username or e-mail address.',
-    tooLong: (most: number) => `Enter at most ${most} characters.`,
     doneTitle: 'Check your e-mail',
     done: 'If the account exists, we have sent you a link. It is valid for one hour and can be used only once. No e-mail? Check your spam folder, or ask your administrator.',
   },

@@ -3,11 +3,11 @@ import type { PageTexts } from './en.ts'
 
 export const fr: PageTexts = {
   language: 'fr',
-  error: 'Erreur',
+  error: 'Erreur :',
   problem: 'Il y a un problème',
-  title: (page, whose) => `${page} – ${whose}`,
   username: 'Nom d’utilisateur',
   password: 'Mot de passe',
+  tooLong: (most) => `Saisissez ${most} caractères au maximum.`,
 
   signIn: {
     title: 'Connexion',
@@ -89,7 +89,6 @@ export const fr: PageTexts = {
     resetSubmit: 'Modifier le mot de passe',
     missing: 'Saisissez un nouveau mot de passe.',
     tooShort: (least) => `Saisissez au moins ${least} caractères.`,
-    tooLong: (most) => `Saisissez ${most} caractères au maximum.`,
     common: 'Ce mot de passe est trop courant. Choisissez-en un autre.',
     context:
       'Le mot de passe ne doit contenir ni votre nom, ni votre nom d’utilisateur, ni votre adresse e-mail, ni le nom de votre organisation, ni « Sluice ». Choisissez-en un autre.',
@@ -105,11 +104,9 @@ export const fr: PageTexts = {
     ask: 'Vous ne connaissez pas l’adresse de connexion ? Demandez-la à la personne qui vous a envoyé l’invitation ou à votre administrateur.',
   },
   join: {
-    title: 'Bienvenue',
     lead: (who, organisation) => html`Bonjour ${who}. Vous avez reçu une invitation à rejoindre ${organisation}.`,
     sso: 'Vous vous connectez avec le compte de votre organisation : vous n’avez pas besoin d’un mot de passe distinct ici.',
     submit: 'Rejoindre l’organisation',
-    doneTitle: 'Votre compte est prêt',
     done: 'Vous pouvez maintenant vous connecter avec le compte de votre organisation.',
   },
   forgotPassword: {
@@ -118,7 +115,6 @@ export const fr: PageTexts = {
     label: 'Nom d’utilisateur ou adresse e-mail',
     submit: 'Envoyer le lien',
     missing: 'Saisissez votre nom d’utilisateur ou votre adresse e-mail.',
-    tooLong: (most) => `Saisissez ${most} caractères au maximum.`,
     doneTitle: 'Consultez votre messagerie',
     done: 'Si ce compte existe, un lien vous a été envoyé. Il est valable une heure et ne peut être utilisé qu’une fois. Vous n’avez rien reçu ? Vérifiez vos courriers indésirables ou contactez votre administrateur.',
   },
