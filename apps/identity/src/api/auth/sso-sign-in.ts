@@ -39,9 +39,9 @@ import { isOpenInteraction } from '../../oidc/adapter.ts'
 import { csrfGuard } from '../../csrf.ts'
 
 /**
- * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header prefers HTML. A
- * sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the session; its errors
- * are redirected there too (`?problem=<code>`). The audit log records all errors.
+ * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header
+ * prefers HTML. A sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the
+ * session; its errors are redirected there too (`?problem=<code>`). The audit log records all errors.
  */
 export async function finishSso(
   query: SsoCallbackQuery,
@@ -214,7 +214,8 @@ export async function startSso(
 }
 
 /**
- * Returns whether the interaction is open and this browser received its link. A link of another browser would open an unusable session.
+ * Returns whether the interaction is open and this browser received its link. A link of another browser would open an
+ * unusable session.
  */
 async function isOwnInteraction(
   interaction: string,

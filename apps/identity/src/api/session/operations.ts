@@ -148,8 +148,9 @@ interface SessionRows {
 }
 
 /**
- * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid alone, because a
- * super admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
+ * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid
+ * alone, because a super admin who acts for another client does not belong to it. Only a session in person follows its
+ * own switch of the client.
  */
 async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
   const { rows } = await sql<SessionRows>`

@@ -12,7 +12,7 @@ export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>
   if (lacked.length > 0) throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}.`)
 }
 
-/** Returns a user whom the caller may manage. */
+/** Returns a user. Throws 403 if they hold roles that the caller lacks. */
 export async function readManageableUser(
   { db, caller }: Pick<IdentityRequestContext, 'db' | 'caller'>,
   uid: string,
@@ -22,7 +22,7 @@ export async function readManageableUser(
   return user
 }
 
-/** Locks a user whom the caller may manage. */
+/** Locks a user until the transaction ends. Throws 403 if they hold roles that the caller lacks. */
 export async function lockManageableUser(
   trx: Transaction<DB>,
   caller: Caller,

@@ -25,8 +25,9 @@ import {
 } from './rules.ts'
 
 /**
- * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in. If administrators
- * set passwords, a user with neither is accepted as INVITATION; an update or an invitation sets the password later.
+ * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in.
+ * If administrators set passwords, a user with neither is accepted as INVITATION; an update or an invitation sets the
+ * password later.
  */
 export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
   const { write, caller, config, request } = input

@@ -27,7 +27,10 @@ interface PageFrame extends PageFacts {
   main: HtmlMarkup
 }
 
-/** Returns a complete page with an organisation's name, or the product's if none is known. It has no scripts and loads nothing from other servers. */
+/**
+ * Returns a complete page with an organisation's name, or the product's if none is known. It has no scripts and loads
+ * nothing from other servers.
+ */
 export function page({
   language,
   prefix = '',
