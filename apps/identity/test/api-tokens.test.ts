@@ -198,7 +198,7 @@ describe('an API token', () => {
     await sql`
       update sessions set created_at = now() - interval '16 minutes'
       where user_id = (select id from users where uid = ${person.uid})`.execute(service.db)
-    expect((await send().expect(422)).body.errors[0].detail).toContain('sign in again')
+    expect((await send().expect(422)).body.errors[0].detail).toContain('Sign in again')
   })
 
   it('is cleared away a month after it expired', async () => {

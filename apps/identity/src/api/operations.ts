@@ -12,9 +12,9 @@ import { sessionOperations } from './session/operations.ts'
 import { ssoClientConfigOperations } from './sso-client-configs/operations.ts'
 import { ssoProviderConfigOperations } from './sso-provider-configs/operations.ts'
 import { userGroupOperations } from './user-groups/operations.ts'
-import { userAccessOperations } from './users/user-access.ts'
+import { groupMemberOperations } from './users/group-members.ts'
 import { userInvitationOperations } from './users/invitation-operations.ts'
-import { userOperations } from './users/operations.ts'
+import { userAccessOperations, userOperations } from './users/operations.ts'
 
 /** All operations of the service. */
 export const operations: readonly Operation<IdentityContext>[] = [
@@ -26,6 +26,7 @@ export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(userInvitationOperations),
   ...Object.values(userAccessOperations),
   ...Object.values(userGroupOperations),
+  ...Object.values(groupMemberOperations),
   ...Object.values(sessionOperations),
   ...Object.values(reportOperations),
   ...Object.values(ssoClientConfigOperations),

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
 /** The context of a use case that a page runs, as from the operation of the same name. */
-export interface PageContext {
+interface PageContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
   config: Config

@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
-export interface CodeFacts extends PageFacts {
+interface CodeFacts extends PageFacts {
   action: string
   csrf: string
   message?: string
@@ -19,9 +19,7 @@ export function codePage({ action, csrf, message, recovery = false, otherHref, .
   const words = texts.code
   return page({
     ...facts,
-    texts,
     title: words.title,
-    heading: words.title,
     failed: message !== undefined,
     main: html`<p class="lead">${recovery ? words.recoveryLead : words.lead}</p>
 ${summary(texts, undefined, { code: message })}

@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 
-export interface ConsentFacts extends PageFacts {
+interface ConsentFacts extends PageFacts {
   action: string
   csrf: string
   organisation: Organisation
@@ -15,14 +15,12 @@ export interface ConsentFacts extends PageFacts {
 
 /** Returns the page with the form field `decision`: `allow` or `deny`. */
 export function consentPage({ action, csrf, application, user, scopes, ...facts }: ConsentFacts): string {
-  const texts = textsIn(facts.language)
-  const words = texts.consent
+  const words = textsIn(facts.language).consent
   const who = html`<strong>${name(application)}</strong>`
   const deny = button(words.deny, { name: 'decision', value: 'deny', quiet: true })
   const allow = button(words.allow, { name: 'decision', value: 'allow' })
   return page({
     ...facts,
-    texts,
     title: words.title(withoutDirectionMarks(application)),
     heading: words.heading(name(application)),
     main: html`<p class="lead">${scopes.length > 0 ? words.lead(who, name(facts.organisation.name)) : words.nothing(who)}</p>

@@ -1,8 +1,7 @@
 import { safeHref, html, type HtmlValue } from './html.ts'
-import { textsIn } from './language.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
-export interface MessageFacts extends PageFacts {
+interface MessageFacts extends PageFacts {
   title: string
   text: HtmlValue
   /** Small text below the message. */
@@ -15,9 +14,7 @@ export interface MessageFacts extends PageFacts {
 export function messagePage({ title, text, note, status, link, ...facts }: MessageFacts): string {
   return page({
     ...facts,
-    texts: textsIn(facts.language),
     title,
-    heading: title,
     sign: status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`,
     main: html`<p class="lead">${text}</p>
 ${link && html`<p><a class="button" href="${safeHref(link.href)}">${link.label}</a></p>`}

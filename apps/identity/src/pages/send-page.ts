@@ -11,8 +11,9 @@ export function sendPage(response: Response, status: number, page: string, { for
 }
 
 /**
- * Returns the headers of every page. They allow only what the pages use, prevent caching, and send no referrer. `formAction`: origins,
- * or schemes such as `app:`, that a form's response may redirect to, because browsers apply the policy to redirects too.
+ * Returns the headers of every page. They allow only what the pages use, prevent caching, and send no referrer.
+ * `formAction`: origins, or schemes such as `app:`, that a form's response may redirect to, because browsers apply the
+ * policy to redirects too.
  */
 export const pageHeaders = (formAction: readonly string[] = []): Record<string, string> => ({
   'Content-Security-Policy': pagePolicy(formAction),

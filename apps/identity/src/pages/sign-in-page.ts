@@ -31,9 +31,7 @@ export function signInPage({
   const words = texts.signIn
   return page({
     ...facts,
-    texts,
     title: words.title,
-    heading: words.title,
     failed: message !== undefined || wrong !== undefined,
     main: html`${application && html`<p class="lead">${words.toApplication(html`<strong>${name(application)}</strong>`)}</p>`}
 ${summary(texts, message, wrong)}

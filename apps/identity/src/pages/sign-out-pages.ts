@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type PageFacts } from './parts/frame.ts'
 
-export interface SignOutFacts extends PageFacts {
+interface SignOutFacts extends PageFacts {
   action: string
   /** Hidden fields, such as the token of oidc-provider. */
   hidden: Record<string, string>
@@ -13,13 +13,10 @@ export interface SignOutFacts extends PageFacts {
 
 /** Returns the page with the form field `logout`: `yes`, or absent to stay signed in. */
 export function signOutPage({ action, hidden, application, ...facts }: SignOutFacts): string {
-  const texts = textsIn(facts.language)
-  const words = texts.signOut
+  const words = textsIn(facts.language).signOut
   return page({
     ...facts,
-    texts,
     title: words.title,
-    heading: words.title,
     main: html`<p class="lead">${application ? words.leadFor(html`<strong>${name(application)}</strong>`) : words.lead}</p>
 ${form({
   action,
@@ -29,19 +26,16 @@ ${form({
   })
 }
 
-export interface SignedOutFacts extends PageFacts {
+interface SignedOutFacts extends PageFacts {
   /** The application that started the sign-out. */
   application?: { name: string; href: string }
 }
 
 export function signedOutPage({ application, ...facts }: SignedOutFacts): string {
-  const texts = textsIn(facts.language)
-  const words = texts.signOut
+  const words = textsIn(facts.language).signOut
   return page({
     ...facts,
-    texts,
     title: words.doneTitle,
-    heading: words.doneTitle,
     main: html`<p class="lead">${words.done}</p>
 ${application && html`<p><a class="button" href="${safeHref(application.href)}">${words.back(name(application.name))}</a></p>`}`,
   })

@@ -3,7 +3,7 @@ import { textsIn } from './language.ts'
 import { button, form } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 
-export interface SignedInFacts extends PageFacts {
+interface SignedInFacts extends PageFacts {
   organisation: Organisation
   user: { name: string; username: string }
   /**
@@ -27,9 +27,7 @@ export function signedInPage({ user, refreshToken, refreshUrl, home, action, ...
   const organisation = html`<strong>${name(facts.organisation.name)}</strong>`
   return page({
     ...facts,
-    texts,
     title: words.title,
-    heading: words.title,
     sign: html`<div class="mark success" aria-hidden="true">✓</div>`,
     main: html`<p class="lead">${words.lead(who, name(user.username), organisation)}</p>
 ${home && html`<p><a class="button" href="${safeHref(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}

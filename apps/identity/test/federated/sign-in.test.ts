@@ -216,8 +216,8 @@ describe('coming back', () => {
   })
 
   it.each([
-    ['that refused it', { code: undefined, error: 'access_denied' }, 401, 'was refused or cancelled'],
-    ['whose answer names another provider', { iss: 'https://other.example.org' }, 502, 'gave no valid answer'],
+    ['that refused it', { code: undefined, error: 'access_denied' }, 401, 'refused the sign-in, or you cancelled it'],
+    ['whose answer names another provider', { iss: 'https://other.example.org' }, 502, 'did not respond correctly'],
   ])('shows a browser a page about a sign-in at a provider %s', async (_what, back, status, sentence) => {
     const { code } = await somebody()
     provider.misbehaviour = { back }
@@ -226,7 +226,7 @@ describe('coming back', () => {
       .set(browser)
       .expect(status)
     expect(answer.headers).toMatchObject(pageHeaders)
-    expect(answer.text).toContain('<h1>You are not signed in</h1>')
+    expect(answer.text).toContain('<h1>Sign-in failed</h1>')
     expect(answer.text).toContain(sentence)
     expect(answer.text).toContain(answer.headers['x-request-id'])
   })
@@ -236,12 +236,12 @@ describe('coming back', () => {
     const { location, cookie } = await begin(service, code)
     const back = await followed(location)
     const refused = await comeBack(service, back, cookie).set(browser).expect(401)
-    expect(refused.text).toContain('no active user here belongs to your account')
+    expect(refused.text).toContain('your account does not belong to an active user here')
     const again = await comeBack(service, back, cookie).set(browser).set('accept-language', 'de').expect(400)
-    expect(again.text).toContain('<h1>Diese Anmeldung ist beendet</h1>')
+    expect(again.text).toContain('<h1>Diese Anmeldung ist nicht mehr gültig</h1>')
     const callback = `/api/v1/auth/sso/callback?provider=${config}`
     const unreadable = await service.http.get(callback).set(browser).expect(400)
-    expect(unreadable.text).toContain('<h1>This sign-in has ended</h1>')
+    expect(unreadable.text).toContain('<h1>This sign-in is no longer valid</h1>')
     const unknown = await service.http.get('/api/v1/auth/sso/no-such-client').set(browser).expect(404)
     expect(unknown.text).toContain('<h1>Page not found</h1>')
     for (const { headers } of [refused, again, unreadable, unknown]) expect(headers).toMatchObject(pageHeaders)

@@ -72,7 +72,7 @@ it('comes back to the page, with a word, when nobody was signed in there', async
   const page = await browser.open((await party.begin()).url)
   const back = await through(browser, page)
   expect([back.status, back.url.pathname]).toEqual([401, `${page.url.pathname}/federated`])
-  expect(back.html).toContain('account of your organisation')
+  expect(back.html).toContain('Sign-in with your organisation’s account failed')
   expect(back.html).toContain('name="password"')
 })
 

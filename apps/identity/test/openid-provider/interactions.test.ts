@@ -50,7 +50,7 @@ describe('the sign-in page of an application', () => {
       tries.map(async ([username, password]) => {
         const { browser, page } = await open()
         const { status, html } = await browser.submit(page, { username, password })
-        return [status, /<h2[\s\S]*?<\/ul>|refused|not right[^<]*/.exec(html)?.[0]]
+        return [status, /<h2[\s\S]*?<\/ul>|refused|incorrect[^<]*/.exec(html)?.[0]]
       }),
     )
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
@@ -124,7 +124,7 @@ describe('an interaction', () => {
     const { page } = await open()
     const stranger = party.browser()
     for (const path of ['', '/code', '/federated?ticket=x'])
-      expect((await stranger.open(`${page.url.pathname}${path}`)).html).toContain('This sign-in has ended')
+      expect((await stranger.open(`${page.url.pathname}${path}`)).html).toContain('This sign-in is no longer valid')
     const { page: theirs } = await open(stranger)
     // With the form of one and the cookies of the other.
     const mixed = new Browser({ published, actual: party.actual })
@@ -143,9 +143,9 @@ describe('an interaction', () => {
     expect(done.url.searchParams.get('code')).toBeTruthy()
     for (const old of [page, question]) {
       const again = await browser.submit(old, { username: user.username, password: goodPassword, decision: 'allow' })
-      expect([again.status, again.html.includes('This sign-in has ended')]).toEqual([400, true])
+      expect([again.status, again.html.includes('This sign-in is no longer valid')]).toEqual([400, true])
     }
-    expect((await browser.open(page.url)).html).toContain('This sign-in has ended')
+    expect((await browser.open(page.url)).html).toContain('This sign-in is no longer valid')
   })
 
   it('takes no answer to a question that was not asked', async () => {

@@ -152,7 +152,7 @@ describe('what ends elsewhere', () => {
     const { url } = await own.begin()
     const page = await browser.open(url)
     expect([page.status, page.url.origin]).toEqual([400, 'http://localhost:3001'])
-    expect(page.html).toContain('not known here')
+    expect(page.html).toContain('not registered here')
   })
 
   it('ends with the application', async () => {

@@ -50,7 +50,7 @@ describe('a token for our own services', () => {
     const { url, finish } = await own.begin({ scope: 'openid ROLE_SEE_VIEW' })
     const browser = own.browser()
     const question = await browser.submit(await browser.open(url), { username: user.username, password: goodPassword })
-    expect(question.html).toContain('see your account here: name, username, e-mail address, roles, groups')
+    expect(question.html).toContain('see your account details: name, username, e-mail address, roles, groups')
     const tokens = await finish(await browser.submit(question, { decision: 'allow' }))
     const application = service.bearing(tokens.access_token)
     const { body } = await application.get('/session').expect(200)

@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 import type { Service } from '../app-under-test.ts'
 import { relyingParty } from '../openid-provider/relying-party.ts'
 
-/** An application of one page at an address of its own, which people of one organisation sign in to, and out of. */
+/** A one-page test application on its own origin, with sign-in and sign-out for the users of one organisation. */
 export async function startApplication(service: Service) {
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))

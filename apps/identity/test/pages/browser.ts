@@ -8,14 +8,14 @@ const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goo
 
 export const chromiumIsThere = program !== undefined
 
-/** Describes what is seen in a real browser; left out, and saying so, where there is none. */
+/** Like `describe`, for tests in Chromium. Skips them, with a note, if Chromium is not installed. */
 export const describeInBrowser: (name: string, tests: () => void) => void = program
   ? describe
   : (name, tests) => describe.skip(`${name} (no Chromium here: apt-get install chromium)`, tests)
 
 /**
- * A browser of its own. `elsewhere`: by what it is to reach a public address, such as `localhost:3001` at `127.0.0.1:4711`.
- * As root, and in containers, its sandbox cannot work.
+ * Starts a browser. `elsewhere` maps public hosts to addresses, such as `localhost:3001` to `127.0.0.1:4711`. Disables the
+ * sandbox, which does not work for root and in containers.
  */
 export const startBrowser = (elsewhere: Record<string, string> = {}): Promise<Browser> =>
   puppeteer.launch({
@@ -36,7 +36,7 @@ interface Visit {
   language?: string
 }
 
-/** A tab with cookies of its own, and all that it asked for and complained of. */
+/** Opens a tab with its own cookies. Also returns its requests and its console messages. */
 export async function visit(browser: Browser, { javaScript, scheme = 'light', width = 1280, language = 'en' }: Visit) {
   const context = await browser.createBrowserContext()
   const page = await context.newPage()
@@ -52,10 +52,10 @@ export async function visit(browser: Browser, { javaScript, scheme = 'light', wi
   return { page, asked, complaints, close: () => context.close() }
 }
 
-/** Clicks what leads on, and waits until it has. */
+/** Clicks an element and waits for the navigation. */
 export async function follow(page: Page, selector: string): Promise<void> {
   await Promise.all([page.waitForNavigation(), page.click(selector)])
 }
 
-/** What a reader sees of it. */
+/** Returns the visible text of a page. */
 export const textOf = async (page: Page): Promise<string> => page.$eval('body', (body) => body.innerText)

@@ -21,7 +21,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await service.stop()
   })
 
-  it('leads from the application over password and consent back to it, and out again', async () => {
+  it('signs in with password and consent, returns to the application, and signs out', async () => {
     const { username } = await application.party.user()
     const { page, asked, complaints, close } = await visit(browser, { javaScript: false, width: 390 })
     await page.goto(`${application.origin}/sign-in`)
@@ -45,9 +45,9 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     expect(new URL(page.url()).origin + new URL(page.url()).pathname).toBe(`${application.origin}/callback`)
     expect(await textOf(page)).toBe(`hello ${username}`)
 
-    // Nobody is asked for the password again; but whatever listens on this machine may not pass for the application.
+    // The session still exists, so no password is needed. Another local program could pose as the application, so consent is.
     await page.goto(`${application.origin}/sign-in`)
-    expect(await textOf(page)).toContain('asks to act for you')
+    expect(await textOf(page)).toContain('would like to act on your behalf')
     await follow(page, 'button[value=allow]')
     expect(await textOf(page)).toBe(`hello ${username}`)
 
@@ -56,12 +56,12 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await page.goto(`${application.origin}/sign-in`)
     expect(await page.title()).toMatch(/^Sign in/)
     await close()
-    // What the browser says of answers that are not 200, and of nothing else: no policy stood in the way.
+    // The console only reports responses other than 200, so the Content-Security-Policy blocked nothing.
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
     expect(asked.filter(({ referer }) => referer?.includes('localhost:3001'))).toEqual([])
   })
 
-  it('asks for the second factor of whoever has one, or for a recovery code', async () => {
+  it('requires the code of the second factor or a recovery code', async () => {
     const person = await service.as(['ROLE_SEE_VIEW'], application.party.organisation)
     const { code, recoveryCodes } = await enrol(service, person)
     const { page, close } = await visit(browser, { javaScript: false, width: 390 })
@@ -69,10 +69,10 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await page.type('#username', person.username)
     await page.type('#password', goodPassword)
     await follow(page, 'button')
-    expect(await page.title()).toMatch(/^Confirm that it is you – Acme /)
+    expect(await page.title()).toMatch(/^Confirm your identity – Acme /)
     await page.type('#code', '000000')
     await follow(page, 'button')
-    expect(await page.title()).toMatch(/^Error: Confirm that it is you/)
+    expect(await page.title()).toMatch(/^Error: Confirm your identity/)
     await follow(page, '.aside a')
     expect(await textOf(page)).toContain('Recovery code')
     await follow(page, '.aside a')
@@ -94,7 +94,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await close()
   })
 
-  it('takes a no, and tells the application', async () => {
+  it('returns access_denied to the application if the user declines', async () => {
     const { username } = await application.party.user()
     const { page, close } = await visit(browser, { javaScript: false })
     await page.goto(`${application.origin}/sign-in`)
@@ -106,7 +106,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await close()
   })
 
-  it('asks before it signs somebody out on a mere request', async () => {
+  it('requires a confirmation for a sign-out without id_token_hint', async () => {
     const { username } = await application.party.user()
     const { page, complaints, close } = await visit(browser, { javaScript: false, scheme: 'dark' })
     await page.goto(`${application.origin}/sign-in`)
@@ -115,20 +115,20 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     await follow(page, 'button')
     await follow(page, 'button[value=allow]')
     await page.goto(`${application.origin}/sign-out-and-ask`)
-    expect(await textOf(page)).toContain('Station Planner asks whether to sign you out')
+    expect(await textOf(page)).toContain('Station Planner asks whether you want to sign out')
     await follow(page, 'button[name=logout]')
     expect(page.url()).toBe(`${application.origin}/goodbye`)
     await close()
     expect(complaints).toEqual([])
   })
 
-  it('shows a friendly page to whoever comes back too late', async () => {
+  it('shows a page if the cookies of the sign-in are missing', async () => {
     const { page, close } = await visit(browser, { javaScript: false })
     await page.goto(`${application.origin}/sign-in`)
     const late = page.url()
     await page.deleteCookie(...(await page.cookies()))
     await page.goto(late)
-    expect(await page.title()).toMatch(/^This sign-in has ended – /)
+    expect(await page.title()).toMatch(/^This sign-in is no longer valid – /)
     await close()
   })
 })

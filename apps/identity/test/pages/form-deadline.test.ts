@@ -20,7 +20,7 @@ async function sending(port: number, text: string) {
 }
 
 describe('a form that arrives slowly', () => {
-  it('loses its connection, and one that arrives does not', async () => {
+  it('closes its connection, and keeps the connection of a complete form', async () => {
     const app = express().use(formDeadline(200), readForm, (request, response) => {
       setTimeout(() => response.json(request.body), 400)
     })
@@ -31,14 +31,14 @@ describe('a form that arrives slowly', () => {
     const whole = await sending(port, `${head('/', 3)}a=1`)
     await slow.closed
     expect(slow.received()).toBe('')
-    // Its answer comes when the time of the other is over.
+    // The response takes longer than the deadline of the form.
     while (!whole.received().includes('{"a":"1"}')) await sleep(10)
     whole.socket.destroy()
     server.close()
   })
 })
 
-describe('every form of ours', () => {
+describe('every form', () => {
   let service: Service
   beforeAll(async () => {
     service = await startService()

@@ -1,10 +1,9 @@
 import { codePage } from '../../src/pages/code-page.ts'
 import { consentPage } from '../../src/pages/consent-page.ts'
-import { forgotPasswordPage } from '../../src/pages/forgot-password-page.ts'
-import { joinPage } from '../../src/pages/join-page.ts'
+import { forgotPasswordPage } from '../../src/pages/account/forgot-password.ts'
 import { textsIn } from '../../src/pages/language.ts'
 import { messagePage } from '../../src/pages/message-page.ts'
-import { newPasswordPage } from '../../src/pages/new-password-page.ts'
+import { joinPage, newPasswordPage } from '../../src/pages/account/one-time-links.ts'
 import { signedInPage } from '../../src/pages/signed-in-page.ts'
 import { signInPage } from '../../src/pages/sign-in-page.ts'
 import { signedOutPage, signOutPage } from '../../src/pages/sign-out-pages.ts'
@@ -21,10 +20,10 @@ const somebody: People = {
   user: { name: 'Grace Okafor', username: 'grace.okafor' },
 }
 
-/** Every page there is, in each of its states, with names as given. */
+/** Returns every page in each of its states. */
 export function gallery(language = 'en', people: People = somebody): Record<string, string> {
   const { application, user } = people
-  const { signIn, code, newPassword, forgotPassword, link } = textsIn(language)
+  const { signIn, code, newPassword, forgotPassword, link, scopes } = textsIn(language)
   const whose = { organisation: { name: people.organisation }, language }
   const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
   return {
@@ -55,8 +54,8 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
       application,
       user,
       scopes: [
-        { name: 'openid', description: 'know who you are' },
-        { name: 'ROLE_SEE_DATA_PIPELINE', description: 'see pipelines, and what they loaded' },
+        { name: 'openid', description: scopes.openid },
+        { name: 'ROLE_SEE_DATA_PIPELINE', description: scopes.ROLE_SEE_DATA_PIPELINE },
         { name: 'odd', description: '' },
       ],
     }),
@@ -79,7 +78,7 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
       ...whose,
       title: link.title,
       text: link.reset,
-      note: 'If you ask for help, name this: 6f1c',
+      note: 'If you ask for help, give this reference: 6f1c',
       status: 'problem',
       link: { href: '/account/forgot-password', label: link.again },
     }),

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { safeHref, html, name, withoutDirectionMarks } from '../../src/pages/html.ts'
 
 describe('html', () => {
-  it('escapes what is put in, for text and for attributes', () => {
+  it('escapes values in text and in attributes', () => {
     const hostile = `<script>alert("1")</script> & 'x'`
     expect(html`<p title="${hostile}">${hostile}</p>`.markup).toBe(
       '<p title="&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;">' +
@@ -10,31 +10,31 @@ describe('html', () => {
     )
   })
 
-  it('escapes what looks escaped already', () => {
+  it('escapes text that is already escaped', () => {
     expect(html`${'&lt;b&gt;'}`.markup).toBe('&amp;lt;b&amp;gt;')
   })
 
-  it('keeps pieces of its own as they are, and joins lists', () => {
+  it('does not escape its own markup, and joins lists', () => {
     expect(html`<ul>${['a', '<'].map((text) => html`<li>${text}</li>`)}</ul>`.markup).toBe(
       '<ul><li>a</li><li>&lt;</li></ul>',
     )
   })
 
-  it('shows nothing for what is absent, and shows zero', () => {
+  it('renders absent values as nothing, and zero as 0', () => {
     expect(html`[${undefined}${null}${false}${0}]`.markup).toBe('[0]')
   })
 
-  it('refuses what only looks like a piece', () => {
+  it('rejects objects that only look like markup', () => {
     const forged = JSON.parse('{"markup":"<script>"}')
     expect(() => html`${forged}`).toThrow(TypeError)
     expect(() => html`${[[forged]]}`).toThrow(TypeError)
   })
 
-  it('shows no control characters and no halves of characters', () => {
+  it('removes control characters and lone surrogates', () => {
     expect(html`${'a\0b\u0007c\ud800d\te'}`.markup).toBe('a\ufffdb\ufffdc\ufffdd\te')
   })
 
-  it('keeps a name from turning the text around it', () => {
+  it('isolates the text direction of a name', () => {
     expect(html`Hello ${name('\u202eevil')}!`.markup).toBe('Hello <bdi>\u202eevil</bdi>!')
     expect(withoutDirectionMarks('a\u202eb\u2066c\u200f')).toBe('abc')
   })

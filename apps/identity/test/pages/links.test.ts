@@ -29,7 +29,7 @@ const forgetful = async () => {
 }
 
 describe('an invitation', () => {
-  it('greets whom it is for in the name of their organisation, and changes nothing by being looked at', async () => {
+  it('names the user and the organisation, and GET changes nothing', async () => {
     const { uid, username, path } = await invited()
     const before = await stateOf(uid)
     for (let times = 0; times < 3; times++) {
@@ -44,7 +44,7 @@ describe('an invitation', () => {
     expect(await stateOf(uid)).toEqual(before)
   })
 
-  it('is accepted with a password, once, and leads to an address without its token', async () => {
+  it('is accepted once with a password, and redirects to a URL without the token', async () => {
     const { uid, username, path } = await invited()
     const browser = visitor(service)
     await browser.get(path)
@@ -53,7 +53,7 @@ describe('an invitation', () => {
     expect(answer.status).toBe(303)
     expect(answer.headers.location).toBe('/account/invitation-accepted')
     const done = await browser.get('/account/invitation-accepted')
-    expect(done.text).toContain('You can sign in now')
+    expect(done.text).toContain('You can now sign in')
     expect(done.text).toContain('Weather &quot;')
     await service.signIn(username, newPassword)
     expect(await auditOf(service.db, uid)).toMatchObject([
@@ -67,7 +67,7 @@ describe('an invitation', () => {
     await service.signIn(username, newPassword)
   })
 
-  it('of somebody who signs in elsewhere takes a click and no password', async () => {
+  it('is accepted without a password by a user with single sign-on', async () => {
     const { uid, path } = await invited(true)
     const browser = visitor(service)
     const page = await browser.get(path)
@@ -78,7 +78,7 @@ describe('an invitation', () => {
     expect(await stateOf(uid)).toMatchObject({ status: 'ACTIVE', password_hash: null })
   })
 
-  it('is not a password reset, nor the other way round', async () => {
+  it('cannot be used as a password reset, and a password reset not as an invitation', async () => {
     const browser = visitor(service)
     const [invitation, reset] = [(await invited()).path, (await forgetful()).path]
     expect((await browser.get(invitation.replace('invitation', 'password'))).status).toBe(404)
@@ -93,7 +93,7 @@ describe('a password reset', () => {
     await browser.get(path)
     const answer = await browser.post('/account/password', { password: newPassword, repeat: newPassword })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/password-changed'])
-    expect((await browser.get('/account/password-changed')).text).toContain('signed out everywhere')
+    expect((await browser.get('/account/password-changed')).text).toContain('signed out on all devices')
     await service.signIn(username, newPassword)
     expect(await auditOf(service.db, uid)).toMatchObject([
       { operation: 'auth.resetPassword' },
@@ -106,30 +106,39 @@ describe('a password reset', () => {
     ['nothing', '', '', 'Enter a new password.', 'password'],
     ['too few characters', 'short', 'short', 'Enter at least 12 characters.', 'password'],
     ['too many characters', 'x'.repeat(129), 'x'.repeat(129), 'Enter at most 128 characters.', 'password'],
-    ['what everybody guesses', 'password1234', 'password1234', 'on every list of common ones', 'password'],
-    ['their own name', 'test-and-pebbles-17', 'test-and-pebbles-17', 'A password does not hold your name', 'password'],
-    ['no repetition', newPassword, '', 'Enter the password again.', 'repeat'],
-    ['another repetition', newPassword, `${newPassword}!`, 'not the same', 'repeat'],
-  ])('refuses %s, beside the field, and never shows what was typed', async (_what, password, repeat, words, field) => {
-    const { uid, path } = await forgetful()
-    const before = await stateOf(uid)
-    const browser = visitor(service)
-    await browser.get(path)
-    const { status, text } = await browser.post('/account/password', { password, repeat })
-    expect(status).toBe(422)
-    expect(text).toContain('<title>Error: ')
-    expect(text).toMatch(new RegExp(`id="${field}-error">[^<]*${words}`))
-    expect(text).toMatch(
-      new RegExp(`<input id="${field}"[^>]*aria-describedby="[^"]*${field}-error" aria-invalid="true"`),
-    )
-    expect(text).toContain(`<a href="#${field}">`)
-    if (password) expect(text).not.toContain(password)
-    expect(await stateOf(uid)).toEqual(before)
-    // The form works on.
-    expect((await browser.post('/account/password', { password: newPassword, repeat: newPassword })).status).toBe(303)
-  })
+    ['a common password', 'password1234', 'password1234', 'This password is too common', 'password'],
+    [
+      'the name of the user',
+      'test-and-pebbles-17',
+      'test-and-pebbles-17',
+      'The password must not contain your name',
+      'password',
+    ],
+    ['no repetition', newPassword, '', 'Confirm the password.', 'repeat'],
+    ['a different repetition', newPassword, `${newPassword}!`, 'The passwords do not match', 'repeat'],
+  ])(
+    'rejects %s with an error at the field, and never shows the password',
+    async (_what, password, repeat, words, field) => {
+      const { uid, path } = await forgetful()
+      const before = await stateOf(uid)
+      const browser = visitor(service)
+      await browser.get(path)
+      const { status, text } = await browser.post('/account/password', { password, repeat })
+      expect(status).toBe(422)
+      expect(text).toContain('<title>Error: ')
+      expect(text).toMatch(new RegExp(`id="${field}-error">[^<]*${words}`))
+      expect(text).toMatch(
+        new RegExp(`<input id="${field}"[^>]*aria-describedby="[^"]*${field}-error" aria-invalid="true"`),
+      )
+      expect(text).toContain(`<a href="#${field}">`)
+      if (password) expect(text).not.toContain(password)
+      expect(await stateOf(uid)).toEqual(before)
+      // The form can be sent again.
+      expect((await browser.post('/account/password', { password: newPassword, repeat: newPassword })).status).toBe(303)
+    },
+  )
 
-  it('counts characters as people do', async () => {
+  it('counts code points, not UTF-16 units', async () => {
     const { path } = await forgetful()
     const browser = visitor(service)
     await browser.get(path)
@@ -151,15 +160,15 @@ describe('a link that does not work', () => {
     'a NUL': '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
   }
 
-  it.each(Object.entries(bad))('gets one friendly page that says what to do: %s', async (_what, query) => {
+  it.each(Object.entries(bad))('gets the page with the next step: %s', async (_what, query) => {
     const invitation = await visitor(service).get(`/account/invitation${query}`)
     const reset = await visitor(service).get(`/account/password${query}`)
     expect([invitation.status, reset.status]).toEqual([404, 404])
-    expect(invitation.text).toContain('ask whoever invited you')
+    expect(invitation.text).toContain('ask the person who invited you')
     expect(reset.text).toContain('href="/account/forgot-password"')
   })
 
-  it('gets the same page when it has expired', async () => {
+  it('gets the same page if it has expired', async () => {
     const { uid, path } = await invited()
     const madeUp = await visitor(service).get('/account/invitation?token=sll_made-up')
     await sql`update links set expires_at = now() - interval '1 second'
@@ -167,7 +176,7 @@ describe('a link that does not work', () => {
     expect((await visitor(service).get(path)).text).toBe(madeUp.text)
   })
 
-  it('works no more once the client is disabled', async () => {
+  it('does not work if the client is disabled', async () => {
     const { path } = await invited()
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
     expect((await visitor(service).get(path)).status).toBe(404)
@@ -175,7 +184,7 @@ describe('a link that does not work', () => {
   })
 })
 
-describe('somebody who forgot their password', () => {
+describe('a forgotten password', () => {
   it.each([
     ['a username', async () => (await service.user({ client })).username],
     ['nobody', async () => 'no-such-person'],
@@ -186,12 +195,12 @@ describe('somebody who forgot their password', () => {
     expect((await browser.get('/account/forgot-password')).text).toContain('autocomplete="username"')
     const answer = await browser.post('/account/forgot-password', { username })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/forgot-password-sent'])
-    expect((await browser.get('/account/forgot-password-sent')).text).toContain('If there is such an account')
+    expect((await browser.get('/account/forgot-password-sent')).text).toContain('If the account exists')
     const { rows } = await sql`select typed from forgotten_passwords where typed = ${username}`.execute(service.db)
     expect(rows).toHaveLength(1)
   })
 
-  it('is told when they typed nothing, or what no address can be', async () => {
+  it('shows an error for an empty or too long username', async () => {
     const browser = visitor(service)
     await browser.get('/account/forgot-password')
     const empty = await browser.post('/account/forgot-password', { username: '  ' })
@@ -200,7 +209,7 @@ describe('somebody who forgot their password', () => {
     expect(empty.text).toContain('<p class="error" id="username-error">')
   })
 
-  it('has to wait after a few tries', async () => {
+  it('is throttled after a few attempts', async () => {
     const browser = visitor(service)
     const answers = []
     for (let tries = 0; tries < 6; tries++) {
@@ -210,7 +219,7 @@ describe('somebody who forgot their password', () => {
     const last = answers.at(-1)!
     expect(last.status).toBe(429)
     expect(last.headers['retry-after']).toMatch(/^\d+$/)
-    expect(last.text).toContain(`in ${last.headers['retry-after']} seconds`)
+    expect(last.text).toContain(`in ${last.headers['retry-after']} second`)
   })
 })
 
@@ -228,7 +237,7 @@ describe('the language', () => {
   })
 })
 
-it('stays below the path that its public address has', async () => {
+it('uses the path of the public address in links and redirects', async () => {
   const below = await startService({ IDENTITY_PUBLIC_URL: 'https://example.org/identity' })
   try {
     const user = await below.user({ client: await below.client() })
@@ -248,8 +257,8 @@ it('stays below the path that its public address has', async () => {
   }
 })
 
-describe('what else is sent to these addresses', () => {
-  it('is answered with a page: too much, too many fields, a field twice, a NUL', async () => {
+describe('an invalid request to a page', () => {
+  it('gets a page: too large, too many fields, a repeated field, a NUL', async () => {
     const { path } = await forgetful()
     const browser = visitor(service)
     await browser.get(path)
@@ -272,7 +281,7 @@ describe('what else is sent to these addresses', () => {
     }
   })
 
-  it('leaves no token and no password in the log', async () => {
+  it('writes no token and no password to the log', async () => {
     const { path } = await forgetful()
     const browser = visitor(service)
     await browser.get(path)
@@ -283,7 +292,7 @@ describe('what else is sent to these addresses', () => {
     expect(log).not.toContain(newPassword)
   })
 
-  it('gets the stylesheet to keep for good', async () => {
+  it('gets a stylesheet that is cacheable forever', async () => {
     const { text } = await service.http.get('/account/joined')
     const path = /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? ''
     const { headers } = await service.http.get(path).expect(200)

@@ -12,10 +12,10 @@ import { describeInBrowser, startBrowser, visit } from './browser.ts'
 import { gallery } from './gallery.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-/** The whole of WCAG 2.2 AA that can be told by a program, and what is good practice besides. */
+/** The axe rules for WCAG 2.2 AA and best practices. */
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** Milliseconds: a hundred pages, on a machine that does other things as well. */
+// For about a hundred pages on a busy machine.
 jest.setTimeout(300_000)
 
 const long = 'Донаудампфшиффахрт'.repeat(14)
@@ -52,10 +52,10 @@ describeInBrowser('every page', () => {
 
   const all = Object.entries(shelves).flatMap(([shelf, pages]) => Object.keys(pages).map((name) => `/${shelf}/${name}`))
 
-  it.each(['light', 'dark'] as const)('is accessible, as far as axe can tell: %s', async (scheme) => {
+  it.each(['light', 'dark'] as const)('has no axe violations: %s', async (scheme) => {
     const tab = await visit(browser, { javaScript: true, scheme, width: 390 })
     const found: string[] = []
-    // What another language says is as accessible as how it looks.
+    // The markup is the same in all languages.
     for (const path of all.filter((path) => path.startsWith('/en/'))) {
       await tab.page.goto(origin + path)
       await tab.page.evaluate(axe)
@@ -71,7 +71,7 @@ describeInBrowser('every page', () => {
     expect(tab.complaints).toEqual([])
   })
 
-  it('needs no scrolling to the side on the narrowest screen, and asks for nothing but itself and its looks', async () => {
+  it('fits a screen of 320 pixels, and loads only itself and its stylesheet', async () => {
     const tab = await visit(browser, { javaScript: true, width: 320 })
     const wide: string[] = []
     for (const path of all) {
@@ -89,7 +89,7 @@ describeInBrowser('every page', () => {
     expect(elsewhere).toEqual([])
   })
 
-  it('is gone through with the keyboard in the order it is read, and shows where one is', async () => {
+  it('has the tab order of the reading order and a visible focus', async () => {
     const tab = await visit(browser, { javaScript: true, width: 390 })
     await tab.page.goto(`${origin}/en/invitation`)
     const focused = () =>
@@ -107,10 +107,10 @@ describeInBrowser('every page', () => {
     expect(order).toEqual(['username', 'password', 'repeat', 'submit'].map((name) => [name, 'solid', '3px']))
   })
 
-  it('puts whoever made a mistake before what is wrong, one key away from where', async () => {
+  it('focuses the error summary, whose links focus the fields', async () => {
     const tab = await visit(browser, { javaScript: true, width: 390 })
     await tab.page.goto(`${origin}/en/reset-failed`)
-    // Chromium focuses what wants it a moment after the page is there.
+    // Chromium applies autofocus shortly after the page has loaded.
     await tab.page.waitForFunction(() => (globalThis as any).document.activeElement.className === 'summary')
     await tab.page.keyboard.press('Tab')
     await tab.page.keyboard.press('Enter')

@@ -5,24 +5,24 @@ import { startService } from '../app-under-test.ts'
 
 const ends = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']
 
-describe('where an invitation or a new password ends', () => {
-  it('leads to where people sign in', async () => {
+describe('the final page of an invitation or a password reset', () => {
+  it('links to HOME_URL', async () => {
     const service = await startService({ HOME_URL: 'https://data.example.org/start' })
     for (const path of ends) {
       const { text } = await service.http.get(path).expect(200)
       expect(text).toContain('href="https://data.example.org/start">Sign in at data.example.org</a>')
-      expect(text).not.toContain('Ask whoever invited you')
+      expect(text).not.toContain('Ask the person who invited you')
     }
     expect((await service.http.get('/account/forgot-password-sent').expect(200)).text).not.toContain('Sign in at')
     await service.stop()
   })
 
-  it('says whom to ask for the address where nobody told the service', async () => {
+  it('says who knows the sign-in address if HOME_URL is not set', async () => {
     const service = await startService()
     for (const [language, words] of [
-      ['en', 'Ask whoever invited you'],
-      ['de', 'Fragen Sie, wer Sie eingeladen hat'],
-      ['fr', 'la personne qui vous a invité'],
+      ['en', 'Ask the person who invited you'],
+      ['de', 'Fragen Sie die Person, die Sie eingeladen hat'],
+      ['fr', 'la personne qui vous a envoyé l’invitation'],
     ] as const)
       for (const path of ends)
         expect((await service.http.get(path).set('accept-language', language).expect(200)).text).toContain(words)
@@ -30,7 +30,7 @@ describe('where an invitation or a new password ends', () => {
   })
 })
 
-it('takes an address of the web only', () => {
+it('HOME_URL must be an http or https URL', () => {
   const environment = {
     IDENTITY_DATABASE_URL: 'postgres://x',
     SECRET_KEYS: `k:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -42,6 +42,6 @@ it('takes an address of the web only', () => {
     expect(() => withHome(wrong)).toThrow(/HOME_URL/)
 })
 
-it.each(['en', 'de', 'fr'])('whoever allows an application reads in %s where to take it back', (language) => {
+it.each(['en', 'de', 'fr'])('the consent page says in %s how to revoke the access', (language) => {
   expect(textsIn(language).consent.trust).toContain('/users/me/applications')
 })

@@ -29,20 +29,20 @@ describe.each(Object.entries(hostile))('pages with %s in every name', (_kind, te
 })
 
 describe.each(languages)('pages in %s', (language) => {
-  it.each(Object.entries(gallery(language)))('name where one is and run nothing: %s', (_name, page) => {
+  it.each(Object.entries(gallery(language)))('name the organisation and have no scripts: %s', (_name, page) => {
     expect(page).toMatch(new RegExp(`^<!doctype html>\n<html lang="${language}">`))
     expect(page).toMatch(/<title>.+ – Northwind Weather Service<\/title>/)
     expect(page.match(/<h1>/g)).toHaveLength(1)
     expect(page).not.toMatch(/<script|<style| style=| on[a-z]+=|undefined|\[object|NaN/)
-    // Nothing is asked of anybody else.
+    // The page loads nothing from other servers.
     expect(page.match(/(?:src|href)="(?:https?:)?\/\/[^"]*"/g) ?? []).toEqual(
       page.includes('planner.example') ? ['href="https://planner.example/"'] : [],
     )
   })
 
-  it('say in the title that something is wrong', () => {
+  it('begin the title with "Error" if the form was rejected', () => {
     const { 'sign-in-failed': failed, 'sign-in': fresh } = gallery(language)
-    expect(/<title>(.*?)<\/title>/.exec(failed!)?.[1]).toMatch(/^\p{L}+ ?: /u)
+    expect(/<title>(.*?)<\/title>/.exec(failed!)?.[1]).toMatch(/^\p{L}+\u00a0?: /u)
     expect(/<title>(.*?)<\/title>/.exec(fresh!)?.[1]).not.toContain(':')
   })
 })
@@ -54,7 +54,7 @@ describe('a page that is sent', () => {
     return supertest(app).get('/')
   }
 
-  it('may do nothing but show itself and send its form to us', async () => {
+  it('has a policy that allows only its own stylesheet and form target', async () => {
     const { headers } = await sent()
     expect(headers['content-security-policy']).toBe(
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -68,7 +68,7 @@ describe('a page that is sent', () => {
     })
   })
 
-  it('lets its form lead on to an application', async () => {
+  it('allows its form to redirect to an application', async () => {
     const { headers } = await sent([
       'https://app.example',
       'http://127.0.0.1:4000',
@@ -80,7 +80,7 @@ describe('a page that is sent', () => {
     )
   })
 
-  it('takes nothing for an origin that would add to its policy', async () => {
+  it('ignores form targets that would extend its policy', async () => {
     const { headers } = await sent([
       'https://a.example; script-src *',
       "'unsafe-inline'",

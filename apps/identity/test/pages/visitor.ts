@@ -4,10 +4,10 @@ import { transaction } from '@sluice/database'
 import { addLink, type LinkPurpose } from '../../src/sign-in/tokens/one-time-links.ts'
 import type { Service } from '../app-under-test.ts'
 
-/** Where a test's service listens. */
+/** Returns the origin of a test's service. */
 export const originOf = ({ http }: Service): string => new URL(http.get('/').url).origin
 
-/** A new link for a user, as a path: what a mail would hold. */
+/** Creates a one-time link for a user and returns its path, as in a mail. */
 export async function linkFor({ db }: Service, uid: string, purpose: LinkPurpose): Promise<string> {
   const { rows } = await sql<{ id: number; email: string }>`select id, email from users where uid = ${uid}`.execute(db)
   const { url } = await transaction(db, (trx) =>
@@ -18,7 +18,7 @@ export async function linkFor({ db }: Service, uid: string, purpose: LinkPurpose
 
 export const tokenIn = (path: string): string => new URL(path, 'http://x').searchParams.get('token') ?? ''
 
-/** A browser as far as forms need one: its cookies, and what its last page had in hidden fields. */
+/** A minimal browser for forms: it keeps cookies and the hidden fields of its last page. */
 export function visitor({ http }: Service) {
   const cookies = new Map<string, string>()
   let hidden: Record<string, string> = {}

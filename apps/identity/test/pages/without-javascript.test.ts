@@ -20,7 +20,7 @@ describeInBrowser('in a browser without JavaScript', () => {
     await service.stop()
   })
 
-  it('an invitation is accepted: mistakes first, then a password, then signing in with it', async () => {
+  it('accepts an invitation after rejected passwords, and signs in with the new password', async () => {
     const { uid, username } = await service.user({ client, status: 'INVITATION' })
     const path = await linkFor(service, uid, 'INVITATION')
     const { page, asked, complaints, close } = await visit(browser, { javaScript: false, width: 390 })
@@ -39,7 +39,7 @@ describeInBrowser('in a browser without JavaScript', () => {
     await page.type('#repeat', password)
     await follow(page, 'button')
     expect(page.url()).toBe(`${originOf(service)}/account/invitation-accepted`)
-    expect(await textOf(page)).toContain('You can sign in now.')
+    expect(await textOf(page)).toContain('You can now sign in.')
     expect(await textOf(page)).toContain('Northwind Weather Service')
     await service.signIn(username, password)
 
@@ -48,20 +48,20 @@ describeInBrowser('in a browser without JavaScript', () => {
     await close()
     expect(asked.filter(({ referer }) => referer?.includes(tokenIn(path)))).toEqual([])
     expect(asked.filter(({ url }) => url !== 'data:,' && !url.startsWith(originOf(service)))).toEqual([])
-    // What the browser says of answers that are not 200, and of nothing else.
+    // The console only reports responses other than 200.
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
   })
 
-  it('whoever signs in elsewhere joins with a click', async () => {
+  it('accepts an invitation of a user with single sign-on with a click', async () => {
     const { uid } = await service.user({ client, status: 'INVITATION', ssoAuth: true })
     const { page, close } = await visit(browser, { javaScript: false })
     await page.goto(originOf(service) + (await linkFor(service, uid, 'INVITATION')))
     await follow(page, 'button')
-    expect(await textOf(page)).toContain('with the account of your organisation')
+    expect(await textOf(page)).toContain('with your organisation’s account')
     await close()
   })
 
-  it('a forgotten password is asked for and reset, and the old one is worth nothing', async () => {
+  it('resets a forgotten password, and the old password stops working', async () => {
     const { uid, username } = await service.user({ client })
     const { page, close } = await visit(browser, { javaScript: false, scheme: 'dark', language: 'de' })
     await page.goto(`${originOf(service)}/account/forgot-password`)
@@ -75,19 +75,19 @@ describeInBrowser('in a browser without JavaScript', () => {
     await page.type('#password', password)
     await page.type('#repeat', password)
     await follow(page, 'button')
-    expect(await textOf(page)).toContain('Ihr Passwort ist geändert')
+    expect(await textOf(page)).toContain('Ihr Passwort wurde geändert')
     await service.signIn(username, password)
     await service.http.post('/api/v1/auth/login').send({ username, password: 'heron-sifts-41-pebbles' }).expect(401)
     await close()
   })
 
-  it('a form on another site that is sent to ours comes to nothing', async () => {
+  it('rejects a form that another site sends', async () => {
     const { uid } = await service.user({ client })
     const path = await linkFor(service, uid, 'PASSWORD_RESET')
     const { page, close } = await visit(browser, { javaScript: false })
     await page.goto(originOf(service) + path)
     const csrf = await page.$eval('[name=csrf]', (input) => (input as unknown as { value: string }).value)
-    // Even with the token of the very browser: `data:` pages are a site of their own.
+    // Even with this browser's token: a `data:` page is a different site.
     const evil = `<form method="post" action="${originOf(service)}/account/password">
       <input name="csrf" value="${csrf}"><input name="token" value="${tokenIn(path)}">
       <input name="password" value="${password}"><input name="repeat" value="${password}"><button>Win</button></form>`

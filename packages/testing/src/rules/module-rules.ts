@@ -57,7 +57,7 @@ const modules: Record<string, string[]> = {
   'apps/identity/src/sign-in/federated': identityModules('sign-in/sessions', 'sign-in/throttle'),
   'apps/identity/src/openid-provider': identityModules('pages', ...signInModules),
   'apps/identity/src/pages': identityModules('sign-in/sessions'),
-  'apps/identity/src/page-routes': identityModules('pages', 'api', ...signInModules),
+  'apps/identity/src/pages/account': identityModules('pages', 'api', ...signInModules),
   'apps/identity/src/email': identityModules(),
   'apps/identity/src/maintenance': identityModules('email', 'openid-provider', ...signInModules),
   'apps/pipeline/src/api': pipelineModules(

@@ -1,21 +1,14 @@
-import { rolesWithin, type ApiToken, type ApiTokenBody, type NewApiToken } from '@sluice/contracts'
+import { type ApiToken, type ApiTokenBody, type NewApiToken, rolesWithin } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
 import { effectiveRoles } from '../../access.ts'
-import {
-  addApiToken,
-  apiTokensOf,
-  mostApiTokens,
-  removeApiToken,
-  type ApiTokenRow,
-} from '../../sign-in/tokens/api-tokens.ts'
+import { addApiToken, type ApiTokenRow, apiTokensOf, mostApiTokens, removeApiToken } from '../../sign-in/tokens/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { assertGrantable } from '../assert-grantable.ts'
-import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { proveIdentityUnlessFresh } from './proof.ts'
+import { assertGrantable } from '../role-rules.ts'
+import { lockOwnUser, proveIdentityUnlessFresh, readOwnUser } from './own-user.ts'
 
 const day = 86_400_000
-const longest = 365
+const maxDays = 365
 
 export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   id: row.uid,
@@ -47,7 +40,7 @@ export async function createApiToken(
     const { id } = await proven(trx)
     const made = await addApiToken(trx, id, { ...body, expires })
     if (!made)
-      throw problems.refused('/', `You have ${mostApiTokens} API tokens, which is as many as there can be: delete one.`)
+      throw problems.refused('/', `You already have ${mostApiTokens} API tokens, the maximum. Delete one first.`)
     const token = presentApiToken(made.row)
     request.audit(caller.uid, { apiToken: auditedToken(token) })
     return new JsonResponse({ ...token, token: made.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
@@ -60,9 +53,10 @@ const auditedToken = ({ id, name, roles, expires }: ApiToken) => ({ id, name, ro
 function expiryOf(text: string): Date {
   const expires = new Date(text)
   const ahead = expires.getTime() - Date.now()
-  if (!(ahead > 0)) throw problems.refused('/expires', 'This time has passed.')
+  if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past.')
   // Allow for clients with a fast clock.
-  if (ahead > longest * day + day / 2) throw problems.refused('/expires', `An API token lasts ${longest} days at most.`)
+  if (ahead > maxDays * day + day / 2)
+    throw problems.refused('/expires', `An API token is valid for at most ${maxDays} days.`)
   return expires
 }
 

@@ -1,7 +1,14 @@
-import { identityOperations } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { sql } from 'kysely'
+import { type ChangeEmailBody, type ChangePasswordBody, identityOperations } from '@sluice/contracts'
+import { problems } from '@sluice/http-server'
+import { mailEmailChanged, mailPasswordChanged } from '../../email/notices.ts'
+import { revokeLinks } from '../../sign-in/tokens/one-time-links.ts'
+import { hashPassword } from '../../sign-in/password/password-hashing.ts'
+import { checkPassword } from '../../sign-in/password/password-rules.ts'
+import { endOtherSessions } from '../../sign-in/sessions/sessions.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
 import { createApiToken, deleteApiToken, ownApiTokens } from './api-tokens.ts'
-import { changeEmail, changePassword } from './own-password-and-email.ts'
+import { proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
 import { confirm, enrol, ownSecondFactor, remove, renewRecoveryCodes } from './second-factor.ts'
 import { endOthers, endSession, ownSessions } from './sessions.ts'
 
@@ -25,4 +32,52 @@ export const accountOperations = {
   listSessions: operation(account.listSessions, (input) => ownSessions(input)),
   endSession: operation(account.endSession, (input) => endSession(input.params.uid, input).then(nothing)),
   endOtherSessions: operation(account.endOtherSessions, (input) => endOthers(input).then(nothing)),
+}
+
+/** Changes the caller's password, ends their other sessions and mails a notice. The current session continues. */
+export async function changePassword(
+  { currentPassword, newPassword }: ChangePasswordBody,
+  input: IdentityRequestContext,
+): Promise<void> {
+  const { db, write, caller, config, request } = input
+  const own = await readOwnUser(db, caller)
+  checkPassword(newPassword, { ...own, clientName: own.client_name, clientCode: own.client_code }, '/newPassword')
+  if (newPassword === currentPassword)
+    throw problems.refused('/newPassword', 'The new password is the same as the current one.')
+  const proven = await proveByPassword(currentPassword, input, '/currentPassword')
+  const hash = await hashPassword(newPassword)
+
+  await write(async (trx) => {
+    const user = await proven(trx)
+    await sql`
+      update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user.id}`.execute(trx)
+    const ended = await endOtherSessions(trx, user.id, caller.session)
+    await revokeLinks(trx, user.id)
+    await mailPasswordChanged(trx, config, user)
+    request.audit(caller.uid, { outcome: 'password changed', ended })
+  })
+}
+
+/** Changes the caller's e-mail address and notifies the old address. Revokes links that were sent there. */
+export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: IdentityRequestContext): Promise<void> {
+  const { db, write, caller, config, request } = input
+  const own = await readOwnUser(db, caller)
+  if (own.sso_auth)
+    throw problems.refused(
+      '/',
+      'You sign in through your organisation. Ask an administrator to change your e-mail address.',
+    )
+  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address.')
+  const proven = await proveIdentity(proof, input)
+
+  await write(async (trx) => {
+    const before = await proven(trx)
+    await sql`
+      update users set email = ${email}, own_email_since = now(), version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${before.id}`.execute(trx)
+    await revokeLinks(trx, before.id)
+    await mailEmailChanged(trx, config, before)
+    request.audit(caller.uid, { before: { email: before.email }, after: { email } })
+  })
 }

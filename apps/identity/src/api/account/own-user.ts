@@ -1,8 +1,16 @@
-import { sql, type Kysely, type Transaction } from 'kysely'
-import { problems, type Caller } from '@sluice/http-server'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { ProofBody } from '@sluice/contracts'
+import { transaction } from '@sluice/database'
+import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
+import { mailRecoveryCodeUsed } from '../../email/notices.ts'
+import { verifyPassword } from '../../sign-in/password/password-hashing.ts'
+import { recoveryCodesLeft } from '../../sign-in/second-factor/recovery-codes.ts'
+import { useCode } from '../../sign-in/second-factor/second-factor.ts'
+import { admitAttempt, admitCode, auditThrottled, forgiveAttempt, undoAttempt } from '../../sign-in/throttle/throttle.ts'
+import type { IdentityRequestContext } from '../operation.ts'
 
-export interface OwnUser {
+interface OwnUser {
   id: number
   name: string
   username: string
@@ -27,4 +35,91 @@ async function ownUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<type
     from users u join clients c on c.uid = u.client where u.uid = ${uid} ${locking}`.execute(db)
   if (!rows[0]) throw problems.notFound('user')
   return rows[0]
+}
+
+/** Locks the caller's user after the proof of identity. */
+type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
+
+/**
+ * Verifies the caller's password or code again, because an unattended open session is not enough proof. Hashing and
+ * throttling happen here; the returned function runs inside the transaction of the change. Throws 422 for a wrong
+ * password or code, and 429 after too many tries. These tries and sign-in tries share one limit.
+ */
+export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
+  password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
+
+/** Proves the identity by password only. `pointer` names the field. */
+export async function proveByPassword(
+  password: string,
+  input: IdentityRequestContext,
+  pointer = '/password',
+): Promise<ProvenUserLock> {
+  const { db, caller, request } = input
+  const { username, password_hash } = await readOwnUser(db, caller)
+  const attempt = await auditThrottled(admitAttempt(db, username, request.address), input, async () => caller)
+  const right = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
+    await undoAttempt(db, attempt)
+    throw error
+  })
+  if (!right) throw await refused(input, 'wrong password', pointer, 'The password is incorrect.')
+  await forgiveAttempt(db, attempt)
+  return async (trx) => {
+    const user = await lockOwnUser(trx, caller)
+    if (user.password_hash !== password_hash)
+      throw problems.refused(pointer, 'Your password was changed by another request.')
+    return user
+  }
+}
+
+/** Uses up the code, even if the change fails later. */
+async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
+  const { db, caller, config, request } = input
+  const { id } = await readOwnUser(db, caller)
+  const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
+  const right = await transaction(db, async (trx) => {
+    const method = await useCode(trx, id, code, config.SECRET_KEYS)
+    if (method === 'RECOVERY_CODE')
+      await mailRecoveryCodeUsed(trx, config, { id, left: await recoveryCodesLeft(trx, id) })
+    return method !== undefined
+  })
+  if (!right) throw await refused(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
+  await forgiveAttempt(db, attempt)
+  return (trx) => lockOwnUser(trx, caller)
+}
+
+/** Audits wrong guesses in an open session like those of a sign-in. */
+async function refused(
+  { write, caller, request }: IdentityRequestContext,
+  outcome: string,
+  pointer: string,
+  detail: string,
+) {
+  await write(async () => request.audit(caller.uid, { outcome }))
+  return problems.refused(pointer, detail)
+}
+
+/** The maximum age of a sign-in in minutes. */
+const fresh = 15
+
+/**
+ * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password or
+ * code here, so they must have signed in recently. Throws 422 if they did not, and the errors of `proveIdentity`.
+ */
+export async function proveIdentityUnlessFresh(
+  { password, code }: Partial<ProofBody>,
+  input: IdentityRequestContext,
+): Promise<ProvenUserLock> {
+  const { db, caller } = input
+  const own = await readOwnUser(db, caller)
+  const canProve = own.two_factor_auth || (!own.sso_auth && own.password_hash !== null)
+  if (canProve && password === undefined && code === undefined)
+    throw problems.refused('/password', 'Confirm your identity with your password or a code of your second factor.')
+  if (canProve)
+    return proveIdentity({ ...(password !== undefined && { password }), ...(code !== undefined && { code }) }, input)
+  const { rows } = await sql`
+    select from sessions
+    where uid = ${caller.session} and created_at > now() - make_interval(mins => ${fresh})`.execute(db)
+  if (rows.length === 0)
+    throw problems.refused('/', `You signed in more than ${fresh} minutes ago. Sign in again, then retry.`)
+  return (trx) => lockOwnUser(trx, caller)
 }

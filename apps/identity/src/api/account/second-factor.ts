@@ -11,8 +11,7 @@ import {
 import { enrolmentOf } from '../../sign-in/second-factor/totp.ts'
 import { auditThrottled, admitCode, forgiveAttempt } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { lockOwnUser, readOwnUser } from './own-user.ts'
-import { proveIdentity, proveByPassword } from './proof.ts'
+import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
 
 /** Returns the status of the caller's second factor. */
 export async function ownSecondFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {
@@ -34,7 +33,7 @@ export async function enrol(
     const { id, username, client_name } = await proven(trx)
     const seed = await beginEnrolment(trx, id, config.SECRET_KEYS)
     if (seed === undefined)
-      throw problems.conflict('/', 'You have a second factor: remove it before you set up another.')
+      throw problems.conflict('/', 'You already have a second factor. Remove it before you set up another.')
     request.audit(caller.uid)
     return { secret: seed, ...enrolmentOf(seed, { issuer: `Sluice ${client_name}`, username }) }
   })
@@ -59,7 +58,7 @@ export async function confirm({ code }: CodeBody, input: IdentityRequestContext)
     return confirmed
   })
   // Throw after the audit row of the wrong code is written, as a sign-in does.
-  if (!confirmed) throw problems.refused('/code', 'This code is not right: is the clock of your device?')
+  if (!confirmed) throw problems.refused('/code', 'The code is incorrect. Check the clock of your device.')
   return { recoveryCodes: confirmed }
 }
 
@@ -81,7 +80,7 @@ export async function renewRecoveryCodes(proof: ProofBody, input: IdentityReques
   const proven = await proveIdentity(proof, input)
   return write(async (trx) => {
     const { id, two_factor_auth } = await proven(trx)
-    if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor that they could stand in for.')
+    if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor. Set one up first.')
     request.audit(caller.uid)
     return { recoveryCodes: await replaceRecoveryCodes(trx, id) }
   })

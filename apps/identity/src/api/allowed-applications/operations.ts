@@ -35,7 +35,7 @@ export const allowedApplicationOperations = {
   delete: operation(allowedApplications.delete, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
       const scopes = isUid(params.uid) ? await withdrawConsent(trx, caller.uid, params.uid) : undefined
-      if (!scopes) throw problems.notFound('application that you allowed anything')
+      if (!scopes) throw problems.notFound('allowed application')
       request.audit(params.uid, { before: { scopes } })
     })
     return undefined

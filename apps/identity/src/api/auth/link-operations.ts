@@ -83,7 +83,8 @@ export async function acceptInvitation(
       update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
     if (rows.length === 0) throw linkInvalid()
-    request.audit(found.user.uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, by(found.user))
+    const { uid, client } = found.user
+    request.audit(uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, { user: uid, client })
   })
 }
 
@@ -93,15 +94,13 @@ async function hashChosenPassword(password: string | undefined, user: FoundLink[
     if (password === undefined) return null
     throw problems.refused(
       '/password',
-      'You sign in the way your organisation does elsewhere, without a password here.',
+      'You sign in with your organisation’s account, so you cannot set a password here.',
     )
   }
   if (password === undefined) throw problems.refused('/password', 'Choose a password.')
   checkPassword(password, user)
   return hashPassword(password)
 }
-
-const by = ({ uid, client }: { uid: string; client: string }) => ({ user: uid, client })
 
 const { auth } = identityOperations
 const nothing = () => undefined

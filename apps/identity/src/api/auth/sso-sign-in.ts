@@ -46,62 +46,60 @@ import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
 import { csrfGuard } from '../../csrf.ts'
 
 /**
- * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header prefers HTML. A
- * sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the session; its errors
- * are redirected there too (`?problem=<code>`). The audit log records all errors.
+ * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header
+ * prefers HTML. A sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the
+ * session; its errors are redirected there too (`?problem=<code>`). The audit log records all errors.
  */
 export async function finishSso(
   query: SsoCallbackQuery,
   input: IdentityRequestContext,
 ): Promise<JsonResponse<Tokens> | HtmlPage | RedirectResponse> {
   const { config, request } = input
-  const underWay = openState(config.SECRET_KEYS, query.state)
+  const pending = openState(config.SECRET_KEYS, query.state)
   const cookies = browserCookies(new URL(callbackUrl(config)))
-  const secret = underWay && cookies.read(request.stream.headers.cookie, underWay.browser)
-  if (!underWay || !secret || !isBrowserOf(underWay, secret)) throw unknownSignIn()
+  const secret = pending && cookies.read(request.stream.headers.cookie, pending.browser)
+  if (!pending || !secret || !isBrowserOf(pending, secret)) throw unknownSignIn()
   // The answer is for another config: a mix-up attack (RFC 9207).
-  if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
+  if (pending.config !== query.provider.toLowerCase()) throw unknownSignIn()
 
   // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
   const counted = await countCallback(input.db, request.address).catch((error: unknown) =>
-    redirectToInteraction(error, underWay, input, {}),
+    redirectToInteraction(error, pending, input, {}),
   )
   if (counted instanceof ProblemPageRedirect) return counted
-  const headers = { 'Set-Cookie': cookies.clear(underWay.browser) }
-  if (!(await consumeState(input.db, query.state, underWay))) throw unknownSignIn()
+  const headers = { 'Set-Cookie': cookies.clear(pending.browser) }
+  if (!(await consumeState(input.db, query.state, pending))) throw unknownSignIn()
   try {
-    const provider = await providerOf(underWay, input)
-    const done = await signInAt(provider, { state: query.state, secret, underWay, counted }, input)
+    const provider = await providerOf(pending, input)
+    const done = await signInAt(provider, { state: query.state, secret, pending, counted }, input)
     if (done.ticket !== undefined)
-      return new RedirectResponse(interactionUrl(underWay, input, { ticket: done.ticket }), headers)
+      return new RedirectResponse(interactionUrl(pending, input, { ticket: done.ticket }), headers)
     if (prefersHtml(request.stream.headers.accept))
       return new HtmlPage(renderSignedInPage(done, input), { ...pageHeaders(), ...headers })
     return new JsonResponse(await tokensOf(input, done), headers)
   } catch (error) {
-    return redirectToInteraction(error, underWay, input, headers)
+    return redirectToInteraction(error, pending, input, headers)
   }
 }
 
-/** Redirects a problem to the interaction page. Rethrows internal errors, and all errors without an interaction. */
+/** Redirects a problem to the interaction page. Rethrows internal errors, and all errors of a sign-in without a page. */
 function redirectToInteraction(
   error: unknown,
-  underWay: PendingSignIn,
+  pending: PendingSignIn,
   input: IdentityRequestContext,
   headers: Record<string, string>,
 ): ProblemPageRedirect {
-  if (
-    underWay.interaction === undefined ||
-    !(error instanceof Problem) ||
-    (error.status >= 500 && error.status !== 502)
-  )
-    throw error
-  return new ProblemPageRedirect(interactionUrl(underWay, input, { problem: error.code }), headers)
+  const startedOnPage = pending.interaction !== undefined
+  // The page also explains 502, a failure of the provider.
+  const canBeShown = error instanceof Problem && (error.status < 500 || error.status === 502)
+  if (!startedOnPage || !canBeShown) throw error
+  return new ProblemPageRedirect(interactionUrl(pending, input, { problem: error.code }), headers)
 }
 
 /** Returns the current config of a sign-in. A config whose issuer changed since the start counts as another one. */
-async function providerOf(underWay: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
-  const provider = await findProviderConfig(db, config, { uid: underWay.config })
-  if (!provider || provider.issuer.href !== underWay.issuer) throw unknownSignIn()
+async function providerOf(pending: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
+  const provider = await findProviderConfig(db, config, { uid: pending.config })
+  if (!provider || provider.issuer.href !== pending.issuer) throw unknownSignIn()
   return provider
 }
 
@@ -134,14 +132,14 @@ interface ProviderCallback {
   state: string
   /** The secret of the browser's cookie. */
   secret: string
-  underWay: PendingSignIn
+  pending: PendingSignIn
   /** The throttle key of the callback. */
   counted: string
 }
 
 async function signInAt(
   provider: ProviderConfig,
-  { state, secret, underWay, counted }: ProviderCallback,
+  { state, secret, pending, counted }: ProviderCallback,
   input: IdentityRequestContext,
 ) {
   const { federation, request, write } = input
@@ -157,7 +155,7 @@ async function signInAt(
     const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
-    const opened = user && refusal === undefined ? await open(trx, user, person, underWay, input) : undefined
+    const opened = user && refusal === undefined ? await open(trx, user, person, pending, input) : undefined
     if (opened) await uncountCallback(trx, counted)
     request.audit(
       user?.uid ?? null,
@@ -211,11 +209,11 @@ export async function startSso(
   const provider = await findProviderConfig(db, config, { clientCode })
   if (!provider) throw noSingleSignOn()
   const about = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
-  const { underWay, secret, state } = beginSignIn(config.SECRET_KEYS, about)
+  const { underWay: pending, secret, state } = beginSignIn(config.SECRET_KEYS, about)
   try {
     const cookies = browserCookies(new URL(callbackUrl(config)))
     const url = await authorizationUrl(provider, federation, { state, secret })
-    return new RedirectResponse(url, { 'Set-Cookie': cookies.set(underWay.browser, secret) })
+    return new RedirectResponse(url, { 'Set-Cookie': cookies.set(pending.browser, secret) })
   } catch (error) {
     const problem = providerProblem(error)
     throw problem ? providerFailed(problem) : error
@@ -223,7 +221,8 @@ export async function startSso(
 }
 
 /**
- * Returns whether the interaction is open and this browser received its link. A link of another browser would open an unusable session.
+ * Returns whether the interaction is open and this browser received its link. A link of another browser would open an
+ * unusable session.
  */
 async function isOwnInteraction(
   interaction: string,

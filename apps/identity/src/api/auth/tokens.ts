@@ -35,5 +35,5 @@ export async function refresh({ refreshToken }: RefreshBody, input: IdentityRequ
       input.request.audit(refused?.session ?? null, { outcome: refused?.outcome ?? 'unknown' }, refused?.by)
     })
   }
-  throw problems.unauthenticated('This refresh token is not valid, or was used before: sign in again.')
+  throw problems.unauthenticated('The refresh token is invalid or has already been used. Sign in again.')
 }

@@ -1,17 +1,17 @@
-import { type Selectable, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool, type Transaction } from 'kysely'
 import { type Client, type ClientBody, clientDomains, holds } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http-server'
 import {
+  matchesLineOf,
   type Properties,
   type Property,
+  records,
   type RefinedRow,
   type SharedColumns,
   translatedProperty,
-  matchesLineOf,
-  records,
 } from '@sluice/records'
-import type { Clients } from '../../database.ts'
+import type { Clients, DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { problems } from '@sluice/http-server'
 
 export type ClientRow = RefinedRow<
   Selectable<Clients>,
@@ -114,8 +114,63 @@ function timeZoneColumn(name: string | undefined): string | null {
   } catch {
     throw problems.refused(
       '/timeZone',
-      `"${name}" is not a time zone: use a name of the IANA list, such as Europe/Oslo, Africa/Nairobi or UTC.`,
+      `"${name}" is not a time zone. Use an IANA name, such as Europe/Oslo, Africa/Nairobi or UTC.`,
     )
   }
   return name
+}
+
+/** Returns the condition for rows of the caller's client; super admins see all. For tables with a column `client`. */
+export const ownClientScope = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
+  holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
+
+const ofClient = (column: 'code' | 'name') => sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
+
+/** The searchable client properties of rows with a column `client`. */
+export const clientProperties = {
+  'client.id': { column: 'r.client', type: 'uid', required: true },
+  'client.code': { column: ofClient('code'), type: 'string' },
+  'client.name': { column: ofClient('name'), type: 'string' },
+} satisfies Record<string, Property>
+
+/** Returns the client rows of rows with a column `client`, by uid. */
+export async function clientRowsOf(
+  db: Kysely<DB>,
+  rows: readonly { client: string }[],
+): Promise<ReadonlyMap<string, ClientRow>> {
+  const uids = [...new Set(rows.map(({ client }) => client))]
+  const found = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
+  return new Map(found.rows.map((row) => [row.uid, row]))
+}
+
+/** Returns a `present` function that adds the client to the presented fields of each row. */
+export const presentWithClient =
+  <Row extends { client: string }, Fields>(fieldsOf: (row: Row) => Fields) =>
+  async (rows: Row[], { db, request }: IdentityRequestContext): Promise<(Fields & { client: Client })[]> => {
+    const clients = await clientRowsOf(db, rows)
+    return rows.map((row) => ({ ...fieldsOf(row), client: clientOf(clients.get(row.client)!, request.locales) }))
+  }
+
+/**
+ * Returns the client of a new row: the caller's own client, or any client for a super admin. The error does not reveal
+ * whether another client exists.
+ */
+export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
+  const client = wanted.toLowerCase()
+  if (client === caller.client) return client
+  const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
+    ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
+    : { rows: [] }
+  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist.')
+  return client
+}
+
+/** Rejects a body that moves a row to another client. `what` begins the message, such as `An application`. */
+export function assertClientUnchanged(
+  body: { client?: { id: string } | undefined },
+  row: { client: string },
+  what: string,
+): void {
+  if (body.client && body.client.id.toLowerCase() !== row.client)
+    throw problems.refused('/client/id', `${what} cannot move to another client. Create a new one there.`)
 }

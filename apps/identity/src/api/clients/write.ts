@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { endSessionsOfClient } from '../../sign-in/sessions/sessions.ts'
-import { assertSuperAdminRemainsAfter } from '../users/assert-administrators-remain.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { type ClientRow, clientColumns, clientOf, clientRecords } from './records.ts'
+import { assertSuperAdminRemainsAfter } from '../role-rules.ts'
+import { clientColumns, clientOf, clientRecords, type ClientRow } from './records.ts'
 
 export async function createClient(
   body: ClientBody,
@@ -52,7 +52,7 @@ export async function deleteClient(uid: string, { write, caller, request }: Iden
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     if (!before.disabled) throw problems.conflict('/disabled', 'Disable this client before you delete it.')
     const { rows } = await sql`select from users where client = ${before.uid} limit 1`.execute(trx)
-    if (rows.length > 0) throw problems.conflict('/', 'This client still has users: delete them first.')
+    if (rows.length > 0) throw problems.conflict('/', 'This client still has users. Delete them first.')
     await clientRecords.remove(trx, before)
     await sql`
       insert into deleted_clients (uid, code, name) values (${before.uid}, ${before.code}, ${before.name})`.execute(trx)

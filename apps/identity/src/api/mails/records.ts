@@ -1,8 +1,8 @@
-import { sql, type Selectable } from 'kysely'
-import { mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
+import { type Selectable, sql } from 'kysely'
+import { type Mail, type MailKind, mailKinds, type MailState, mailStates, type Role } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { Mails } from '../../database.ts'
-import { ownClientScope } from '../clients/client-scope.ts'
+import { ownClientScope } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 type StoredMail = RefinedRow<Selectable<Mails>, { kind: MailKind; state: MailState }>
@@ -12,7 +12,7 @@ export interface MailRow extends StoredMail {
   version: never
 }
 
-export interface MailRecipient {
+interface MailRecipient {
   id: number
   uid: string
   username: string

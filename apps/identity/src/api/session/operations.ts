@@ -1,9 +1,22 @@
-import { type SwitchClientBody, identityOperations } from '@sluice/contracts'
-import { type IdentityRequestContext, operation } from '../operation.ts'
-import { readSession } from './read-session.ts'
-import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http-server'
+import { sql, type Transaction } from 'kysely'
+import { holds, identityOperations, type Role, type Session, type SwitchClientBody, type User } from '@sluice/contracts'
+import { prepared, rowOf } from '@sluice/database'
+import { type Caller, problems } from '@sluice/http-server'
+import { accessOfUser } from '../../access.ts'
 import type { DB } from '../../database.ts'
+import { clientOf, type ClientRow } from '../clients/records.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import type { UserGroupRow } from '../user-groups/records.ts'
+import { userOf, type UserReferences, type UserRow } from '../users/records.ts'
+
+export const sessionOperations = {
+  read: operation(identityOperations.session.read, (input) => readSession(input)),
+
+  switchClient: operation(identityOperations.session.switchClient, async (input) => {
+    await switchClient(input.body, input)
+    return readSession(input)
+  }),
+}
 
 /**
  * Lets a super admin act for another client in this session. It issues no new tokens: every request reads the session's
@@ -37,14 +50,139 @@ async function assertClientEnabled(trx: Transaction<DB>, client: string): Promis
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
-  if (rows.length === 0) throw problems.forbidden('This needs ROLE_SUPER_ADMIN.')
+  if (rows.length === 0) throw problems.forbidden('This requires ROLE_SUPER_ADMIN.')
 }
 
-export const sessionOperations = {
-  read: operation(identityOperations.session.read, (input) => readSession(input)),
+/** Returns the signed-in user, the active client and the start page. The active client determines the access. */
+async function readSession(input: IdentityRequestContext): Promise<Session> {
+  const { caller, request } = input
+  const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
+  const held = heldRoles(caller, row)
+  const activeUser = { ...userOf(row, references, request.locales), ...accessOfUser({ roles: held }, client) }
+  const { id, username, email, name, createdBy, lastUpdatedBy, twoFactorAuth, userGroups } = activeUser
+  const { hasManagerAccess, hasRouteAccess, hasUserAccess, hasClientAccess } = activeUser
+  return {
+    activeUser,
+    user: {
+      id,
+      client: row.client,
+      username,
+      email,
+      name,
+      createdBy,
+      lastUpdatedBy,
+      twoFactorAuth,
+      ...(caller.inPerson && rolesAtIssue && !sameRoles(rolesAtIssue, held) && { preUpdateAuths: rolesAtIssue }),
+      auths: held,
+      userGroups: userGroups.map(({ id, client, name, code }) => ({ id, client: client.id, name, code })),
+      pipelinesEnabled: client.pipelines_enabled,
+      hasIntegrationRouteAccess: hasRouteAccess,
+      hasAnalyticsPlatformAccess: canReadAnalytics(row, held, client),
+      hasManagerAccess,
+      hasUserAccess,
+      hasClientAccess,
+    },
+    activeClient: clientOf(client, request.locales),
+    client: {
+      id: client.uid,
+      code: client.code,
+      name: client.name,
+      disabled: client.disabled,
+      domain: client.domain,
+      managerEnabled: client.manager_enabled,
+      integrationRoutesEnabled: client.routes_enabled,
+      // The analytics platform uses the switch for pipelines, because it reads the data that pipelines load.
+      analyticsPlatformEnabled: client.pipelines_enabled,
+      enterpriseEnabled: client.enterprise_enabled,
+    },
+    config: { serviceIntro: row.service_intro && intro },
+    forwardTo: startPageTarget(activeUser),
+  }
+}
 
-  switchClient: operation(identityOperations.session.switchClient, async (input) => {
-    await switchClient(input.body, input)
-    return readSession(input)
-  }),
+/** Returns the user's roles, enabled or dormant (see `effectiveRoles`); for an application or API token, its granted part. */
+const heldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
+  inPerson ? row.roles : [...roles, ...dormantRoles]
+
+const canReadAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow): boolean =>
+  row.analytics_platform_enabled && client.pipelines_enabled && holds(held, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
+
+const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
+  a.length === b.length && a.every((role) => b.includes(role))
+
+type StartPageTarget = NonNullable<Session['forwardTo']>
+
+/** The fallback order of start pages. */
+const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [
+  { startPage: 'MANAGER', target: 'SERVICE_MANAGER', hasAccess: (user) => user.hasManagerAccess },
+  { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', hasAccess: (user) => user.hasRouteAccess },
+  { startPage: 'DATA_PIPELINE', target: 'SERVICE_DATA_PIPELINE', hasAccess: (user) => user.hasDataPipelineAccess },
+]
+
+/** Returns the start page after a sign-in; undefined if the user has no access. */
+function startPageTarget(user: User): StartPageTarget | undefined {
+  const accessible = startPages.filter(({ hasAccess }) => hasAccess(user))
+  return (accessible.find(({ startPage }) => startPage === user.startPage) ?? accessible[0])?.target
+}
+
+interface SignInFacts {
+  row: UserRow
+  /** The rows that the presentation of the user refers to. */
+  references: UserReferences
+  /** The client that the session acts for. */
+  client: ClientRow
+  /** Null for an API token, which has no sign-in. */
+  rolesAtIssue: Role[] | null
+  /** True until a session of the user has ended. */
+  intro: boolean
+}
+
+interface SessionRows {
+  user: unknown
+  home: unknown
+  client: unknown
+  groups: unknown[]
+  usernames: Record<string, string> | null
+  roles_at_issue: Role[] | null
+  intro: boolean
+}
+
+/**
+ * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid
+ * alone, because a super admin who acts for another client does not belong to it. Only a session in person follows its
+ * own switch of the client.
+ */
+async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
+  const { rows } = await sql<SessionRows>`
+    ${prepared('signed-in-as')}
+    select row_to_json(u) as "user", row_to_json(home) as home, row_to_json(c) as client, s.roles_at_issue,
+      array(
+        select row_to_json(g) from user_group_members m join user_groups g on g.id = m.user_group_id
+        where m.user_id = u.id order by g.id
+      ) as groups,
+      (select json_object_agg(a.uid, a.username) from users a where a.uid in (u.created_by, u.updated_by)) as usernames,
+      not exists (
+        select from sessions e where e.user_id = u.id and (e.ended_at is not null or e.expires_at < now())
+      ) as intro
+    from users u
+    join clients home on home.uid = u.client
+    left join sessions s on s.uid = ${caller.session || null}
+    join clients c on c.uid = coalesce(case when ${caller.inPerson}::boolean then s.client end, ${caller.client})
+    where u.uid = ${caller.uid}`.execute(db)
+  const [found] = rows
+  if (!found) throw problems.notFound('user')
+  const row = rowOf<UserRow>(found.user)
+  const home = rowOf<ClientRow>(found.home)
+  const references = {
+    clients: new Map([[home.uid, home]]),
+    groups: new Map([[row.id, found.groups.map((group) => rowOf<UserGroupRow>(group))]]),
+    usernames: new Map(Object.entries(found.usernames ?? {})),
+  }
+  return {
+    row,
+    references,
+    client: rowOf<ClientRow>(found.client),
+    rolesAtIssue: found.roles_at_issue,
+    intro: found.intro,
+  }
 }

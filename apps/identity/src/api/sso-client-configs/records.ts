@@ -1,8 +1,8 @@
-import { sql, type Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
+import { clientProperties, ownClientScope, presentWithClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoClientConfigRow = RefinedRow<
@@ -27,24 +27,23 @@ export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfi
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.sso_client_id ilike ${like} or r.client_name ilike ${like})`,
   scope: ownClientScope,
-  async present(rows, { db, request }) {
-    const clients = await clientsOf(db, rows, request.locales)
-    return rows.map((row) => ({ ...ownFields(row), client: clients.get(row.client)! }))
-  },
+  present: presentWithClient(ownFields),
 })
 
 /** Presents a row without its client. */
-export const ownFields = (row: SsoClientConfigRow) => ({
-  id: row.uid,
-  created: row.created_at.toISOString(),
-  lastUpdated: row.updated_at.toISOString(),
-  ssoClientId: row.sso_client_id,
-  clientName: row.client_name,
-  redirectUris: row.redirect_uris,
-  scopes: row.scopes,
-  grantTypes: row.grant_types.map((value) => ({ value })),
-  confidential: row.secret_hash !== null,
-})
+function ownFields(row: SsoClientConfigRow) {
+  return {
+    id: row.uid,
+    created: row.created_at.toISOString(),
+    lastUpdated: row.updated_at.toISOString(),
+    ssoClientId: row.sso_client_id,
+    clientName: row.client_name,
+    redirectUris: row.redirect_uris,
+    scopes: row.scopes,
+    grantTypes: row.grant_types.map((value) => ({ value })),
+    confidential: row.secret_hash !== null,
+  }
+}
 
 /** Returns the audit details of a row, including the client. */
 export const auditedOf = (row: SsoClientConfigRow) => ({ ...ownFields(row), client: row.client })

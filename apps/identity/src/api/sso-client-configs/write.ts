@@ -1,14 +1,19 @@
 import { sql } from 'kysely'
-import { type SsoClientConfigBody, roleScopes } from '@sluice/contracts'
+import {
+  firstParty,
+  longestApplicationText,
+  roleScopes,
+  type SsoClientConfigBody,
+  type Violation,
+} from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { applicationMetadata } from '../../openid-provider/storage/clients.ts'
-import { resolveClient } from '../clients/client-scope.ts'
-import type { IdentityRequestContext } from '../operation.ts'
-import { assertGrantable, missingRoles } from '../assert-grantable.ts'
-import { type SsoClientConfigRow, auditedOf, ssoClientConfigRecords } from './records.ts'
-import { assertConsistent } from './rules.ts'
 import { secretHash } from '../../secrets.ts'
 import { skeletonOf } from '../../sign-in/username.ts'
+import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { assertGrantable, missingRoles } from '../role-rules.ts'
+import { auditedOf, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
 
 export async function createSsoClientConfig(
   body: SsoClientConfigBody,
@@ -37,19 +42,18 @@ export async function updateSsoClientConfig(
 ): Promise<SsoClientConfigRow> {
   const { db, write, caller, request } = input
   const seen = await ssoClientConfigRecords.read(db, caller, uid)
-  if (clientId !== undefined) assertScopesGrantable(clientId, seen)
+  if (clientId !== undefined) assertOfClient(clientId, seen)
   assertMayManageApplication(caller, seen)
   await assertAcceptable(body, secretAfter(body, seen.secret_hash), input)
   return write(async (trx) => {
     const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertMayManageApplication(caller, before)
-    if (body.client && body.client.id.toLowerCase() !== before.client)
-      throw problems.refused('/client/id', 'An application stays with its client: make a new one there.')
+    assertClientUnchanged(body, before, 'An application')
     const columns = { ...ssoClientConfigColumns(body), secret_hash: secretAfter(body, before.secret_hash) }
     assertConsistent(body, columns.secret_hash !== null)
     const after = await ssoClientConfigRecords.update(trx, caller, before, {
       ...columns,
-      ...(takesBack(before, columns) && { token_valid_after: sql`now()` }),
+      ...(revokesOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
     })
     request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
     return after
@@ -84,10 +88,10 @@ async function assertAcceptable(
 /** Callers may not change or delete an application with roles that they lack. */
 function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
   const lacked = missingRoles(caller, roleScopes(scopes))
-  if (lacked.length > 0) throw problems.forbidden(`This application may do what you may not: ${lacked.join(', ')}.`)
+  if (lacked.length > 0) throw problems.forbidden(`This application has scopes that you lack: ${lacked.join(', ')}.`)
 }
 
-function assertScopesGrantable(client: string, row: SsoClientConfigRow): void {
+function assertOfClient(client: string, row: SsoClientConfigRow): void {
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
 }
 
@@ -108,7 +112,85 @@ const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
 })
 
 /** Returns whether a change revokes the application's own tokens. After a new secret, others may know the old one. */
-function takesBack(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
+function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
   const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
   return !same || !after.grant_types.includes('client_credentials')
 }
+
+const minDistinctCharacters = 10
+
+/** Rejects inconsistent application settings, all in one problem. */
+function assertConsistent(body: SsoClientConfigBody, confidential: boolean): void {
+  for (const name of ['ssoClientId', 'clientName'] as const)
+    if (body[name].length > longestApplicationText)
+      throw problems.refused(`/${name}`, `The maximum is ${longestApplicationText} characters.`)
+  const violations = [
+    ...idViolations(body),
+    ...secretViolations(body),
+    ...grantViolations(body, confidential),
+    ...redirectViolations(body),
+  ]
+  if (violations.length > 0) throw problems.malformed(violations)
+}
+
+function* idViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation> {
+  if (ssoClientId.trim() !== ssoClientId)
+    yield { pointer: '/ssoClientId', detail: 'must not begin or end with a space' }
+  if (skeletonOf(ssoClientId) === skeletonOf(firstParty))
+    yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice' }
+}
+
+/** The secret is stored as a fast hash, so it must be random and not chosen by a person. */
+function* secretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
+  if (clientSecret && new Set(clientSecret).size < minDistinctCharacters)
+    yield {
+      pointer: '/clientSecret',
+      detail: `must contain ${minDistinctCharacters} different characters; generate it randomly`,
+    }
+}
+
+function* grantViolations({ grantTypes, scopes }: SsoClientConfigBody, confidential: boolean): Iterable<Violation> {
+  const granted = new Set(grantTypes.map(({ value }) => value))
+  if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 items' }
+  if (granted.has('refresh_token') && !granted.has('authorization_code'))
+    yield { pointer: '/grantTypes', detail: 'must have authorization_code with refresh_token' }
+  if (granted.has('client_credentials') && !confidential)
+    yield { pointer: '/clientSecret', detail: 'is required for the grant type client_credentials' }
+  if (granted.has('authorization_code') && !scopes.includes('openid'))
+    yield { pointer: '/scopes', detail: 'must have openid for the grant type authorization_code' }
+  if (scopes.includes('offline_access') && !granted.has('refresh_token'))
+    yield { pointer: '/scopes', detail: 'must not have offline_access without the grant type refresh_token' }
+}
+
+function redirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): Violation[] {
+  const needed = grantTypes.some(({ value }) => value === 'authorization_code')
+  if (needed && redirectUris.length === 0)
+    return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
+  return redirectUriViolations(redirectUris)
+}
+
+const loopback = ['127.0.0.1', '[::1]']
+
+/**
+ * Returns why an address is not allowed as a redirect URI; undefined if it is allowed. The provider compares addresses as
+ * text, so only addresses that every browser parses in the same way are allowed.
+ */
+function wrongWithRedirectUri(uri: string): string | undefined {
+  if (!/^[!-~]+$/.test(uri)) return 'must contain only printable ASCII without spaces'
+  if (!URL.canParse(uri)) return 'must be an absolute address'
+  const { protocol, hostname, username, password, href } = new URL(uri)
+  if (protocol !== 'https:' && !(protocol === 'http:' && loopback.includes(hostname)))
+    return 'must begin with https:// (or with http://127.0.0.1 or http://[::1] for a program on the user’s own machine)'
+  if (username || password) return 'must not contain a username or password'
+  if (uri.includes('#')) return 'must not contain a fragment (#)'
+  if (/[*\\]/.test(uri)) return 'must not contain * or \\; list every address in full'
+  if (href !== uri) return `must be written as browsers normalize it: ${href.slice(0, 500)}`
+  return undefined
+}
+
+/** Returns a violation with the reason for each rejected redirect URI. */
+const redirectUriViolations = (uris: readonly string[]): Violation[] =>
+  uris.flatMap((uri, index) => {
+    const detail = wrongWithRedirectUri(uri)
+    return detail === undefined ? [] : [{ pointer: `/redirectUris/${index}`, detail }]
+  })

@@ -1,8 +1,8 @@
-import { sql, type Selectable } from 'kysely'
-import { ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
+import { type Selectable, sql } from 'kysely'
+import { type SsoProvider, type SsoProviderConfig, ssoProviders } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
-import { clientProperties, clientsOf, ownClientScope } from '../clients/client-scope.ts'
+import { clientProperties, ownClientScope, presentWithClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoProviderConfigRow = RefinedRow<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
@@ -24,20 +24,19 @@ export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProvide
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.client_domain ilike ${like})`,
   scope: ownClientScope,
-  async present(rows, { db, request }) {
-    const clients = await clientsOf(db, rows, request.locales)
-    return rows.map((row) => ({ ...ownFields(row), client: clients.get(row.client)! }))
-  },
+  present: presentWithClient(ownFields),
 })
 
-const ownFields = (row: SsoProviderConfigRow) => ({
-  id: row.uid,
-  created: row.created_at.toISOString(),
-  lastUpdated: row.updated_at.toISOString(),
-  provider: row.provider,
-  clientDomain: row.client_domain,
-  mappingClaim: row.mapping_claim,
-})
+function ownFields(row: SsoProviderConfigRow) {
+  return {
+    id: row.uid,
+    created: row.created_at.toISOString(),
+    lastUpdated: row.updated_at.toISOString(),
+    provider: row.provider,
+    clientDomain: row.client_domain,
+    mappingClaim: row.mapping_claim,
+  }
+}
 
 /** Returns the audit details of a config: its registration, and whether it has a secret. */
 export const auditedOf = (row: SsoProviderConfigRow) => ({

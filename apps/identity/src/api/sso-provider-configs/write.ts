@@ -1,15 +1,15 @@
+import { sql, type Transaction } from 'kysely'
 import { randomUUID } from 'node:crypto'
-import { type Transaction, sql } from 'kysely'
-import { type Role, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials, roles } from '@sluice/contracts'
-import { JsonResponse, type Caller, problems } from '@sluice/http-server'
+import { type Role, roles, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials } from '@sluice/contracts'
+import { type Caller, JsonResponse, problems } from '@sluice/http-server'
 import { OutgoingProblem } from '@sluice/http-client'
 import type { DB } from '../../database.ts'
 import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions/sessions.ts'
-import { resolveClient } from '../clients/client-scope.ts'
+import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { type SsoProviderConfigRow, auditedOf, ssoProviderConfigRecords } from './records.ts'
-import { missingRoles } from '../assert-grantable.ts'
+import { missingRoles } from '../role-rules.ts'
+import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,
@@ -24,7 +24,7 @@ export async function createSsoProviderConfig(
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
     const made = await ssoProviderConfigRecords.insert(trx, caller, {
-      ...plainColumns(body),
+      ...providerColumns(body),
       uid,
       client,
       client_id: body.clientId ?? null,
@@ -46,11 +46,10 @@ export async function updateSsoProviderConfig(
   await assertProviderReachable(body, input)
   return write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
-    if (body.client && body.client.id.toLowerCase() !== before.client)
-      throw problems.refused('/client/id', 'An SSO provider config stays with its client: make a new one there.')
-    const columns = { ...plainColumns(body), ...credentials(before, body, input) }
-    if (rulesOverUsers(before, columns)) await assertMayManageSsoUsers(trx, caller, before.client)
-    if (movesAway(before, body)) await forgetPersons(trx, before)
+    assertClientUnchanged(body, before, 'An SSO provider config')
+    const columns = { ...providerColumns(body), ...credentials(before, body, input) }
+    if (changesSignIn(before, columns)) await assertMayManageSsoUsers(trx, caller, before.client)
+    if (changesIssuer(before, body)) await removeIdentities(trx, before)
     const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
     const secretChanged = before.client_secret !== after.client_secret
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), secretChanged })
@@ -66,7 +65,7 @@ export async function deleteSsoProviderConfig(
   await write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
     await assertMayManageSsoUsers(trx, caller, before.client)
-    await forgetPersons(trx, before)
+    await removeIdentities(trx, before)
     await ssoProviderConfigRecords.remove(trx, before)
     request.audit(before.uid, { before: auditedOf(before) })
   })
@@ -76,19 +75,19 @@ export async function deleteSsoProviderConfig(
  * Removes the identities that users have at the old provider, and ends the sessions that they opened there. Their API
  * tokens stay, because users created them on their own and a typing error in an address must not revoke them all.
  */
-async function forgetPersons(trx: Transaction<DB>, { id }: SsoProviderConfigRow): Promise<void> {
+async function removeIdentities(trx: Transaction<DB>, { id }: SsoProviderConfigRow): Promise<void> {
   await endSessionsOfUsers(trx, sql`(select user_id from sso_identities where config_id = ${id})`)
   await sql`delete from sso_identities where config_id = ${id}`.execute(trx)
 }
 
-const plainColumns = (body: SsoProviderConfigBody) => ({
+const providerColumns = (body: SsoProviderConfigBody) => ({
   provider: body.provider,
   client_domain: body.clientDomain,
   mapping_claim: body.mappingClaim,
 })
 
 /** Returns whether the change points to another provider. */
-const movesAway = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
+const changesIssuer = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
   issuerOf(before.provider, before.client_domain).href !== issuerOf(provider, clientDomain).href
 
 /**
@@ -97,10 +96,10 @@ const movesAway = (before: SsoProviderConfigRow, { provider, clientDomain }: Sso
  */
 function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
   const { clientId, clientSecret } = body
-  if (clientSecret === undefined && before.client_secret !== null && movesAway(before, body))
+  if (clientSecret === undefined && before.client_secret !== null && changesIssuer(before, body))
     throw problems.refused(
       '/clientSecret',
-      'The secret is for the provider at the old address: send the new one along, or an empty text for none.',
+      'The stored secret belongs to the provider at the old address. Send the new secret, or an empty text for none.',
     )
   const sealed = clientSecret ? sealedSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {
@@ -125,7 +124,7 @@ async function assertProviderReachable(
 type ProviderColumns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
 
 /** Returns whether a change affects which user a person signs in as. */
-const rulesOverUsers = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
+const changesSignIn = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
   (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
 
 /**
@@ -141,7 +140,7 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
   const [found] = rows
   if (found)
     throw problems.forbidden(
-      `Users who sign in through this provider hold what you do not: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. A user who holds it can do this.`,
+      `Users who sign in through this provider hold roles that you lack: ${found.roles.filter((role) => lacked.includes(role)).join(', ')}. Ask a user who holds these roles.`,
     )
 }
 

@@ -1,13 +1,10 @@
-import { type UserGroupBody, identityOperations } from '@sluice/contracts'
+import { sql, type Transaction } from 'kysely'
+import { identityOperations, type UserGroupBody } from '@sluice/contracts'
 import { recordOperations } from '@sluice/records'
-import { type IdentityRequestContext, operation } from '../operation.ts'
-import { addMember, listMembers, removeMember } from './members.ts'
-import { userGroupRecords } from './records.ts'
-import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { resolveClient } from '../clients/client-scope.ts'
-import type { UserGroupRow } from './row.ts'
+import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import { userGroupRecords, type UserGroupRow } from './records.ts'
 
 /** Creates, replaces and deletes groups: see `recordOperations`. Deleting a group deletes its memberships. */
 const userGroupWriting = {
@@ -17,26 +14,23 @@ const userGroupWriting = {
     body: UserGroupBody,
     current: UserGroupRow | undefined,
     { caller }: IdentityRequestContext,
-  ): Promise<object> => ({
-    name: body.name,
-    translations: JSON.stringify(body.translations ?? []),
-    code: body.code,
-    description: body.description ?? null,
-    ...(current ? sameClient(body, current) : { client: await resolveClient(trx, caller, body.client?.id) }),
-  }),
-  beforeDelete: noteMembers,
+  ): Promise<object> => {
+    // Members belong to the group's client, so a group cannot move.
+    if (current) assertClientUnchanged(body, current, 'A user group')
+    return {
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      code: body.code,
+      description: body.description ?? null,
+      ...(!current && { client: await resolveClient(trx, caller, body.client?.id) }),
+    }
+  },
+  beforeDelete: auditMembers,
   afterDelete: async () => {},
 }
 
-/** Members belong to the group's client, so the client of a group cannot change. */
-function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
-  if (client && client.id.toLowerCase() !== current.client)
-    throw problems.refused('/client/id', 'A user group stays with its client: make a new one there.')
-  return {}
-}
-
-/** Returns the audit details of a deleted group's members: their number and at most 1,000 usernames. */
-async function noteMembers(
+/** Audits the members of a group that is deleted: their number and at most 1,000 usernames. */
+async function auditMembers(
   trx: Transaction<DB>,
   group: UserGroupRow,
   { request }: IdentityRequestContext,
@@ -55,11 +49,8 @@ async function noteMembers(
     })
 }
 
-const { userGroups } = identityOperations
-
-export const userGroupOperations = {
-  ...recordOperations(userGroups, { operation, records: userGroupRecords, writing: userGroupWriting }),
-  listMembers: operation(userGroups.listMembers, (input) => listMembers(input.params.uid, input.query, input)),
-  addMember: operation(userGroups.addMember, (input) => addMember(input.params, input)),
-  removeMember: operation(userGroups.removeMember, (input) => removeMember(input.params, input)),
-}
+export const userGroupOperations = recordOperations(identityOperations.userGroups, {
+  operation,
+  records: userGroupRecords,
+  writing: userGroupWriting,
+})

@@ -1,9 +1,11 @@
+import type { Kysely, Selectable } from 'kysely'
 import type { UserGroup } from '@sluice/contracts'
-import { matchesLineOf, records } from '@sluice/records'
-import { clientProperties, ownClientScope } from '../clients/client-scope.ts'
+import { matchesLineOf, records, type RefinedRow, type SharedColumns, translatedProperty } from '@sluice/records'
+import type { DB, UserGroups } from '../../database.ts'
+import { clientOf, clientProperties, type ClientRow, clientRowsOf, ownClientScope } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { presentUserGroups } from './present.ts'
-import type { UserGroupRow } from './row.ts'
+
+export type UserGroupRow = RefinedRow<Selectable<UserGroups>, Pick<SharedColumns, 'translations'>>
 
 export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequestContext>({
   noun: 'user group',
@@ -23,4 +25,29 @@ export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequest
   matches: (like) => matchesLineOf('r.search_text', like),
   scope: ownClientScope,
   present: presentUserGroups,
+})
+
+/** Presents user groups, each with its client. */
+async function presentUserGroups(
+  rows: UserGroupRow[],
+  { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },
+): Promise<UserGroup[]> {
+  if (rows.length === 0) return []
+  const clients = await clientRowsOf(db, rows)
+  return rows.map((row) => userGroupOf(row, clients.get(row.client)!, request.locales))
+}
+
+export const userGroupOf = (row: UserGroupRow, client: ClientRow, locales: readonly string[]): UserGroup => ({
+  id: row.uid,
+  created: row.created_at.toISOString(),
+  lastUpdated: row.updated_at.toISOString(),
+  displayName: translatedProperty(row, 'name', row.name, locales),
+  name: row.name,
+  translations: row.translations,
+  code: row.code,
+  ...(row.description !== null && {
+    description: row.description,
+    displayDescription: translatedProperty(row, 'description', row.description, locales),
+  }),
+  client: clientOf(client, locales),
 })

@@ -1,19 +1,17 @@
-import { type InvitedUser, type UserBody, identityOperations } from '@sluice/contracts'
-import { type IdentityRequestContext, operation } from '../operation.ts'
+import { sql, type Transaction } from 'kysely'
+import { identityOperations, type InvitedUser, type UserBody } from '@sluice/contracts'
 import { type JsonResponse, problems } from '@sluice/http-server'
+import { assertUnchanged } from '@sluice/records'
+import type { DB } from '../../database.ts'
 import { assertMailAllowed } from '../../email/email-limits.ts'
 import { mailInvitation, mailPasswordReset } from '../../email/notices.ts'
 import { addLink } from '../../sign-in/tokens/one-time-links.ts'
-import { userRecords } from './records.ts'
-import type { UserRow } from './row.ts'
-import { assertPasswordAllowed, assertMayManageUser } from './rules.ts'
-import { type Transaction, sql } from 'kysely'
-import { assertUnchanged } from '@sluice/records'
-import { assertGrantable } from '../assert-grantable.ts'
-import { auditedOf } from './columns.ts'
-import { hashOf, insertUser } from './create-user.ts'
-import { auditedGroups } from './groups.ts'
-import type { DB } from '../../database.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import { assertGrantable } from '../role-rules.ts'
+import { auditedGroups } from './group-members.ts'
+import { auditedOf, userRecords, type UserRow } from './records.ts'
+import { assertPasswordAllowed, lockManageableUser } from './rules.ts'
+import { hashOf, insertUser } from './write.ts'
 
 /**
  * A user and, without an SMTP server, their invitation link. The link gives access to the account, so the API returns it
@@ -42,8 +40,7 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
 async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertInvitable(before)
     const after =
       before.status === 'INVITATION' ? before : await userRecords.update(trx, caller, before, { status: 'INVITATION' })
@@ -84,7 +81,7 @@ function withLink(answer: JsonResponse<InvitedUser>, link: string | undefined): 
 
 function assertInvitable({ status, password_hash, sso_auth }: UserRow): void {
   if (status !== 'INVITATION' && (password_hash !== null || sso_auth))
-    throw problems.conflict('/status', 'This user can sign in already: there is nothing to accept.')
+    throw problems.conflict('/status', 'This user can already sign in and needs no invitation.')
 }
 
 /** Mails a user a link to choose a new password. The old password and open sessions work until the user uses the link. */
@@ -93,8 +90,7 @@ async function startPasswordReset(
   { write, caller, config, request }: IdentityRequestContext,
 ): Promise<void> {
   await write(async (trx) => {
-    const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, user)
+    const user = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertPasswordResettable(user, caller.uid)
     await assertMailAllowed(trx, 'PASSWORD_RESET', user)
     await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))
@@ -106,7 +102,8 @@ function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: st
   // Without an SMTP server, this would change the password without a check of the current one.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
-  if (status === 'INVITATION') throw problems.refused('/', 'This user was invited: send the invitation again.')
+  if (status === 'INVITATION')
+    throw problems.refused('/', 'This user has not accepted the invitation yet. Send the invitation again.')
   if (status === 'INACTIVE') throw problems.refused('/', 'This user is deactivated. Reactivate the user first.')
 }
 
@@ -156,7 +153,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
 
 /** Lists the fields that a copy takes from the original. A body with other values is rejected. */
 function closedFields({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
-  const instead = 'A copy has it of the original: leave it out, and change the copy afterwards.'
+  const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [
     { pointer: '/auths', given: auths, stored: original.roles, instead },

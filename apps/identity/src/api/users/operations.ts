@@ -1,16 +1,18 @@
-import { type UserStatusBody, identityOperations, searchOf } from '@sluice/contracts'
-import { type IdentityRequestContext, operation } from '../operation.ts'
-import { createUser } from './create-user.ts'
-import { userRecords, usersWhere } from './records.ts'
-import { updateUser } from './update-user.ts'
+import { identityOperations, searchOf, type UserStatusBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
-import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
-import { canAdminister, assertSuperAdminRemainsAfter } from './assert-administrators-remain.ts'
-import { auditedOf } from './columns.ts'
-import type { UserRow } from './row.ts'
-import { assertMayManageUser, assertNotOwnUser } from './rules.ts'
-import { auditedGroups, groupsOf } from './groups.ts'
+import { mailSecondFactorChanged } from '../../email/notices.ts'
+import { apiTokensOf, removeApiToken, removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
+import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
+import { endSessionsOfUser, openSessionsOf } from '../../sign-in/sessions/sessions.ts'
+import { isUid } from '../../uid.ts'
+import { presentApiToken } from '../account/api-tokens.ts'
+import { presentSession } from '../account/sessions.ts'
+import { type IdentityRequestContext, operation } from '../operation.ts'
+import { assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
+import { auditedGroups, groupsOf } from './group-members.ts'
+import { auditedOf, userRecords, type UserRow, usersWhere } from './records.ts'
+import { assertNotOwnUser, lockManageableUser, readManageableUser } from './rules.ts'
+import { createUser, updateUser } from './write.ts'
 
 const { users } = identityOperations
 
@@ -55,8 +57,7 @@ async function setUserStatus(
   { write, caller, request }: IdentityRequestContext,
 ): Promise<UserRow> {
   return write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     if (status === 'ACTIVE') assertCanSignIn(before)
     else assertNotOwnUser(caller, before, '/status', 'deactivate')
     const change = () => userRecords.update(trx, caller, before, { status })
@@ -73,21 +74,61 @@ async function setUserStatus(
 
 function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
   if (password_hash === null && !sso_auth)
-    throw problems.refused(
-      '/status',
-      'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.',
-    )
+    throw problems.refused('/status', 'This user cannot sign in yet. Send an invitation with POST /users/{uid}/invite.')
 }
 
 /** Deletes a user and their sessions. The records that they created stay, without their name. */
 async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertNotOwnUser(caller, before, '/', 'delete')
     const left = await groupsOf(trx, before)
     const change = () => userRecords.remove(trx, before)
     await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', change) : change())
     request.audit(before.uid, { before: auditedOf(before), ...auditedGroups({ joined: [], left }) })
   })
+}
+
+/** Lets administrators manage sessions, tokens and second factors of users whose roles they hold too. */
+export const userAccessOperations = {
+  removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
+    await write(async (trx) => {
+      const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
+      // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
+      if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
+      const before = await removeSecondFactor(trx, user.id)
+      if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
+      request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
+    })
+    return undefined
+  }),
+
+  listApiTokens: operation(users.listApiTokens, async (input) => {
+    const { id } = await readManageableUser(input, input.params.uid)
+    return (await apiTokensOf(input.db, id)).map(presentApiToken)
+  }),
+
+  deleteApiToken: operation(users.deleteApiToken, async ({ write, caller, params, request }) => {
+    await write(async (trx) => {
+      const user = await lockManageableUser(trx, caller, params.uid)
+      if (!isUid(params.apiToken) || !(await removeApiToken(trx, user.id, params.apiToken)))
+        throw problems.notFound('API token')
+      request.audit(user.uid, { apiToken: { id: params.apiToken } })
+    })
+    return undefined
+  }),
+
+  listSessions: operation(users.listSessions, async (input) => {
+    const { id } = await readManageableUser(input, input.params.uid)
+    return (await openSessionsOf(input.db, id)).map(presentSession(input.caller))
+  }),
+
+  endSessions: operation(users.endSessions, async ({ write, caller, params, request }) => {
+    await write(async (trx) => {
+      const user = await lockManageableUser(trx, caller, params.uid)
+      await endSessionsOfUser(trx, user.id, 'ENDED_BY_ADMIN')
+      request.audit(user.uid)
+    })
+    return undefined
+  }),
 }

@@ -1,10 +1,34 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { holds, startPages, userStatuses, type Role, type User } from '@sluice/contracts'
-import { matchesLineOf, records, type ListCondition, type Properties, type Property } from '@sluice/records'
-import { clientProperties, ownClientScope } from '../clients/client-scope.ts'
+import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool } from 'kysely'
+import {
+  holds,
+  type Role,
+  startPages,
+  type User,
+  type UserBody,
+  type UserStatus,
+  userStatuses,
+} from '@sluice/contracts'
+import {
+  type ListCondition,
+  matchesLineOf,
+  type Properties,
+  type Property,
+  records,
+  type RefinedRow,
+  type SharedColumns,
+  translatedProperty,
+} from '@sluice/records'
+import { accessOfUser } from '../../access.ts'
+import type { DB, Users } from '../../database.ts'
+import { skeletonOf, usernameOf } from '../../sign-in/username.ts'
+import { clientOf, clientProperties, type ClientRow, clientRowsOf, ownClientScope } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { presentUsers } from './present.ts'
-import type { UserRow } from './row.ts'
+import { userGroupOf, type UserGroupRow } from '../user-groups/records.ts'
+
+export type UserRow = RefinedRow<
+  Selectable<Users>,
+  Pick<SharedColumns, 'translations'> & { roles: Role[]; status: UserStatus; start_page: User['startPage'] }
+>
 
 /**
  * Finds the members first and then their rows. PostgreSQL cannot estimate the size of a group, and a scan of all users of
@@ -26,7 +50,7 @@ const forClientManagers = Object.entries(clientProperties).map(([name, property]
 ])
 
 /** Searches the authors (users or applications) first, because a few administrators create most users. */
-const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
+const authorProperty = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   column: sql`select coalesce(
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
     (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
@@ -83,15 +107,15 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
     ...accessProperties,
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
-    createdBy: nameOf('created_by'),
-    lastUpdatedBy: nameOf('updated_by'),
+    createdBy: authorProperty('created_by'),
+    lastUpdatedBy: authorProperty('updated_by'),
     ...Object.fromEntries(forClientManagers),
     ...groupProperties(inGroups(sql`true`)),
   },
   /** Other clients have groups of the same names. */
   propertiesOf: ({ roles, client }) =>
     holds(roles, 'ROLE_SUPER_ADMIN') ? {} : groupProperties(inGroups(sql`g.client = ${client}`)),
-  /** Id, username, e-mail address and name. */
+  /** The search text contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   tally: {
     table: 'user_tallies',
@@ -126,3 +150,102 @@ export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean 
   if (analyticsPlatform === undefined) return userRecords
   return analyticsPlatform ? enabled : notEnabled
 }
+
+export interface UserReferences {
+  clients: ReadonlyMap<string, ClientRow>
+  groups: ReadonlyMap<number, UserGroupRow[]>
+  usernames: ReadonlyMap<string, string>
+}
+
+/** Presents users with their client, their groups, and the names of the authors who created and changed them. */
+async function presentUsers(
+  rows: UserRow[],
+  { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },
+): Promise<User[]> {
+  if (rows.length === 0) return []
+  const references = await readReferences(db, rows)
+  return rows.map((row) => userOf(row, references, request.locales))
+}
+
+async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise<UserReferences> {
+  const authors = rows.flatMap(({ created_by, updated_by }) => [created_by, updated_by]).filter((uid) => uid !== null)
+  const [clients, groups, usernames] = await Promise.all([
+    clientRowsOf(db, rows),
+    sql<UserGroupRow & { user_id: number }>`
+      select m.user_id, g.*
+      from user_group_members m join user_groups g on g.id = m.user_group_id
+      where m.user_id = any(${rows.map(({ id }) => id)}) order by g.id`.execute(db),
+    sql<{ uid: string; username: string }>`
+      select uid, username from users where uid = any(${[...new Set(authors)]})
+      union all
+      select uid, sso_client_id from sso_client_configs where uid = any(${[...new Set(authors)]})`.execute(db),
+  ])
+  return {
+    clients,
+    groups: Map.groupBy(groups.rows, ({ user_id }) => user_id),
+    usernames: new Map(usernames.rows.map(({ uid, username }) => [uid, username])),
+  }
+}
+
+export function userOf(row: UserRow, { clients, groups, usernames }: UserReferences, locales: readonly string[]): User {
+  const client = clients.get(row.client)!
+  const nameOf = (uid: string | null) => (uid === null ? undefined : usernames.get(uid))
+  return {
+    id: row.uid,
+    created: row.created_at.toISOString(),
+    lastUpdated: row.updated_at.toISOString(),
+    createdBy: nameOf(row.created_by),
+    lastUpdatedBy: nameOf(row.updated_by),
+    displayName: translatedProperty(row, 'name', row.name, locales),
+    name: row.name,
+    translations: row.translations,
+    username: row.username,
+    email: row.email,
+    ssoAuth: row.sso_auth,
+    ssoId: row.sso_id ?? undefined,
+    auths: row.roles,
+    fileAccessInstances: row.file_access_instances,
+    startPage: row.start_page,
+    analyticsPlatformEnabled: row.analytics_platform_enabled,
+    client: clientOf(client, locales),
+    userGroups: (groups.get(row.id) ?? []).map((group) => userGroupOf(group, client, locales)),
+    twoFactorAuth: row.two_factor_auth,
+    status: row.status,
+    ...accessOfUser(row, client),
+  }
+}
+
+/** Maps a body to columns, without password and client. Omitted fields become empty, because PUT replaces. */
+export function userColumns(body: UserBody) {
+  const username = usernameOf(body.username)
+  return {
+    name: body.name,
+    translations: JSON.stringify(body.translations ?? []),
+    username,
+    username_skeleton: skeletonOf(username),
+    email: body.email,
+    sso_auth: body.ssoAuth,
+    sso_id: body.ssoId || null,
+    roles: body.auths ?? [],
+    start_page: body.startPage,
+    file_access_instances: body.fileAccessInstances ?? [],
+    analytics_platform_enabled: body.analyticsPlatformEnabled ?? false,
+  }
+}
+
+/** Returns the audit details of a row. It lists the columns, so that a secret column added later is not included. */
+export const auditedOf = (row: UserRow) => ({
+  client: row.client,
+  name: row.name,
+  translations: row.translations,
+  username: row.username,
+  email: row.email,
+  hasPassword: row.password_hash !== null,
+  ssoAuth: row.sso_auth,
+  ssoId: row.sso_id,
+  auths: row.roles,
+  status: row.status,
+  startPage: row.start_page,
+  fileAccessInstances: row.file_access_instances,
+  analyticsPlatformEnabled: row.analytics_platform_enabled,
+})

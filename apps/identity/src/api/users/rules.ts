@@ -1,14 +1,37 @@
-import { type Role, type UserBody, holds } from '@sluice/contracts'
+import { sql, type Transaction } from 'kysely'
+import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
-import { missingRoles } from '../assert-grantable.ts'
-import type { UserRow } from './row.ts'
-import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
+import type { IdentityRequestContext } from '../operation.ts'
+import { missingRoles } from '../role-rules.ts'
+import { userRecords, type UserRow } from './records.ts'
 
 /** Callers may not edit or delete users who hold roles that the caller lacks. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
   const lacked = missingRoles(caller, user.roles)
   if (lacked.length > 0) throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}.`)
+}
+
+/** Returns a user. Throws 403 if they hold roles that the caller lacks. */
+export async function readManageableUser(
+  { db, caller }: Pick<IdentityRequestContext, 'db' | 'caller'>,
+  uid: string,
+): Promise<UserRow> {
+  const user = await userRecords.read(db, caller, uid)
+  assertMayManageUser(caller, user)
+  return user
+}
+
+/** Locks a user until the transaction ends. Throws 403 if they hold roles that the caller lacks. */
+export async function lockManageableUser(
+  trx: Transaction<DB>,
+  caller: Caller,
+  uid: string,
+  ifMatch?: number,
+): Promise<UserRow> {
+  const user = await userRecords.lock(trx, caller, uid, ifMatch)
+  assertMayManageUser(caller, user)
+  return user
 }
 
 /** Rejects a password for another user unless the deployment allows it; never with single sign-on. */

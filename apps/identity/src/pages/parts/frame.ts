@@ -1,6 +1,6 @@
 import { html, name, withoutDirectionMarks, type HtmlMarkup, type HtmlValue } from '../html.ts'
+import { textsIn } from '../language.ts'
 import { stylesheetPath } from '../stylesheet.ts'
-import type { PageTexts } from '../texts/en.ts'
 
 export interface Organisation {
   name: string
@@ -16,13 +16,10 @@ export interface PageFacts {
   language?: string
 }
 
-interface PageFrame {
-  texts: PageTexts
-  prefix?: string | undefined
-  organisation?: Organisation | undefined
-  /** The page name for the title. */
+interface PageFrame extends PageFacts {
+  /** The page name, for the title and, unless `heading` is given, for the heading. */
   title: string
-  heading: HtmlValue
+  heading?: HtmlValue
   /** Whether the page shows a rejected form. */
   failed?: boolean
   /** The sign above the heading. */
@@ -30,20 +27,21 @@ interface PageFrame {
   main: HtmlMarkup
 }
 
-/** The default brand when no organisation is known. */
-const ourselves: Organisation = { name: 'Sluice' }
-
-/** Returns a complete page with an organisation's name. It has no scripts and loads nothing from other servers. */
+/**
+ * Returns a complete page with an organisation's name, or the product's if none is known. It has no scripts and loads
+ * nothing from other servers.
+ */
 export function page({
-  texts,
+  language,
   prefix = '',
-  organisation = ourselves,
+  organisation = { name: 'Sluice' },
   title,
-  heading,
+  heading = title,
   failed,
   sign,
   main,
 }: PageFrame): string {
+  const texts = textsIn(language)
   const whose = withoutDirectionMarks(organisation.name)
   const { initials, tone } = monogramOf(whose)
   return html`<!doctype html>
@@ -53,7 +51,7 @@ export function page({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${failed && `${texts.error}: `}${texts.title(withoutDirectionMarks(title), whose)}</title>
+<title>${failed && `${texts.error} `}${withoutDirectionMarks(title)} – ${whose}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}${stylesheetPath}">
 </head>

@@ -1,11 +1,24 @@
-import { type Transaction, sql } from 'kysely'
-import { problems } from '@sluice/http-server'
-import type { UserRow } from './row.ts'
-import type { DB } from '../../database.ts'
-import { type Role, holds } from '@sluice/contracts'
+import { sql, type Transaction } from 'kysely'
+import { holds, type Role } from '@sluice/contracts'
+import { type Caller, problems } from '@sluice/http-server'
+import type { DB } from '../database.ts'
+import type { UserRow } from './users/records.ts'
+
+/**
+ * Returns those of these roles that the caller does not hold. A role that the client's switches disable counts as held,
+ * so that an administrator there can edit colleagues who hold it too.
+ */
+export const missingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
+  roles.filter((role) => !holds([...enabledRoles, ...dormantRoles], role))
+
+/** Callers may only grant roles that they hold. */
+export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
+  const lacked = missingRoles(caller, roles)
+  if (lacked.length > 0) throw problems.forbidden(`You cannot grant roles that you lack: ${lacked.join(', ')}.`)
+}
 
 /** Any number that no other advisory lock of this service uses. */
-const lock = 7_314_511
+const superAdminLock = 7_314_511
 
 /** Returns whether this user of an enabled client can sign in and administer the whole system without an SSO provider. */
 export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
@@ -20,7 +33,7 @@ export async function assertSuperAdminRemainsAfter<T>(
   pointer: string,
   change: () => Promise<T>,
 ): Promise<T> {
-  await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
+  await sql`select pg_advisory_xact_lock(${superAdminLock})`.execute(trx)
   const changed = await change()
   const { rows } = await sql`
     select from users u join clients c on c.uid = u.client

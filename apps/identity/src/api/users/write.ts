@@ -1,28 +1,88 @@
-import type { Transaction } from 'kysely'
-import type { User, UserBody } from '@sluice/contracts'
-import { problems, type JsonResponse } from '@sluice/http-server'
+import { sql, type Transaction } from 'kysely'
+import { holds, type User, type UserBody } from '@sluice/contracts'
+import { type JsonResponse, problems } from '@sluice/http-server'
 import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../email/notices.ts'
 import { removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
 import { revokeLinks } from '../../sign-in/tokens/one-time-links.ts'
+import { hashPassword } from '../../sign-in/password/password-hashing.ts'
+import { checkPassword, type PasswordOwner } from '../../sign-in/password/password-rules.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
-import { canAdminister, assertSuperAdminRemainsAfter, assertManagerRemains } from './assert-administrators-remain.ts'
+import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { assertGrantable } from '../assert-grantable.ts'
-import { auditedOf, userColumns } from './columns.ts'
-import { hashOf } from './create-user.ts'
-import { auditedGroups, replaceGroups } from './groups.ts'
+import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
+import { auditedGroups, type GroupChange, replaceGroups } from './group-members.ts'
+import { auditedOf, userColumns, userRecords, type UserRow } from './records.ts'
 import {
-  assertProviderTrusted,
   assertNotOwnPassword,
   assertOwnSignInUnchanged,
   assertPasswordAllowed,
-  assertMayManageUser,
+  assertProviderTrusted,
+  lockManageableUser,
+  readManageableUser,
 } from './rules.ts'
-import { userRecords } from './records.ts'
-import type { UserRow } from './row.ts'
+
+/**
+ * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in.
+ * If administrators set passwords, a user with neither is accepted as INVITATION; an update or an invitation sets the
+ * password later.
+ */
+export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
+  const { write, caller, config, request } = input
+  assertGrantable(caller, body.auths ?? [])
+  assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  if (!config.ADMIN_SETS_PASSWORDS && !body.ssoAuth)
+    throw problems.refused(
+      '/ssoAuth',
+      'Users without single sign-on choose their own password. Invite the user with POST /users/invite.',
+    )
+  const hash = await hashOf(body, clientSeen(body, caller), input)
+
+  return write(async (trx) => {
+    const { user, groups } = await insertUser(trx, body, hash, input)
+    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
+    return user
+  })
+}
+
+/** Checks and hashes the password of a body. Returns null if it has none. */
+export async function hashOf(
+  body: UserBody,
+  client: string,
+  { db }: Pick<IdentityRequestContext, 'db'>,
+): Promise<string | null> {
+  const { password, name, username, email } = body
+  if (password === undefined) return null
+  const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
+    select name as "clientName", code as "clientCode" from clients where uid = ${client}`.execute(db)
+  // The insertion rejects an unknown client.
+  checkPassword(password, { name, username, email, ...(rows[0] ?? { clientName: '', clientCode: '' }) })
+  return hashPassword(password)
+}
+
+/** Returns the client of a new user; the caller's own client unless the caller may see others. */
+const clientSeen = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
+  client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
+
+/** Inserts a user and their groups: ACTIVE with a password, otherwise INVITATION. `status` overrides that. */
+export async function insertUser(
+  trx: Transaction<DB>,
+  body: UserBody,
+  hash: string | null,
+  { caller }: Pick<IdentityRequestContext, 'caller'>,
+  status: UserRow['status'] = hash !== null ? 'ACTIVE' : 'INVITATION',
+): Promise<{ user: UserRow; groups: GroupChange }> {
+  const user = await userRecords.insert(trx, caller, {
+    ...userColumns(body),
+    client: await resolveClient(trx, caller, body.client?.id),
+    password_hash: hash,
+    status,
+  })
+  await assertProviderTrusted(trx, user)
+  return { user, groups: await replaceGroups(trx, caller, user, body.userGroups) }
+}
 
 /** Replaces a user. Also returns the previous roles. */
 export async function updateUser(
@@ -30,21 +90,18 @@ export async function updateUser(
   body: UserBody,
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User>> {
-  const { db, write, caller, config, request } = input
+  const { write, caller, config, request } = input
   // Before the costly hash, and again under the lock.
-  const seen = await userRecords.read(db, caller, uid)
-  assertMayManageUser(caller, seen)
+  const seen = await readManageableUser(input, uid)
   assertGrantable(caller, body.auths ?? [])
   assertNotOwnPassword(body, seen.uid === caller.uid)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
   const hash = await hashOf(body, seen.client, input)
 
   const { before, after } = await write(async (trx) => {
-    const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
-    assertMayManageUser(caller, before)
+    const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertUnchanged(body.lastUpdated, before.updated_at, closedFields(body, before))
-    if (body.client && body.client.id.toLowerCase() !== before.client)
-      throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
+    assertClientUnchanged(body, before, 'A user')
     const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
     // The provider is responsible for the second factor from now on.
@@ -87,7 +144,7 @@ const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
     pointer: '/status',
     given: status,
     stored: before.status,
-    instead: `This user is ${before.status}: change that with PUT /users/{uid}/status.`,
+    instead: `This user is ${before.status}. Change the status with PUT /users/{uid}/status.`,
   },
   {
     pointer: '/twoFactorAuth',

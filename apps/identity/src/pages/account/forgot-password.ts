@@ -1,0 +1,73 @@
+import { Router, type Request, type Response } from 'express'
+import { forgotPassword } from '../../api/auth/link-operations.ts'
+import { fieldOf, readForm } from '../forms.ts'
+import { html } from '../html.ts'
+import { languageOf, textsIn } from '../language.ts'
+import { button, field, form, summary } from '../parts/forms.ts'
+import { page, type PageFacts } from '../parts/frame.ts'
+import { sendPage } from '../send-page.ts'
+import { pageFacts, type PageRouteContext } from './page-route-context.ts'
+
+const path = '/account/forgot-password'
+/** The maximum length of an e-mail address, as in the operation's contract. */
+const maxUsernameLength = 254
+
+/** GET shows the form, POST queues the request. The response does not reveal whether the user exists. */
+export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
+  const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
+    const facts = {
+      ...pageFacts(request, prefix),
+      action: prefix + path,
+      csrf: csrf.issue(request, response),
+      wrong,
+    }
+    sendPage(response, wrong ? 422 : 200, forgotPasswordPage(facts))
+  }
+
+  const routes = Router()
+  routes.get(path, (request, response) => show(request, response))
+  routes.post(path, readForm, async (request, response) => {
+    csrf.assertValid(request)
+    const username = fieldOf(request, 'username').trim()
+    const texts = textsIn(languageOf(request))
+    if (username === '') return show(request, response, { username: texts.forgotPassword.missing })
+    if ([...username].length > maxUsernameLength)
+      return show(request, response, { username: texts.tooLong(maxUsernameLength) })
+    await audited('auth.forgotPassword', request, response, (context) => forgotPassword({ username }, context))
+    response.redirect(303, `${prefix}/account/forgot-password-sent`)
+  })
+  return routes
+}
+
+interface ForgotPasswordFacts extends PageFacts {
+  action: string
+  csrf: string
+  wrong?: { username?: string } | undefined
+}
+
+/** Returns the page with the form field `username`. */
+export function forgotPasswordPage({ action, csrf, wrong, ...facts }: ForgotPasswordFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.forgotPassword
+  return page({
+    ...facts,
+    title: words.title,
+    failed: wrong !== undefined,
+    main: html`<p class="lead">${words.lead}</p>
+${summary(texts, undefined, wrong)}
+${form({
+  action,
+  hidden: { csrf },
+  main: html`${field({
+    name: 'username',
+    label: words.label,
+    autocomplete: 'username',
+    value: '',
+    maxlength: maxUsernameLength,
+    error: wrong?.username,
+    autofocus: !wrong,
+  })}
+${button(words.submit)}`,
+})}`,
+  })
+}

@@ -1,0 +1,223 @@
+import { type Request, type Response, Router } from 'express'
+import type { Kysely } from 'kysely'
+import { passwordLength } from '@sluice/contracts'
+import { Problem } from '@sluice/http-server'
+import { type LinkContext, acceptInvitation, resetPassword } from '../../api/auth/link-operations.ts'
+import type { DB } from '../../database.ts'
+import { type FoundLink, type LinkPurpose, findLink } from '../../sign-in/tokens/one-time-links.ts'
+import { weaknessOf } from '../../sign-in/password/password-rules.ts'
+import { fieldOf, readForm } from '../forms.ts'
+import { html, name } from '../html.ts'
+import { languageOf, textsIn } from '../language.ts'
+import { messagePage } from '../message-page.ts'
+import { rememberOrganisation } from '../organisation-cookie.ts'
+import { button, field, form, summary } from '../parts/forms.ts'
+import { type Organisation, type PageFacts, page } from '../parts/frame.ts'
+import { sendPage } from '../send-page.ts'
+import type { PageTexts } from '../texts/en.ts'
+import { pageFacts, type PageRouteContext } from './page-route-context.ts'
+
+/** GET shows the form of a password-reset link, POST changes the password. */
+export const passwordRoutes = (pages: PageRouteContext): Router =>
+  linkRoutes(
+    {
+      purpose: 'PASSWORD_RESET',
+      action: '/account/password',
+      operation: 'auth.resetPassword',
+      needsPassword: () => true,
+      renderPage: (facts) => newPasswordPage({ ...facts, purpose: 'reset' }),
+      use: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
+      done: () => '/account/password-changed',
+    },
+    pages,
+  )
+
+/** GET shows an invitation, POST accepts it: with a password, or with a click for single sign-on. */
+export const invitationRoutes = (pages: PageRouteContext): Router =>
+  linkRoutes(
+    {
+      purpose: 'INVITATION',
+      action: '/account/invitation',
+      operation: 'auth.acceptInvitation',
+      needsPassword: ({ ssoAuth }) => !ssoAuth,
+      renderPage: (facts, { ssoAuth }) =>
+        ssoAuth ? joinPage(facts) : newPasswordPage({ ...facts, purpose: 'invitation' }),
+      use: acceptInvitation,
+      done: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
+    },
+    pages,
+  )
+
+type LinkUser = FoundLink['user']
+
+/** The use of a one-time link and its pages. */
+interface LinkUse {
+  purpose: LinkPurpose
+  /** The path of the form. */
+  action: string
+  /** The operation in the audit log. */
+  operation: string
+  /** Returns whether the user chooses a password. With single sign-on, a click is enough. */
+  needsPassword(user: LinkUser): boolean
+  renderPage(facts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
+  /** Uses the link. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password. */
+  use(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
+  /** The path of the final page. */
+  done(user: LinkUser): string
+}
+
+/** GET shows the page of a link without using it; POST uses it. */
+function linkRoutes(
+  { purpose, action, operation, needsPassword, renderPage, use, done }: LinkUse,
+  { db, csrf, secure, prefix, audited }: PageRouteContext,
+): Router {
+  const show = (request: Request, response: Response, { user, token }: ShownLink, wrong?: WrongPassword) => {
+    const facts = {
+      prefix,
+      action: prefix + action,
+      csrf: csrf.issue(request, response),
+      language: languageOf(request),
+      organisation: { name: user.clientName },
+      user,
+      hidden: { token },
+      wrong,
+    }
+    sendPage(response, wrong ? 422 : 200, renderPage(facts, user))
+  }
+
+  const routes = Router()
+  routes.get(action, async (request, response) => {
+    const { token } = request.query
+    const link = await linkOf(db, token, purpose)
+    if (!link || typeof token !== 'string') return sendLinkEnded(request, response, purpose, prefix)
+    show(request, response, { ...link, token })
+  })
+  routes.post(action, readForm, async (request, response) => {
+    csrf.assertValid(request)
+    const token = fieldOf(request, 'token')
+    const link = await linkOf(db, token, purpose)
+    if (!link) return sendLinkEnded(request, response, purpose, prefix)
+    const { user } = link
+    const password = fieldOf(request, 'password')
+    const texts = textsIn(languageOf(request))
+    const withPassword = needsPassword(user)
+    const wrong = withPassword ? wrongWith(password, fieldOf(request, 'repeat'), texts) : undefined
+    if (wrong) return show(request, response, { ...link, token }, wrong)
+    try {
+      const chosen = withPassword ? { token, password } : { token }
+      await audited(operation, request, response, (context) => use(chosen, context))
+    } catch (error) {
+      const field = refusedField(error)
+      if (field === 'password') {
+        const weak = texts.newPassword[weaknessOf(password, user) ?? 'common']
+        return show(request, response, { ...link, token }, { password: weak })
+      }
+      if (field === 'token') return sendLinkEnded(request, response, purpose, prefix)
+      throw error
+    }
+    rememberOrganisation(response, { name: user.clientName }, secure)
+    response.redirect(303, `${prefix}${done(user)}`)
+  })
+  return routes
+}
+
+type ShownLink = FoundLink & { token: string }
+
+/** Finds the link of a request without using it, because mail programs open links before users do. */
+async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
+  if (typeof token !== 'string' || !/^[\w-]{20,200}$/.test(token)) return undefined
+  return findLink(db, token, purpose)
+}
+
+/** Sends the same page for used, expired and unknown links. */
+function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
+  const facts = pageFacts(request, prefix)
+  const words = textsIn(facts.language).link
+  const page = messagePage({
+    ...facts,
+    title: words.title,
+    status: 'problem',
+    ...(purpose === 'INVITATION'
+      ? { text: words.invitation }
+      : { text: words.reset, link: { href: `${prefix}/account/forgot-password`, label: words.again } }),
+  })
+  sendPage(response, 404, page)
+}
+
+/** Returns the field of a validation error; undefined for other errors. */
+function refusedField(error: unknown): string | undefined {
+  return error instanceof Problem && error.status === 422 ? error.errors?.[0]?.pointer.slice(1) : undefined
+}
+
+interface LinkFacts extends PageFacts {
+  action: string
+  csrf: string
+  organisation: Organisation
+  user: { name: string; username: string }
+  /** Hidden form fields, such as the link's token. */
+  hidden?: Record<string, string>
+}
+
+interface NewPasswordFacts extends LinkFacts {
+  purpose: 'invitation' | 'reset'
+  wrong?: WrongPassword | undefined
+}
+
+/** Returns the page with the form fields `password` and `repeat`. It contains the username for password managers. */
+export function newPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...facts }: NewPasswordFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.newPassword
+  const invited = purpose === 'invitation'
+  const title = invited ? words.invitationTitle : words.resetTitle
+  const { least, most } = passwordLength
+  const who = html`<strong>${name(user.name)}</strong>`
+  return page({
+    ...facts,
+    title,
+    failed: wrong !== undefined,
+    main: html`<p class="lead">${invited ? words.invitationLead(who, html`<strong>${name(facts.organisation.name)}</strong>`) : words.resetLead(who)}</p>
+${summary(texts, undefined, wrong)}
+${form({
+  action,
+  hidden: { ...hidden, csrf },
+  main: html`${field({ name: 'username', label: texts.username, autocomplete: 'username', value: user.username, readonly: true })}
+${field({
+  name: 'password',
+  label: words.label,
+  type: 'password',
+  autocomplete: 'new-password',
+  error: wrong?.password,
+  hint: html`<ul>${words.rules(least, most).map((rule) => html`<li>${rule}</li>`)}</ul>`,
+})}
+${field({ name: 'repeat', label: words.repeat, type: 'password', autocomplete: 'new-password', error: wrong?.repeat })}
+${button(invited ? words.invitationSubmit : words.resetSubmit)}`,
+})}`,
+  })
+}
+
+/** The error of each field. */
+type WrongPassword = Partial<Record<'password' | 'repeat', string>>
+
+/** Returns the errors of a new password and its repetition; undefined if this check finds none. */
+function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
+  const words = texts.newPassword
+  const { least, most } = passwordLength
+  const length = [...password].length
+  if (length === 0) return { password: words.missing }
+  if (length < least) return { password: words.tooShort(least) }
+  if (length > most) return { password: texts.tooLong(most) }
+  if (repeat === '') return { repeat: words.repeatMissing }
+  return password === repeat ? undefined : { repeat: words.unequal }
+}
+
+/** Returns the invitation page for a user with single sign-on. Its form has no visible fields. */
+export function joinPage({ action, csrf, user, hidden, ...facts }: LinkFacts): string {
+  const { join: words, newPassword } = textsIn(facts.language)
+  return page({
+    ...facts,
+    title: newPassword.invitationTitle,
+    main: html`<p class="lead">${words.lead(html`<strong>${name(user.name)}</strong>`, html`<strong>${name(facts.organisation.name)}</strong>`)}</p>
+<p>${words.sso}</p>
+${form({ action, hidden: { ...hidden, csrf }, main: button(words.submit) })}`,
+  })
+}

@@ -1,0 +1,25 @@
+import type { Request } from 'express'
+import type { Kysely } from 'kysely'
+import type { CsrfGuard } from '../../csrf.ts'
+import type { DB } from '../../database.ts'
+import type { AuditedPageWrite } from '../audited.ts'
+import { languageOf } from '../language.ts'
+import { rememberedOrganisation } from '../organisation-cookie.ts'
+import type { PageFacts } from '../parts/frame.ts'
+import type { PublicAddress } from '../../public-address.ts'
+
+/** The dependencies of all page routes. */
+export interface PageRouteContext extends PublicAddress {
+  db: Kysely<DB>
+  csrf: CsrfGuard
+  audited: AuditedPageWrite
+  /** `HOME_URL`, where users sign in; empty if it is not set. */
+  home: string
+}
+
+/** Returns the facts of a page whose address does not name the organisation. */
+export const pageFacts = (request: Request, prefix: string): PageFacts & { language: string } => ({
+  prefix,
+  language: languageOf(request),
+  organisation: rememberedOrganisation(request),
+})
