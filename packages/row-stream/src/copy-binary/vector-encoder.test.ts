@@ -1,13 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
-import {
-  type ColumnVector,
-  decimalText,
-  emptyVector,
-  TupleEncoder,
-  type VectorKind,
-  vectorText,
-} from '../../src/index.ts'
+import { type ColumnVector, decimalText, emptyVector, TupleEncoder, type VectorKind, vectorText } from '../index.ts'
 
 /** Chunks of the rows of one column, each cell as its hex; null for a null. */
 function encoded(vector: ColumnVector, dataType: DataType, rows: number, chunkBytes = 64): (string | null)[][] {

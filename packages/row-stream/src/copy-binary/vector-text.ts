@@ -1,4 +1,4 @@
-import { type ColumnVector, unscaledOf, wholeOf } from './columns.ts'
+import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
 
 const millisecondsOfDay = 86_400_000
 

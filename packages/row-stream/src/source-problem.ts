@@ -1,3 +1,19 @@
+/** The source cannot be read. The message explains to the user who configured it what happened, where, and what to do. */
+export class SourceProblem extends Error {
+  override readonly name = 'SourceProblem'
+  readonly code: string
+  /** The message without the advice. */
+  readonly sentence: string
+  readonly advice: ReaderAdvice | undefined
+
+  constructor(code: string, sentence: string, { advice, ...options }: ErrorOptions & { advice?: ReaderAdvice } = {}) {
+    super(withAdvice(sentence, advice), options)
+    this.code = code
+    this.sentence = sentence
+    this.advice = advice
+  }
+}
+
 /**
  * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice.
  */

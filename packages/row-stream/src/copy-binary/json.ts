@@ -1,15 +1,13 @@
 import { Misfit, type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
-import { textOf } from './rows-text.ts'
 
 /** JSONB's version byte. */
 const version = 1
 
 /**
- * Writes a JSON text, or an object as JSON, as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
+ * Writes a JSON text as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
  * reject, because one such value would end the whole load: broken JSON, `\u0000`, lone surrogates, numbers beyond numeric.
  */
-export function writeJson(value: unknown, out: TupleBuffer): void {
-  const text = typeof value === 'string' ? value : textOf(value)
+export function writeJson(text: string, out: TupleBuffer): void {
   checkValueBytes(text.length)
   checkJson(text)
   const start = out.at

@@ -1,20 +1,73 @@
 import type { DataType } from '@sluice/contracts'
-import { momentOf, writeMicroseconds, type Moment, readTime } from './calendar.ts'
+import type { StoredType } from '../source-feed.ts'
+import { type Moment, momentOf, readTime, writeMicroseconds } from './calendar.ts'
 import { writeJson } from './json.ts'
+import { NumericText } from './numeric-text.ts'
 import { Misfit, type TupleBuffer } from './tuple-buffer.ts'
-import { NumericText } from './numeric.ts'
-import type { Nulled, RowColumn } from './rows.ts'
-import { textOf } from './rows-text.ts'
 
-/** Writes one value that is not null, its length first. Throws `Misfit`. */
-export type WriteValue = (value: unknown, out: TupleBuffer) => void
+export type RowColumn = StoredType & { label: string }
+
+/** The reason why the last row was not written. */
+export interface RowFault {
+  column: string
+  reason: string
+}
+
+/** Counts values that could only be stored as null: dates with a zero part, by column. */
+export interface Nulled {
+  zeroDates: number
+}
+
+/**
+ * Rows of JavaScript values, in the order of the columns, as tuples of binary COPY. Exact: a decimal comes as text, a
+ * whole number as number, bigint or text, a time as text or Date (which may have `nanosecondsDelta`, seconds beyond its
+ * milliseconds), bytes as Uint8Array, JSON as text or an object. What has no place in its column is a fault, not an error.
+ */
+export class RowEncoder {
+  readonly nulled: Nulled[]
+  fault: RowFault | undefined
+  readonly #columns: readonly RowColumn[]
+  readonly #writers: WriteValue[]
+  readonly #buffer: TupleBuffer
+
+  constructor(columns: readonly RowColumn[], buffer: TupleBuffer) {
+    this.#columns = columns
+    this.#buffer = buffer
+    this.nulled = columns.map(() => ({ zeroDates: 0 }))
+    this.#writers = columns.map((column, index) => valueWriter(column, this.nulled[index]!))
+  }
+
+  /** False when the row does not fit: `fault` says why, and the buffer is as it was. */
+  write(values: readonly unknown[]): boolean {
+    const buffer = this.#buffer
+    const writers = this.#writers
+    buffer.beginRow(writers.length)
+    let index = 0
+    try {
+      for (; index < writers.length; index++) {
+        const value = values[index]
+        if (value === null || value === undefined) buffer.writeNull()
+        else writers[index]!(value, buffer)
+      }
+      return true
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error
+      buffer.dropRow()
+      this.fault = { column: this.#columns[index]!.label, reason: error.message }
+      return false
+    }
+  }
+}
+
+/** Writes one value that is not null as a field: its length, then its bytes. Throws `Misfit`. */
+type WriteValue = (value: unknown, out: TupleBuffer) => void
 
 /** Returns the writer of a column. It counts values that it can only store as null. */
-export function valueWriter(column: Omit<RowColumn, 'label'>, nulled: Nulled): WriteValue {
+export function valueWriter(column: StoredType, nulled: Nulled): WriteValue {
   return makers[column.dataType](column, nulled)
 }
 
-type Make = (column: Omit<RowColumn, 'label'>, nulled: Nulled) => WriteValue
+type Make = (column: StoredType, nulled: Nulled) => WriteValue
 
 const text = (characters?: number): Make => {
   if (characters === undefined) return () => writeAnyText
@@ -179,5 +232,24 @@ const makers: Record<DataType, Make> = {
   TIMESTAMPTZ: time('TIMESTAMPTZ'),
   GEOMETRY: text(),
   GEOMETRY_POINT: text(),
-  JSONB: () => writeJson,
+  JSONB: () => (value, out) => writeJson(textOf(value), out),
+}
+
+/**
+ * A value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
+ * anything else as JSON.
+ */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value)
+  if (value instanceof Date) return dateText(value)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
+  return JSON.stringify(value, (_key, inner) => (typeof inner === 'bigint' ? String(inner) : inner)) ?? ''
+}
+
+function dateText(date: Date): string {
+  const { nanosecondsDelta = 0 } = date as { nanosecondsDelta?: number }
+  const written = date.toISOString().replace('T', ' ').replace('Z', '')
+  const finer = Math.round(nanosecondsDelta * 1e6)
+  return finer > 0 ? written + String(finer).padStart(3, '0') : written.replace(/\.000$/, '')
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
 import { Client } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { RowEncoder, TupleBuffer, type RowColumn } from '../../src/index.ts'
+import { RowEncoder, TupleBuffer, type RowColumn } from '../index.ts'
 
 const sql: Record<DataType, string> = {
   SMALLINT: 'smallint',
