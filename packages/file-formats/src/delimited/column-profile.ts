@@ -1,5 +1,5 @@
 import { isText, profileCode } from './column-state.ts'
-import type { StoredType } from './column-type.ts'
+import type { StoredType } from '@sluice/row-stream'
 import type { WasmScanner } from './wasm-scanner.ts'
 import { dateText, doubleText, momentText, numericText } from './value-text.ts'
 

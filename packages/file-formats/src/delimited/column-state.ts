@@ -1,5 +1,6 @@
 import type { DataType } from '@sluice/contracts'
-import type { ColumnType, StoredType } from './column-type.ts'
+import type { ColumnType } from './column-type.ts'
+import type { StoredType } from '@sluice/row-stream'
 import type { DateFormat } from './dialect/delimited-options.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 

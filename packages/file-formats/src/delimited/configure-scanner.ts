@@ -3,7 +3,7 @@ import type { ColumnType } from './column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { ColumnOptions } from './dialect/delimited-options.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
-import { DelimitedProblem } from './problem.ts'
+import { SourceProblem } from '@sluice/row-stream'
 
 /** Returns the types that the options give, one entry for each column. */
 export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
@@ -35,7 +35,7 @@ function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[])
   for (const spelling of nulls) {
     const length = Buffer.byteLength(spelling)
     if (length > 255 || at + length + 1 > end) {
-      throw new DelimitedProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
+      throw new SourceProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
     }
     bytes[at] = length
     bytes.write(spelling, at + 1)

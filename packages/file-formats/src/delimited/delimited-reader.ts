@@ -1,15 +1,15 @@
 import { type ColumnProfile, readProfiles, startProfiles } from './column-profile.ts'
 import { closeColumn, copySeenValues, hasOtherDateOrder, mergeSeenValues, seenType, setColumn } from './column-state.ts'
-import { type ColumnType, type StoredType, isSameType } from './column-type.ts'
+import { type ColumnType, isSameType } from './column-type.ts'
+import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { DelimitedLimits } from './limits.ts'
-import { type WasmScanner, OBSERVE, ODD_RECORD, startScanner } from './wasm-scanner.ts'
-import { type OddValue, findOddValues } from './odd-values.ts'
-import { type TupleBatch, RecordPass } from './record-pass.ts'
-import { DelimitedProblem } from './problem.ts'
-import { type RowInput, openRows } from './open-rows.ts'
+import { OBSERVE, ODD_RECORD, startScanner, type WasmScanner } from './wasm-scanner.ts'
+import { findOddValues, type OddValue } from './odd-values.ts'
+import { RecordPass, type TupleBatch } from './record-pass.ts'
+import { openRows, type RowInput } from './open-rows.ts'
 import type { TextSource } from './text-file.ts'
-import { givenTypes, configureScanner } from './configure-scanner.ts'
+import { configureScanner, givenTypes } from './configure-scanner.ts'
 import { afterLineEnd } from './record-scanner.ts'
 import { isPlain } from './field-places.ts'
 
@@ -61,7 +61,7 @@ export class DelimitedReader {
 
   /**
    * Encodes all rows for these stored types, one for each column. Can be called again. A batch is valid until the next one is requested.
-   * Throws DelimitedProblem FILE_CHANGED if the file changed since it was opened.
+   * Throws SourceProblem FILE_CHANGED if the file changed since it was opened.
    */
   *encode(
     stored: readonly StoredType[],
@@ -115,16 +115,16 @@ export class DelimitedReader {
     return this.#seenInAll !== undefined
   }
 
-  /** Throws DelimitedProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
+  /** Throws SourceProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
   assertDateOrders(): void {
     const { dayFirst = [], labels } = this.#dialect
     const column = labels.findIndex((_, index) => hasOtherDateOrder(this.#machine, index, dayFirst[index]))
     if (column < 0) return
     const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
-    throw new DelimitedProblem(
+    throw new SourceProblem(
       'DATE_ORDER_CHANGED',
       `Column "${labels[column]}" has the ${now} first in some of its dates, but the table has the ${before} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
-      { advice: 'Alternatively, set dateFormat of the column.' },
+      { advice: { pipeline: 'Alternatively, set dateFormat of the column.' } },
     )
   }
 

@@ -1,9 +1,9 @@
 import { detectDialect, longestSample } from './dialect/detect-dialect.ts'
-import type { DetectedDialect, DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
+import type { DelimitedDialect, DetectedDialect, DetectedOptions } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import type { ReadableFile } from './dialect/sample.ts'
-import { type DelimitedLimits, maxColumns } from './limits.ts'
-import { DelimitedProblem } from './problem.ts'
+import type { DelimitedLimits } from './limits.ts'
+import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import { RecordReader } from './record-reader.ts'
 import type { RowShape } from './rejected-row.ts'
 import type { TextSource } from './text-file.ts'
@@ -34,7 +34,7 @@ function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): De
     if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
     return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {
-    if (error instanceof DelimitedProblem && error.code !== 'DECIMAL_SIGN_CHANGED') return undefined
+    if (error instanceof SourceProblem && error.code !== 'DECIMAL_SIGN_CHANGED') return undefined
     throw error
   }
 }
@@ -72,10 +72,7 @@ export function openRows(
 function assertColumnsFit({ labels, trailing }: DelimitedDialect): void {
   if (labels.length + trailing <= maxColumns) return
   const fields = `${labels.length} columns and ${trailing} trailing delimiters`
-  throw new DelimitedProblem(
-    'TOO_MANY_COLUMNS',
-    `${fields} are more than ${maxColumns} fields: lower trailingDelimiters.`,
-  )
+  throw new SourceProblem('TOO_MANY_COLUMNS', `${fields} are more than ${maxColumns} fields: lower trailingDelimiters.`)
 }
 
 /** The bytes between the first row and the footer. */

@@ -3,16 +3,17 @@ import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import { describeGuesses } from './dialect/detection-notes.ts'
 import type { ColumnType } from './column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, type WasmScanner, TAKEN, startScanner } from './wasm-scanner.ts'
+import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import { describeOddValue } from './odd-values.ts'
-import { type RejectedRow, rejectUnfitValue, rejectFaultyRecord } from './rejected-row.ts'
+import type { RejectedRow } from '@sluice/row-stream'
+import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import { detectText, openRows } from './open-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { setColumn } from './column-state.ts'
 import { placeFields } from './field-places.ts'
 import type { RecordReader } from './record-reader.ts'
-import { givenTypes, configureScanner } from './configure-scanner.ts'
+import { configureScanner, givenTypes } from './configure-scanner.ts'
 
 /** The file to preview: a descriptor or a path, with its name for messages. */
 export type PreviewFile = { fd: number; name: string } | { path: string; name: string }
@@ -20,6 +21,12 @@ export type PreviewFile = { fd: number; name: string } | { path: string; name: s
 export interface PreviewColumn extends ColumnType {
   /** The label in the header, or `column_1` and so on without a header. */
   label: string
+}
+
+export interface PreviewJob {
+  file: PreviewFile
+  options: DelimitedOptions
+  rows: number
 }
 
 /** The result of loading the beginning of a file, without storing anything. */
@@ -47,8 +54,11 @@ const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
- * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws DelimitedProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
+ * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
+export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
+  previewRows(file, options, { rows })
+
 export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)

@@ -1,5 +1,5 @@
 import { type Grammar, plainGrammar } from './grammar.ts'
-import { maxColumns } from './limits.ts'
+import { maxColumns } from '@sluice/row-stream'
 
 /** Results of a scan. MORE: the record may continue after the available bytes. */
 export const MORE = 0

@@ -1,21 +1,11 @@
 import { isUtf8 } from 'node:buffer'
+import type { RejectedRow } from '@sluice/row-stream'
 import type { RecordReader } from './record-reader.ts'
 import { DOUBLED } from './record-scanner.ts'
 import { badByte } from './utf8.ts'
 
 const rawBytes = 4096
 const longestValue = 100
-
-/** A rejected row, as users see it. */
-export interface RejectedRow {
-  /** 1-based physical line of the record's first byte, as an editor counts it. */
-  line: number
-  /** The label of the column that caused the rejection, if there is one. */
-  column?: string
-  reason: string
-  /** The record as it stood in the source, cut to 4 KB. */
-  raw: string
-}
 
 /** The expected shape of a row, for the reasons of rejected rows. */
 export interface RowShape {

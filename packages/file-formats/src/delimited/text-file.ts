@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { DelimitedProblem } from './problem.ts'
+import { SourceProblem } from '@sluice/row-stream'
 
 export type TextEncodingName = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
 
@@ -20,7 +20,7 @@ export interface TextSource {
   readonly skip: number
   /** Copies at most `length` bytes from `position` to `at` in the buffer. Returns their number; 0 at the end. */
   read(into: Uint8Array, at: number, length: number, position: number): number
-  /** Throws DelimitedProblem FILE_CHANGED if the file changed since it was opened. */
+  /** Throws SourceProblem FILE_CHANGED if the file changed since it was opened. */
   assertUnchanged(): void
 }
 
@@ -36,7 +36,7 @@ export class TextFile implements TextSource, Disposable {
   readonly #modified: bigint
 
   /**
-   * Opens a path, or uses an open descriptor. Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or
+   * Opens a path, or uses an open descriptor. Throws SourceProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or
    * ENCODING_NOT_SUPPORTED.
    */
   constructor(path: string | number, name: string) {
@@ -52,7 +52,7 @@ export class TextFile implements TextSource, Disposable {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       const why = unsupportedEncodings[code] ?? `cannot be read (${code})`
-      throw new DelimitedProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
+      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
         cause: error,
       })
     }
@@ -68,7 +68,7 @@ export class TextFile implements TextSource, Disposable {
   assertUnchanged(): void {
     const { size, mtimeNs } = fstatSync(this.#descriptor, { bigint: true })
     if (Number(size) === this.size && mtimeNs === this.#modified) return
-    throw new DelimitedProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
+    throw new SourceProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
   }
 
   [Symbol.dispose](): void {
@@ -78,8 +78,7 @@ export class TextFile implements TextSource, Disposable {
 
 function detectEncoding(start: Uint8Array, name: string): { encoding: TextEncodingName; skip: number } {
   const [a, b, c, d] = start
-  const notCsv = (kind: string) =>
-    new DelimitedProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)
+  const notCsv = (kind: string) => new SourceProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)
   if (a === 0x50 && b === 0x4b && c === 3 && d === 4) throw notCsv('an Excel workbook or a ZIP archive')
   if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0) throw notCsv('an old Excel workbook')
   if (a === 0x1f && b === 0x8b) throw notCsv('compressed with gzip')
@@ -90,7 +89,7 @@ function detectEncoding(start: Uint8Array, name: string): { encoding: TextEncodi
   if (/^\s*(\[\s*)?\{\s*"/.test(text)) throw notCsv('JSON')
   if (a === 0xef && b === 0xbb && c === 0xbf) return { encoding: 'UTF-8', skip: 3 }
   if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
-    throw new DelimitedProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)
+    throw new SourceProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)
   }
   if (a === 0xff && b === 0xfe) return { encoding: 'UTF-16LE', skip: 2 }
   if (a === 0xfe && b === 0xff) return { encoding: 'UTF-16BE', skip: 2 }

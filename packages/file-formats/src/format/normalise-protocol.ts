@@ -1,5 +1,3 @@
-import type { ProblemMessage } from '@sluice/row-stream'
-import type { NormalisedFile } from './normalised-file.ts'
 import type { UploadOptions } from './upload-options.ts'
 import type { UploadFormat } from './assert-format.ts'
 import type { UploadLimits } from '../spool/limits.ts'
@@ -21,8 +19,3 @@ export interface NormaliseJob {
   wanted?: UploadFormat
   limits: UploadLimits
 }
-
-export type NormaliseMessage =
-  | { kind: 'progress'; bytes: number }
-  | { kind: 'done'; normalised: NormalisedFile }
-  | ProblemMessage

@@ -1,9 +1,7 @@
+import type { ChunkLimits } from '../job-port.ts'
+
 /** Limits of the reader. Tests use tiny limits so that every boundary is crossed. */
-export interface ParquetLimits {
-  /** Bytes of tuples per chunk; a single longer row gets a chunk of its own. */
-  chunkBytes: number
-  /** Chunks that may wait for the consumer before the thread pauses. */
-  chunksInFlight: number
+export interface ParquetLimits extends ChunkLimits {
   /** Rows that are decoded and encoded at a time. */
   batchRows: number
   footerBytes: number

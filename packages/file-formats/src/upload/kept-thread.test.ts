@@ -6,7 +6,7 @@ import { uploadFolder } from './test/open-bytes.ts'
 import { makeWorkbook } from './test/make-workbook.ts'
 import { makeZip } from './test/make-zip.ts'
 import { defaultUploadLimits } from '../spool/limits.ts'
-import { keepNormaliserThread } from './normalise-in-thread.ts'
+import { keepReaderThread } from '../start-reader-thread.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -42,7 +42,7 @@ describe('a thread that is kept for the next upload', () => {
   it('gives the same results as a new thread, and is reused', async () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await open(name))
-    using _kept = keepNormaliserThread()
+    using _kept = keepReaderThread('normalise')
     await open('rows.json')
     const before = await nextThreadId()
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await open(name)).toEqual(alone.get(name))
@@ -51,7 +51,7 @@ describe('a thread that is kept for the next upload', () => {
 
   it('holds no file open', async () => {
     if (!existsSync('/proc/self/fd')) return
-    using _kept = keepNormaliserThread()
+    using _kept = keepReaderThread('normalise')
     await open('book.xlsx.gz')
     const before = readdirSync('/proc/self/fd').length
     for (const name of names) await open(name)
@@ -60,14 +60,14 @@ describe('a thread that is kept for the next upload', () => {
   })
 
   it('ends after an unreadable upload, whose error names the file', async () => {
-    using _kept = keepNormaliserThread()
+    using _kept = keepReaderThread('normalise')
     const cut = uploads['packed.csv.gz'].subarray(0, -1)
     for (let times = 0; times < 2; times++) await expect(folder.open('cut.gz', cut)).rejects.toThrow('cut.gz')
     expect(await open('rows.json')).toMatchObject({ text: expect.stringContaining('Oslo') })
   })
 
   it('ends after a large upload, and is not used for other memory limits', async () => {
-    using _kept = keepNormaliserThread()
+    using _kept = keepReaderThread('normalise')
     await open('rows.json')
     const before = await nextThreadId()
     await folder.open('large.json', `[${'{"id":1,"name":"Oslo"},'.repeat(300_000)}{"id":2}]`)
@@ -79,7 +79,7 @@ describe('a thread that is kept for the next upload', () => {
 
   it('starts with the first upload, and ends when its last holder is disposed of', async () => {
     const before = await nextThreadId()
-    const kept = keepNormaliserThread()
+    const kept = keepReaderThread('normalise')
     expect((await nextThreadId()) - before).toBe(1)
     await open('rows.json')
     await open('rows.json')

@@ -13,6 +13,7 @@ import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from '../spo
 import type { RowOutput } from '../spool/output.ts'
 import type { NormalisedFile } from '../format/normalised-file.ts'
 import type { NormaliseJob } from '../format/normalise-protocol.ts'
+import type { JobPort } from '../job-port.ts'
 import { RejectsFile } from '../spool/rejects.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
@@ -20,10 +21,15 @@ import { SpoolWriter } from '../spool/spool-writer.ts'
 /** A job, and where it gets its temporary files. */
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
-/** Converts an upload that is not plain UTF-8 text into the job's spool. `tell` receives the number of bytes read from the source. */
-export async function normalise(job: NormaliseJob, tell: (bytes: number) => void): Promise<NormalisedFile> {
+/** Converts an upload that is not plain UTF-8 text into the job's spool. Reports the number of bytes read from the source. */
+export async function normalise(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)
-  return await normaliseWith({ ...job, scratch }, tell)
+  let furthest = 0
+  return await normaliseWith({ ...job, scratch }, (bytes) => {
+    // Progress never decreases, even if the source is read a second time.
+    furthest = Math.max(furthest, bytes)
+    port.progress({ bytesRead: furthest })
+  })
 }
 
 async function normaliseWith(job: NormaliseWork, tell: (bytes: number) => void): Promise<NormalisedFile> {

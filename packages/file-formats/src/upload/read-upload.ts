@@ -1,14 +1,14 @@
 import type { CsvOptions } from '@sluice/contracts'
-import type { RememberedDialect } from '../delimited/delimited.ts'
+import type { RememberedDialect } from '../delimited/dialect/delimited-options.ts'
 import { csvSource } from '../csv/csv-source.ts'
-import { type OpenedUpload, type UploadToOpen, openUpload } from './open-upload.ts'
+import { type OpenedUpload, openUpload, type UploadToOpen } from './open-upload.ts'
 import {
-  tooManyRejected,
   emptyFeed,
-  type SourceFeed,
   type FeedColumn,
   type LoadReport,
+  type SourceFeed,
   SourceProblem,
+  tooManyRejected,
 } from '@sluice/row-stream'
 import { splitProgress } from './split-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'

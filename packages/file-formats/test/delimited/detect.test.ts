@@ -186,7 +186,7 @@ it('any bytes at all come to a dialect that lies within the file, or to a senten
     } catch (error) {
       expect({ seed, name: (error as Error).name, message: (error as Error).message }).toMatchObject({
         seed,
-        name: 'DelimitedProblem',
+        name: 'SourceProblem',
         message: expect.stringMatching(/^.+\.$/s),
       })
     }

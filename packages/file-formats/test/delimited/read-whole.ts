@@ -6,13 +6,11 @@ import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-opt
 import type { DelimitedDialect } from '../../src/delimited/dialect/dialect.ts'
 import type { DelimitedLimits } from '../../src/delimited/limits.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
-import { DelimitedProblem } from '../../src/delimited/problem.ts'
-import { type InferredColumn, DelimitedReader } from '../../src/delimited/delimited-reader.ts'
-import type { RejectedRow } from '../../src/delimited/rejected-row.ts'
+import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
+import { DelimitedReader, type InferredColumn } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-rows.ts'
 import { TextFile, type TextSource } from '../../src/delimited/text-file.ts'
 import { tuplesOf } from './tuples.ts'
-
 import type { Cell } from './slow-reader.ts'
 
 export type { Cell }
@@ -53,7 +51,7 @@ export function readInPlace(
     using file = new TextFile(path, 'input.csv')
     return readText(file, detectText(file, options).dialect, limits)
   } catch (error) {
-    if (error instanceof DelimitedProblem) return { problem: error.code }
+    if (error instanceof SourceProblem) return { problem: error.code }
     throw error
   }
 }

@@ -3,7 +3,7 @@ import type { ColumnOptions } from '../../src/delimited/dialect/delimited-option
 import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimited/limits.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
-import type { StoredType } from '../../src/delimited/column-type.ts'
+import type { StoredType } from '@sluice/row-stream'
 import { detectText } from '../../src/delimited/open-rows.ts'
 import { textOf } from './read-text.ts'
 import { tuplesOf } from './tuples.ts'

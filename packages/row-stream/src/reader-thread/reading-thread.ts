@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
-import { SourceProblem } from '../source-problem.ts'
+import { type ReaderAdvice, SourceProblem } from '../source-problem.ts'
 
 /** The message of a thread that reports a problem which a user can fix. */
 export interface ProblemMessage {
   kind: 'problem'
   code: string
+  /** The message without the advice. */
   message: string
-  /** A sentence that names the setting that helps, for owners of a pipeline. */
-  advice?: string
+  advice?: ReaderAdvice
   cause?: unknown
 }
 
@@ -165,5 +165,5 @@ function isProblem(message: { kind: string }): message is ProblemMessage {
 const problemOf = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>
   new SourceProblem(code, message, {
     ...(cause !== undefined && { cause }),
-    ...(advice !== undefined && { advice: { pipeline: advice } }),
+    ...(advice && { advice }),
   })

@@ -2,9 +2,9 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { defaultDelimitedLimits } from '../../delimited/delimited.ts'
+import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { suspendSpareThreads } from '@sluice/row-stream'
-import { keepCsvThread } from '../csv-in-thread.ts'
+import { keepReaderThread } from '../../start-reader-thread.ts'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
@@ -46,13 +46,13 @@ describe('a thread that is kept for the next file', () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await read(name))
     const before = await nextThreadId()
-    using _kept = keepCsvThread()
+    using _kept = keepReaderThread('csv')
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await read(name)).toEqual(alone.get(name))
     expect((await nextThreadId()) - before).toBe(2)
   })
 
   it('is no more while somebody reads who needs much memory, and there again afterwards', async () => {
-    using _kept = keepCsvThread()
+    using _kept = keepReaderThread('csv')
     await read('commas')
     const reading = Promise.withResolvers<void>()
     const before = await nextThreadId()
@@ -69,7 +69,7 @@ describe('a thread that is kept for the next file', () => {
 
   it('holds no file open that it has read', async () => {
     if (process.platform !== 'linux') return
-    using _kept = keepCsvThread()
+    using _kept = keepReaderThread('csv')
     const path = folder.write('a,b\n1,2\n')
     await readThroughThread({ path })
     const open = readdirSync('/proc/self/fd').map((fd) => {
@@ -83,7 +83,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended where its file was given up in the middle, and the next file is read all the same', async () => {
-    using _kept = keepCsvThread()
+    using _kept = keepReaderThread('csv')
     const path = folder.write(`n,name\n${many}`)
     const given = new AbortController()
     const reading = (async () => {
@@ -95,7 +95,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
-    using _kept = keepCsvThread()
+    using _kept = keepReaderThread('csv')
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     const before = await nextThreadId()
     for await (const feed of readCsv(
@@ -110,7 +110,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended when nobody keeps it any more', async () => {
-    const kept = keepCsvThread()
+    const kept = keepReaderThread('csv')
     await read('commas')
     kept[Symbol.dispose]()
     const before = await nextThreadId()
@@ -119,7 +119,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended by a file that cannot be read, and says why', async () => {
-    using _kept = keepCsvThread()
+    using _kept = keepReaderThread('csv')
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)
   })

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defaultDelimitedLimits, type DelimitedLimits } from '../../delimited/delimited.ts'
+import { defaultDelimitedLimits, type DelimitedLimits } from '../../delimited/limits.ts'
 import { tuplesOf } from '../../../test/delimited/tuples.ts'
-import type { SourceFeed, FeedColumn, RejectedRow } from '@sluice/row-stream'
+import type { FeedColumn, RejectedRow, SourceFeed } from '@sluice/row-stream'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
 
 /** A folder for one test file's inputs. */

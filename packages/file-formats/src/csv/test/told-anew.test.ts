@@ -1,7 +1,8 @@
-import { openSync, closeSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { type ColumnOptions, defaultDelimitedLimits } from '../../delimited/delimited.ts'
-import { type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import type { ColumnOptions } from '../../delimited/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../../delimited/limits.ts'
+import { type LoadReport, type RejectedRow, TypesWidened } from '@sluice/row-stream'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 

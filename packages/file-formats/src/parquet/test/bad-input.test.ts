@@ -3,13 +3,13 @@ import { drawCount } from '@sluice/testing/draw-count'
 import { SourceProblem } from '@sluice/row-stream'
 import { FileWarning } from '../file-problems.ts'
 import { encodeRows } from '../encode-rows.ts'
-import { ChunkPool } from '../chunk-pool.ts'
-import { ParquetFile, assertPlausible } from '../footer.ts'
+import { JobPort } from '../../job-port.ts'
+import { assertPlausible, ParquetFile } from '../footer.ts'
 import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { HoldsBytes } from '../row-groups.ts'
 import { readSchema } from '../schema.ts'
 import { allTypes, withNulls } from './all-types.ts'
-import { type WrittenColumn, written, writtenNested } from './files.ts'
+import { written, type WrittenColumn, writtenNested } from './files.ts'
 import { inputFolder, readWhole } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -38,14 +38,15 @@ async function readInPlace(path: string): Promise<string> {
     using file = new ParquetFile(path, 'input.parquet', small)
     const columns = readSchema(file.metadata)
     assertPlausible(file, small)
-    const pool = new ChunkPool(small, () => pool.allowOne())
+    const port: JobPort = new JobPort((message) => {
+      if (message.kind === 'chunk') port.handle({ kind: 'release', memory: message.memory, pass: message.pass })
+    })
     await encodeRows(
       file,
       columns,
       columns.map(({ column }) => column),
       small,
-      pool,
-      () => {},
+      port,
     )
     return 'was read'
   } catch (error) {
