@@ -117,7 +117,7 @@ export class ChunkPool implements ChunkSink {
   }
 
   /** Resolves when another chunk may be sent. */
-  async room(): Promise<void> {
+  async waitForRoom(): Promise<void> {
     while (this.#inFlight >= this.#limits.chunksInFlight) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
@@ -138,7 +138,7 @@ export class ChunkPool implements ChunkSink {
 
   /** Sends rejected rows without a chunk, when there is room for one. */
   async reject(rows: RejectedRow[]): Promise<void> {
-    await this.room()
+    await this.waitForRoom()
     this.close(new Uint8Array(0), 0, rows)
   }
 

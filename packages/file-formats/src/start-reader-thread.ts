@@ -102,7 +102,7 @@ export async function* receiveRows<Result, Widened>(
         if (length > 0) yield { bytes: new Uint8Array(memory, 0, length), release }
         else release()
       } else if (message.kind === 'done') {
-        thread.letGo()
+        thread.release()
         return { result: message.result }
       } else if (message.kind === 'widened') {
         isWidened = true

@@ -7,7 +7,7 @@ import {
   type InferredColumn,
   type ProgressListener,
 } from '../delimited/delimited-reader.ts'
-import { describeGuesses } from '../delimited/dialect/detection-notes.ts'
+import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import { describeOddValue } from '../delimited/odd-values.ts'
 import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
 import { detectText } from '../delimited/open-rows.ts'
@@ -96,7 +96,7 @@ async function sendRows(
     if (done) return value
     const { tuples, rejected } = value
     if (tuples.length > 0) {
-      await pool.room()
+      await pool.waitForRoom()
       const memory = pool.open(tuples.length)
       memory.set(tuples)
       pool.close(memory, tuples.length, rejected)

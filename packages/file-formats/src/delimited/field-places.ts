@@ -1,4 +1,4 @@
-import type { Grammar } from './grammar.ts'
+import type { Grammar } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
 import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './record-scanner.ts'
@@ -13,8 +13,8 @@ const numbersOfField = 4
  * Passes the positions of the current record's fields to the scanner. Unescapes fields in the window where the scanner cannot, and then
  * returns a copy of the original record, so that it can be restored for messages.
  */
-export function placeFields(machine: WasmScanner, records: RecordReader): Buffer | undefined {
-  const { fields, window, run } = machine
+export function placeFields(wasm: WasmScanner, records: RecordReader): Buffer | undefined {
+  const { fields, window, run } = wasm
   const { bytes, grammar, scanner } = records
   if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')
   const { starts, ends, marks, count } = scanner
@@ -45,7 +45,7 @@ export function placeFields(machine: WasmScanner, records: RecordReader): Buffer
   return original
 }
 
-/** Whether the machine can read records of this grammar by itself. */
+/** Whether the scanner can read records of this grammar by itself. */
 export function isPlain({ quote, escape, padded, comment }: Grammar): boolean {
   return quote === QUOTE && escape < 0 && !padded && comment < 0
 }

@@ -6,8 +6,7 @@ import type { DelimitedLimits } from './limits.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import { RecordReader } from './record-reader.ts'
 import type { RowShape } from './rejected-row.ts'
-import type { TextSource } from './text-file.ts'
-import { type Utf8Reader, utf8Reader } from './utf8-reader.ts'
+import { type TextSource, utf8Reader, type Utf8Reader } from './text-file.ts'
 
 /** The records of a file from the first row on, with the expected shape of a row. */
 export interface RowInput {
@@ -87,8 +86,8 @@ class RowsReader implements Utf8Reader {
     this.#end = end
   }
 
-  read(into: Uint8Array, at: number, room: number): number {
-    const bytes = this.#file.read(into, at, Math.min(room, this.#end - this.position), this.position)
+  read(into: Uint8Array, at: number, maxBytes: number): number {
+    const bytes = this.#file.read(into, at, Math.min(maxBytes, this.#end - this.position), this.position)
     this.position += bytes
     return bytes
   }
@@ -115,9 +114,9 @@ class DecodedRowsReader implements Utf8Reader {
     return this.#reader.position
   }
 
-  read(into: Uint8Array, at: number, room: number): number {
-    if (this.#held.length === 0) return this.#reader.read(into, at, room)
-    const bytes = Math.min(room, this.#held.length)
+  read(into: Uint8Array, at: number, maxBytes: number): number {
+    if (this.#held.length === 0) return this.#reader.read(into, at, maxBytes)
+    const bytes = Math.min(maxBytes, this.#held.length)
     this.#held.copy(into, at, 0, bytes)
     this.#held = this.#held.subarray(bytes)
     return bytes

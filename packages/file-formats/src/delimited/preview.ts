@@ -1,6 +1,6 @@
 import type { DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/delimited-options.ts'
-import { describeGuesses } from './dialect/detection-notes.ts'
+import { describeGuesses } from './dialect/detected-options.ts'
 import type { ColumnType } from './column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
 import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } from './wasm-scanner.ts'
@@ -10,10 +10,9 @@ import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import { detectText, openRows } from './open-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
-import { setColumn } from './column-state.ts'
+import { configureScanner, givenTypes, setColumn } from './column-state.ts'
 import { placeFields } from './field-places.ts'
 import type { RecordReader } from './record-reader.ts'
-import { configureScanner, givenTypes } from './configure-scanner.ts'
 
 /** The file to preview: a descriptor or a path, with its name for messages. */
 export type PreviewFile = { fd: number; name: string } | { path: string; name: string }
@@ -62,11 +61,11 @@ export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<D
 export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
-  const machine = startScanner()
-  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, machine)
+  const wasm = startScanner()
+  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
   reading.assertDateOrders()
   const { columns, hasSeenAllRows } = reading
-  const rows = readFirstRows(machine, text, dialect, columns, most)
+  const rows = readFirstRows(wasm, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
@@ -78,14 +77,14 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
 }
 
 function readFirstRows(
-  machine: WasmScanner,
+  wasm: WasmScanner,
   text: TextFile,
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   most: number,
 ): Pick<DelimitedPreview, 'tuples' | 'rejected' | 'sample'> {
-  const encoder = new SampleEncoder(machine, dialect, columns)
-  const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, machine.window)
+  const encoder = new SampleEncoder(wasm, dialect, columns)
+  const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const tuples: Buffer[] = []
   const rejected: RejectedRow[] = []
   let rejectedRows = 0
@@ -123,19 +122,19 @@ type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNF
 
 /** Encodes records one by one, as a load does. The records lie in the scanner's window. */
 class SampleEncoder {
-  readonly #machine: WasmScanner
+  readonly #wasm: WasmScanner
 
-  constructor(machine: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
-    this.#machine = machine
-    configureScanner(machine, dialect, defaultDelimitedLimits.chunkBytes)
+  constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
+    this.#wasm = wasm
+    configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
     const given = givenTypes(dialect)
-    for (const [index, type] of types.entries()) setColumn(machine, index, type, type, given[index] === undefined)
+    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, given[index] === undefined)
   }
 
   /** Encodes the current record, which has no fault. */
   encode(records: RecordReader): SampledRecord {
-    const { run, bytes } = this.#machine
-    const original = placeFields(this.#machine, records)
+    const { run, bytes } = this.#wasm
+    const original = placeFields(this.#wasm, records)
     run.emptyOut()
     const outcome = run.take(records.next - records.from, ENCODE)
     if (original) records.bytes.set(original, records.from)

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { RejectedRow } from '@sluice/row-stream'
 import type { RecordReader } from './record-reader.ts'
 import { DOUBLED } from './record-scanner.ts'
-import { badByte } from './utf8.ts'
+import { badByte } from './text-file.ts'
 
 const rawBytes = 4096
 const longestValue = 100

@@ -95,3 +95,135 @@ function detectEncoding(start: Uint8Array, name: string): { encoding: TextEncodi
   if (a === 0xfe && b === 0xff) return { encoding: 'UTF-16BE', skip: 2 }
   return { encoding: 'UTF-8', skip: 0 }
 }
+
+/** Reads a file as a stream of UTF-8, after its byte order mark. */
+export interface Utf8Reader {
+  /** The number of bytes read from the file. */
+  readonly position: number
+  /** Copies at most `maxBytes` (at least 8) bytes to `at`. Returns 0 at the end of the file. */
+  read(into: Uint8Array, at: number, maxBytes: number): number
+}
+
+export function utf8Reader(file: TextSource): Utf8Reader {
+  return file.encoding === 'UTF-8' ? new PlainReader(file) : new Utf16Reader(file)
+}
+
+class PlainReader implements Utf8Reader {
+  position: number
+  readonly #file: TextSource
+
+  constructor(file: TextSource) {
+    this.#file = file
+    this.position = file.skip
+  }
+
+  read(into: Uint8Array, at: number, maxBytes: number): number {
+    const bytes = this.#file.read(into, at, maxBytes, this.position)
+    this.position += bytes
+    return bytes
+  }
+}
+
+/**
+ * A lone surrogate becomes the three bytes that UTF-8 forbids, and half a code unit becomes 0xFF. So text that is invalid in UTF-16 is
+ * invalid in UTF-8 too, and its record is rejected.
+ */
+class Utf16Reader implements Utf8Reader {
+  position: number
+  readonly #file: TextSource
+  readonly #high: number
+  #units = new Uint8Array(64 * 1024)
+  /** A high surrogate whose low surrogate was not read yet, or 0. */
+  #surrogate = 0
+
+  constructor(file: TextSource) {
+    this.#file = file
+    this.position = file.skip
+    this.#high = file.encoding === 'UTF-16LE' ? 1 : 0
+  }
+
+  read(into: Uint8Array, at: number, maxBytes: number): number {
+    const units = this.#units
+    // A unit becomes at most three bytes, and a surrogate of the last read may precede them.
+    const wanted = Math.min(units.length, Math.floor((maxBytes - 3) / 3) * 2)
+    let bytes = 0
+    while (bytes < wanted) {
+      const got = this.#file.read(units, bytes, wanted - bytes, this.position)
+      if (got === 0) break
+      bytes += got
+      this.position += got
+    }
+    let out = at
+    for (let i = 0; i + 1 < bytes; i += 2) {
+      const unit = (units[i + this.#high]! << 8) | units[i + 1 - this.#high]!
+      if (this.#surrogate !== 0) {
+        if ((unit & 0xfc00) === 0xdc00) {
+          const point = 0x10000 + ((this.#surrogate & 0x3ff) << 10) + (unit & 0x3ff)
+          into[out++] = 0xf0 | (point >> 18)
+          into[out++] = 0x80 | ((point >> 12) & 63)
+          into[out++] = 0x80 | ((point >> 6) & 63)
+          into[out++] = 0x80 | (point & 63)
+          this.#surrogate = 0
+          continue
+        }
+        out = this.#flushSurrogate(into, out)
+      }
+      if ((unit & 0xfc00) === 0xd800) this.#surrogate = unit
+      else out = putUnit(into, out, unit)
+    }
+    if (bytes < wanted) {
+      out = this.#flushSurrogate(into, out)
+      if (bytes % 2 === 1) into[out++] = 0xff
+    }
+    // A read can consist of one high surrogate, which produces no output yet.
+    return out === at && bytes === wanted ? this.read(into, at, maxBytes) : out - at
+  }
+
+  #flushSurrogate(into: Uint8Array, out: number): number {
+    if (this.#surrogate === 0) return out
+    const unit = this.#surrogate
+    this.#surrogate = 0
+    return putUnit(into, out, unit)
+  }
+}
+
+function putUnit(into: Uint8Array, at: number, unit: number): number {
+  if (unit < 0x80) {
+    into[at] = unit
+    return at + 1
+  }
+  if (unit < 0x800) {
+    into[at] = 0xc0 | (unit >> 6)
+    into[at + 1] = 0x80 | (unit & 63)
+    return at + 2
+  }
+  into[at] = 0xe0 | (unit >> 12)
+  into[at + 1] = 0x80 | ((unit >> 6) & 63)
+  into[at + 2] = 0x80 | (unit & 63)
+  return at + 3
+}
+
+/** The first byte that is not part of a character, as `byte 0xE9`; the last one where all are. */
+export function badByte(bytes: Uint8Array, from: number, next: number): string {
+  let at = from
+  while (at < next) {
+    const length = characterLength(bytes, at, next)
+    if (length === 0) break
+    at += length
+  }
+  return `byte 0x${bytes[Math.min(at, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
+}
+
+/** Bytes of the well-formed character at `at`, or 0: table 3-7 of the Unicode standard. */
+function characterLength(bytes: Uint8Array, at: number, end: number): number {
+  const lead = bytes[at]!
+  if (lead < 0x80) return 1
+  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
+  if (length === 0 || at + length > end) return 0
+  const second = bytes[at + 1]!
+  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+  if (second < low || second > high) return 0
+  for (let i = 2; i < length; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0
+  return length
+}

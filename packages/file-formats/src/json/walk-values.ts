@@ -1,10 +1,9 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { JsonCursor } from './json-cursor.ts'
-import type { JsonPass } from './json-pass.ts'
-import { BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT, afterSpace } from './json-scanner.ts'
+import type { JsonPass } from './json-record.ts'
+import { afterSpace, BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
 import { ambiguous } from './json-shape.ts'
-import { size } from './problems.ts'
-import type { ByteWindow } from './byte-window.ts'
+import { type ByteWindow, size } from './byte-window.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125

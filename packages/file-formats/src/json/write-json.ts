@@ -1,16 +1,14 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/output.ts'
-import type { NormaliseJob } from '../format/normalise-protocol.ts'
+import type { RowOutput } from '../spool/rejects.ts'
+import type { NormaliseJob } from '../format/normalised-file.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
-import { ByteWindow } from './byte-window.ts'
+import { ByteWindow, size } from './byte-window.ts'
 import { JsonColumns } from './json-columns.ts'
 import { JsonCursor } from './json-cursor.ts'
-import { JsonPass } from './json-pass.ts'
+import { JsonPass, putDoubled } from './json-record.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
-import { size } from './problems.ts'
-import { putDoubled } from './put-text.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
 /** Number of bytes whose keys make the first header. */
@@ -88,7 +86,7 @@ async function walk(
 function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
   labels.forEach((label, index) => {
     const bytes = Buffer.from(label)
-    writer.room(2 * bytes.length + 3)
+    writer.reserve(2 * bytes.length + 3)
     if (index > 0) writer.bytes[writer.at++] = 44
     writer.bytes[writer.at++] = 34
     writer.at = putDoubled(bytes, 0, bytes.length, writer.bytes, writer.at)

@@ -62,7 +62,7 @@ export async function encodeRows(
     const rejected: RejectedRow[] = []
     for (const [from, to] of between(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
       for (const [column, vector] of batch.vectors.entries()) measures[column]!.observe(vector, from, to)
-      for (const _ of encoder.encode(batch.vectors, from, to)) await pool.room()
+      for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
     if (rejected.length > 0) await pool.reject(rejected)
     port.progress({ bytesRead: groups.bytesRead, bytesTotal: file.size, rowsRead: rows })

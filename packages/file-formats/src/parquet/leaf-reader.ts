@@ -1,15 +1,14 @@
 import type { DataType } from '@sluice/contracts'
 import { type ColumnVector, emptyVector } from '@sluice/row-stream'
 import type { ColumnMetaData } from 'hyparquet'
-import type { MemoryBudget } from './memory-budget.ts'
+import type { MemoryBudget, ParquetLimits } from './limits.ts'
 import { damagedFileProblem, FileWarning } from './file-problems.ts'
-import { type FillFunction, filler, type ConversionNotes } from './fill.ts'
+import { type ConversionNotes, filler, type FillFunction } from './fill.ts'
 import type { ParquetFile } from './footer.ts'
 import { HybridReader } from './hybrid.ts'
-import type { ParquetLimits } from './limits.ts'
 import { type DataPage, PageReader } from './pages.ts'
 import type { SchemaLeaf } from './schema.ts'
-import { forget, free, NotText, readValues, type DecodedValues } from './values.ts'
+import { type DecodedValues, forget, free, NotText, readValues } from './values.ts'
 
 const nothing = new Uint8Array(0)
 

@@ -1,14 +1,13 @@
 import type { ColumnVector } from '@sluice/row-stream'
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import type { DataType } from '@sluice/contracts'
-import { MemoryBudget } from './memory-budget.ts'
+import { MemoryBudget, type ParquetLimits } from './limits.ts'
 import { damagedFileProblem, FileWarning } from './file-problems.ts'
-import { knownCodecs, findDecompression } from './codecs.ts'
+import { findDecompression, knownCodecs } from './pages.ts'
 import type { ParquetFile } from './footer.ts'
 import { LeafReader } from './leaf-reader.ts'
-import type { ParquetLimits } from './limits.ts'
 import { NestedColumn } from './nested-column.ts'
-import { isFlat, type SchemaLeaf, type ParquetColumn } from './schema.ts'
+import { isFlat, type ParquetColumn, type SchemaLeaf } from './schema.ts'
 import { NotText } from './values.ts'
 
 /** One column of the table during the reading. */
@@ -48,7 +47,7 @@ export class RowGroups {
   readonly #file: ParquetFile
   readonly #limits: ParquetLimits
   readonly #columns: OpenColumn[]
-  #behind = 0
+  #finishedBytes = 0
   #current = () => 0
 
   constructor(file: ParquetFile, columns: readonly ParquetColumn[], types: readonly DataType[], limits: ParquetLimits) {
@@ -66,7 +65,7 @@ export class RowGroups {
 
   /** Number of bytes of the file read so far. */
   get bytesRead(): number {
-    return this.#behind + this.#current()
+    return this.#finishedBytes + this.#current()
   }
 
   /** Number of values that lost digits finer than a microsecond, by column. */
@@ -87,7 +86,7 @@ export class RowGroups {
         before += batch.rows
       }
       for (const column of this.#columns) column.assertEnded()
-      this.#behind += this.#current()
+      this.#finishedBytes += this.#current()
       this.#current = () => 0
     }
   }

@@ -4,7 +4,7 @@ import type { Encoding } from 'hyparquet'
 import { deltaBinaryUnpack } from 'hyparquet/src/delta.js'
 import { readVarInt } from 'hyparquet/src/thrift.js'
 import { HybridReader } from './hybrid.ts'
-import type { LeafType } from './leaf-types.ts'
+import type { LeafType } from './schema.ts'
 
 /** The values of a page or a dictionary in one of two layouts, independent of their encoding. */
 export type DecodedValues = FixedValues | ByteValues
@@ -117,11 +117,11 @@ function readByteArrays(body: Uint8Array, encoding: Encoding, most: number, long
 
 function plainByteArrays(bytes: Uint8Array, most: number): ByteValues {
   // A value has at least the four bytes of its length.
-  const room = Math.min(most, bytes.length >> 2)
-  const starts = new Uint32Array(room)
-  const lengths = new Uint32Array(room)
+  const maxValues = Math.min(most, bytes.length >> 2)
+  const starts = new Uint32Array(maxValues)
+  const lengths = new Uint32Array(maxValues)
   let count = 0
-  for (let at = 0; count < room && at + 4 <= bytes.length; count++) {
+  for (let at = 0; count < maxValues && at + 4 <= bytes.length; count++) {
     const length = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
     at += 4
     starts[count] = at
@@ -167,7 +167,7 @@ function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValu
 function unpackDeltas<T extends Int32Array | BigInt64Array>(
   body: Uint8Array,
   most: number,
-  room: (count: number) => T,
+  allocate: (count: number) => T,
 ) {
   const reader = { view: new DataView(body.buffer, body.byteOffset, body.byteLength), offset: 0 }
   const blockSize = readVarInt(reader)
@@ -177,7 +177,7 @@ function unpackDeltas<T extends Int32Array | BigInt64Array>(
     throw new RangeError(`${count} deltas in blocks of ${blockSize}`)
   }
   if (blockSize > 1 << 20) throw new RangeError(`blocks of ${blockSize}`)
-  const values = room(count)
+  const values = allocate(count)
   if (count > 0) {
     reader.offset = 0
     deltaBinaryUnpack(reader, count, values)

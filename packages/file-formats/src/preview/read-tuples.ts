@@ -17,17 +17,22 @@ const shortest = 1000
 const perCell = 5
 
 /**
- * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `room`
+ * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `maxCharacters`
  * characters. Bytes are a poor measure of that: ten bytes can be a number of a hundred thousand digits. A text or document
- * longer than the remaining `room` is cut and ends in `…`.
+ * longer than the remaining `maxCharacters` is cut and ends in `…`.
  */
-export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
+export function readTuples(
+  chunk: Uint8Array,
+  types: readonly StoredType[],
+  most: number,
+  maxCharacters: number,
+): ReadRows {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const rows: PreviewCell[][] = []
   let characters = 0
   let at = 0
   while (at < bytes.length && rows.length < most) {
-    if (characters > room) break
+    if (characters > maxCharacters) break
     at += 2
     rows.push(
       types.map(({ dataType }) => {
@@ -37,7 +42,7 @@ export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most
         if (length < 0) return null
         const value = bytes.subarray(at, at + length)
         at += length
-        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, room - characters))
+        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, maxCharacters - characters))
         characters += typeof cell === 'string' ? cell.length : length
         return cell
       }),
@@ -46,11 +51,11 @@ export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most
   return { rows, characters }
 }
 
-type ValueReader = (value: Buffer, room: number) => PreviewCell
+type ValueReader = (value: Buffer, maxCharacters: number) => PreviewCell
 
-const text: ValueReader = (value, room) => {
-  if (value.length <= room) return value.toString('utf8')
-  let end = room
+const text: ValueReader = (value, maxCharacters) => {
+  if (value.length <= maxCharacters) return value.toString('utf8')
+  let end = maxCharacters
   // Do not cut in the middle of a character.
   while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
   return `${value.toString('utf8', 0, end)}…`
@@ -68,8 +73,10 @@ const readers: Partial<Record<DataType, ValueReader>> = {
   DATE: (value) => day(value.readInt32BE()),
   TIMESTAMP: (value) => moment(value.readBigInt64BE()),
   TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
-  JSONB: (value, room) =>
-    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell) : text(value.subarray(1), room),
+  JSONB: (value, maxCharacters) =>
+    value.length <= maxCharacters
+      ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell)
+      : text(value.subarray(1), maxCharacters),
 }
 
 const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))

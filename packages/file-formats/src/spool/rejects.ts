@@ -67,3 +67,9 @@ export async function* readRejects(descriptor: number): AsyncGenerator<RejectedR
     if (rows.length > 0) yield rows
   }
 }
+
+/** The writer of the rows, and the destination of rejected rows. */
+export interface RowOutput {
+  writer: SpoolWriter
+  rejects: RejectsFile
+}

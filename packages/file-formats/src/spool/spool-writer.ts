@@ -5,7 +5,7 @@ import { diskProblem } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool from its start. To write many small pieces, call `room`, write into `bytes` from `at` on and advance
+ * Writes a spool from its start. To write many small pieces, call `reserve`, write into `bytes` from `at` on and advance
  * `at`; to write whole chunks, call `put`. Only the buffer is kept in memory.
  */
 export class SpoolWriter {
@@ -33,7 +33,7 @@ export class SpoolWriter {
   }
 
   /** Ensures that `length` bytes can be written from `at` on. */
-  room(length: number): void {
+  reserve(length: number): void {
     if (length <= this.bytes.length - this.at) return
     this.flush()
     if (length > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(length)
@@ -45,7 +45,7 @@ export class SpoolWriter {
     // The buffered bytes precede a large chunk, so they are flushed even if both fit into the buffer.
     if (large || chunk.length > this.bytes.length - this.at) this.flush()
     if (large) return this.#write(chunk)
-    this.room(chunk.length)
+    this.reserve(chunk.length)
     this.bytes.set(chunk, this.at)
     this.at += chunk.length
   }

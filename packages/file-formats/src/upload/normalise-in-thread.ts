@@ -1,6 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import type { NormaliseJob } from '../format/normalise-protocol.ts'
-import type { NormalisedFile } from '../format/normalised-file.ts'
+import type { NormalisedFile, NormaliseJob } from '../format/normalised-file.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 
 /** Bytes read and written. Threads that handled more are ended: freeing their heap is worth the 0.1 s that a new thread takes. */
@@ -24,7 +23,7 @@ export async function normaliseInThread(
   for (;;) {
     const message = await thread.receive()
     if (message.kind === 'done') {
-      if (job.size + message.result.size <= maxBytesToReuseThread) thread.letGo()
+      if (job.size + message.result.size <= maxBytesToReuseThread) thread.release()
       return message.result
     }
     if (message.kind === 'progress') onProgress(message.totals.bytesRead)

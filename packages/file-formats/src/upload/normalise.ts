@@ -5,16 +5,13 @@ import { ZipArchive } from '../archive/zip-archive.ts'
 import { convertToUtf8 } from '../encodings/convert-to-utf8.ts'
 import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
-import { size } from '../json/problems.ts'
+import { size } from '../json/byte-window.ts'
 import { writeJson } from '../json/write-json.ts'
-import { type FileContent, detectionBytes, detectFormat } from '../format/detect-format.ts'
-import { assertFormat } from '../format/assert-format.ts'
+import { assertFormat, detectFormat, detectionBytes, type FileContent } from '../format/detect-format.ts'
 import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/output.ts'
-import type { NormalisedFile } from '../format/normalised-file.ts'
-import type { NormaliseJob } from '../format/normalise-protocol.ts'
+import { RejectsFile, type RowOutput } from '../spool/rejects.ts'
+import type { NormalisedFile, NormaliseJob } from '../format/normalised-file.ts'
 import type { JobPort } from '../job-port.ts'
-import { RejectsFile } from '../spool/rejects.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
 
@@ -32,9 +29,9 @@ export async function normalise(job: NormaliseJob, port: JobPort): Promise<Norma
   })
 }
 
-async function normaliseWith(job: NormaliseWork, tell: (bytes: number) => void): Promise<NormalisedFile> {
+async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void): Promise<NormalisedFile> {
   const { source, size, name, limits, options } = job
-  const file = new FileBytes(source, 0, size, limits.chunkBytes, tell)
+  const file = new FileBytes(source, 0, size, limits.chunkBytes, onRead)
   const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
   if (content.kind === 'GZIP') return packed(job, gunzip(file, name, limits), name, 'gzip')
   if (content.kind !== 'ZIP') return plain(job, file, content, [])
@@ -74,14 +71,14 @@ async function plain(
   if (!('encoding' in content)) throw nested(job.name)
   const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
   const text = convertToUtf8(source, content)
-  const told = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
+  const description = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
     const { kind, ...rest } = await writeJson(text, out, job)
-    const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${told}`
+    const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${description}`
     return finished('DELIMITED', out, { ...rest, sparse: true, found: [...found, inside] })
   }
   const complete = (await copy(text, out.writer).catch(unlessCut)) !== 'CUT'
-  return finished('DELIMITED', out, { found: [...found, told], complete })
+  return finished('DELIMITED', out, { found: [...found, description], complete })
 }
 
 async function workbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {

@@ -3,12 +3,11 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
 import type { FoundSheet, NormalisedFile } from '../format/normalised-file.ts'
 import { unreadSheets } from '../excel/choose-sheet.ts'
-import { detectFormat, detectionBytes } from '../format/detect-format.ts'
+import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/limits.ts'
 import { normaliseInThread } from './normalise-in-thread.ts'
 import { readRejects } from '../spool/rejects.ts'
 import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
-import { assertFormat, type UploadFormat } from '../format/assert-format.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from '../format/upload-options.ts'
 
 export interface UploadToOpen {

@@ -51,7 +51,7 @@ export async function* readOpened(
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
 
   let first: string | undefined
-  const tellRejects = async () => {
+  const reportRejects = async () => {
     let kept = 0
     for await (const rows of opened.rejects()) {
       first ??= `line ${rows[0]!.line}: ${rows[0]!.reason}`
@@ -61,14 +61,14 @@ export async function* readOpened(
     }
     if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
   }
-  const told: LoadReport = {
+  const uploadReport: LoadReport = {
     ...report,
     async startOver() {
       await report.startOver()
-      await tellRejects()
+      await reportRejects()
     },
   }
-  await tellRejects()
+  await reportRejects()
   // The written rows are all rows that can fit: if too many are rejected already, loading the rest is unnecessary.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
@@ -82,7 +82,7 @@ export async function* readOpened(
     reportOddValues: true,
     ...(lookAtAll && { lookAtAll }),
   }
-  for await (const feed of csvSource.read(config, told, signal))
+  for await (const feed of csvSource.read(config, uploadReport, signal))
     yield {
       ...feed,
       ...(opened.sparse && { sparse: true }),

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { DelimitedDialect } from '../../src/delimited/dialect/dialect.ts'
-import { plainGrammar } from '../../src/delimited/grammar.ts'
+import { type DelimitedDialect, plainGrammar } from '../../src/delimited/dialect/dialect.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { DelimitedReader, type EncodingOutcome } from '../../src/delimited/delimited-reader.ts'
@@ -8,7 +7,7 @@ import type { RejectedRow } from '@sluice/row-stream'
 import type { TextSource } from '../../src/delimited/text-file.ts'
 import { textOf } from './read-text.ts'
 
-const machine = startScanner()
+const wasm = startScanner()
 
 function dialectOf(text: TextSource, labels: string[]): DelimitedDialect {
   const from = labels.join(',').length + 1
@@ -70,7 +69,7 @@ describe('memory stays within its bounds', () => {
   ])('over %s, which is rejected', (_, head, tail, reason) => {
     const text = endless(head, 4e8, tail)
     const before = process.memoryUsage.rss()
-    const reading = new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, machine)
+    const reading = new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, wasm)
     const { outcome, rejected } = pass(reading)
     expect(process.memoryUsage.rss() - before).toBeLessThan(200e6)
     expect(outcome).toMatchObject({ rows: 3 })
@@ -80,7 +79,7 @@ describe('memory stays within its bounds', () => {
   it('over a record of nearly 16 MB, which is read', () => {
     const text = endless('a,b\n1,y\n3,', 15e6, '\n4,z\n')
     const { outcome, rejected, bytes } = pass(
-      new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, machine),
+      new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, wasm),
     )
     expect(rejected).toEqual([])
     expect(outcome).toMatchObject({ rows: 3 })
@@ -108,7 +107,7 @@ describe('types hold for every row', () => {
     ['1E5', { dataType: 'TEXT' }],
   ])('and are told anew where %s comes late', (odd, type) => {
     const text = withOne(odd)
-    const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, machine)
+    const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, wasm)
     expect(reading.columns[0]).toEqual({ label: 'n', dataType: 'INTEGER' })
     const { outcome } = pass(reading)
     expect(outcome).toEqual({
@@ -124,7 +123,7 @@ describe('types hold for every row', () => {
     // A field of many lines, of which each looks like a row to a slice that begins inside it.
     const lines = plain.with(1_000_000, `1,"${'text,x\n'.repeat(100_000)}"`)
     const text = textOf(`n,t\n${lines.join('\n')}\n`)
-    const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, machine)
+    const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, wasm)
     expect(reading.columns[0]).toEqual({ label: 'n', dataType: 'TEXT' })
     expect(pass(reading).outcome).toMatchObject({ widened: [{ dataType: 'INTEGER' }, { dataType: 'TEXT' }] })
     expect(pass(reading).outcome).toMatchObject({ rows })

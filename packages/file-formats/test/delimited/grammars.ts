@@ -1,4 +1,4 @@
-import type { Grammar } from '../../src/delimited/grammar.ts'
+import type { Grammar } from '../../src/delimited/dialect/dialect.ts'
 import { pick, type Random } from './random-files.ts'
 import type { SlowGrammar } from './slow-records.ts'
 

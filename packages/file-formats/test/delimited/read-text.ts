@@ -1,6 +1,6 @@
-import { valueText } from '../../src/delimited/dialect/cell-text.ts'
+import { valueText } from '../../src/delimited/dialect/sample.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
-import { describeGuesses } from '../../src/delimited/dialect/detection-notes.ts'
+import { describeGuesses } from '../../src/delimited/dialect/detected-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord } from '../../src/delimited/rejected-row.ts'

@@ -25,7 +25,7 @@ export interface Whole {
   widened: number
 }
 
-const machine = startScanner()
+const wasm = startScanner()
 
 /** A folder for one test file's inputs, gone after its tests. */
 export function inputFolder() {
@@ -58,7 +58,7 @@ export function readInPlace(
 
 /** Reads a text twice: its rows as they are inferred say what is null, and as TEXT they say what is written. */
 export function readText(file: TextSource, dialect: DelimitedDialect, limits: DelimitedLimits): Whole {
-  const reading = new DelimitedReader(file, dialect, limits, machine)
+  const reading = new DelimitedReader(file, dialect, limits, wasm)
   let widened = 0
   let typed = passOver(reading, reading.columns)
   for (; !typed; typed = passOver(reading, reading.columns)) if (++widened > 1) throw new Error('Widened twice')

@@ -8,7 +8,7 @@ import { detectText } from '../../src/delimited/open-rows.ts'
 import { textOf } from './read-text.ts'
 import { tuplesOf } from './tuples.ts'
 
-const machine = startScanner()
+const wasm = startScanner()
 
 /** Reads a text as a load does: as `store` says for the columns that the reading offers, again as long as types widen. */
 function load(
@@ -18,7 +18,7 @@ function load(
 ) {
   const source = textOf(text)
   const { dialect } = detectText(source, { delimiter: 'COMMA', headerRow: true, headerLines: 1, columns })
-  const reading = new DelimitedReader(source, dialect, limits, machine)
+  const reading = new DelimitedReader(source, dialect, limits, wasm)
   for (let passes = 1; passes <= 10; passes++) {
     const rows: (Buffer | null)[][] = []
     const rejected: number[] = []

@@ -26,7 +26,7 @@ export class NumericBuffer {
   /** Appends `unscaled` times ten to the power of minus `scale`; both halves of the work make no objects below 2^53. */
   push(unscaled: number | bigint, scale: number): void {
     if (typeof unscaled === 'bigint' || scale > exactScale) return this.pushText(String(unscaled), scale)
-    const at = this.#room(8 + 2 * 8)
+    const at = this.#reserve(8 + 2 * 8)
     const view = this.#view
     const magnitude = Math.abs(unscaled)
     const power = 10 ** scale
@@ -70,7 +70,7 @@ export class NumericBuffer {
     const fraction = digits.slice(digits.length - scale)
     const aligned =
       whole.padStart(Math.ceil(whole.length / 4) * 4, '0') + fraction.padEnd(Math.ceil(scale / 4) * 4, '0')
-    const at = this.#room(8 + aligned.length / 2)
+    const at = this.#reserve(8 + aligned.length / 2)
     let weight = Math.ceil(whole.length / 4) - 1
     let digitsAt = at + 8
     for (let from = 0; from < aligned.length; from += 4) {
@@ -95,7 +95,7 @@ export class NumericBuffer {
         ? this.pushText(whole + fraction, scale)
         : this.pushText(whole + fraction + '0'.repeat(-scale), 0)
     }
-    const at = this.#room(8)
+    const at = this.#reserve(8)
     this.#finish(at, at + 8, 0, Number.isNaN(value) ? notANumber : value > 0 ? infinity : negativeInfinity, 0)
   }
 
@@ -111,7 +111,7 @@ export class NumericBuffer {
     this.#at = last
   }
 
-  #room(bytes: number): number {
+  #reserve(bytes: number): number {
     if (this.#at + bytes > this.bytes.length) {
       const larger = Buffer.alloc(2 * this.bytes.length + bytes)
       larger.set(this.bytes)

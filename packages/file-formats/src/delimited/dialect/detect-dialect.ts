@@ -1,9 +1,18 @@
 import { countLineEnds } from '../record-scanner.ts'
-import { cellTexts } from './cell-text.ts'
+import {
+  cellTexts,
+  type FileSample,
+  type ParsedSample,
+  parseSample,
+  type ReadableFile,
+  readSample,
+  sampleBytes,
+  type SampleRecord,
+} from './sample.ts'
 import { chooseGrammar } from './choose-grammar.ts'
-import type { DelimitedDialect, DetectedDialect } from './dialect.ts'
+import type { DelimitedDialect, DetectedDialect, Grammar } from './dialect.ts'
 import { type DetectedFooter, findFooter, lastLines, skipLines, steadyKind } from './footer.ts'
-import { describeDetection } from './detected-options.ts'
+import { describeDetection, detectionNotes } from './detected-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import {
   assertUsableOptions,
@@ -13,14 +22,10 @@ import {
   optionsProblem,
   type RememberedDialect,
 } from './delimited-options.ts'
-import { type ParsedSample, parseSample, type SampleRecord } from './parse-sample.ts'
-import { type FileSample, type ReadableFile, readSample, sampleBytes } from './sample.ts'
 import { type DetectedTable, findTable } from './find-table.ts'
 import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './guess-decimal.ts'
-import { detectionNotes } from './detection-notes.ts'
-import type { Grammar } from '../grammar.ts'
 import { isUtf8 } from 'node:buffer'
-import { badByte } from '../utf8.ts'
+import { badByte } from '../text-file.ts'
 
 const parsedRecords = { records: 2000, cells: 20_000 }
 /** The largest sample, in bytes. A record can be that long. */

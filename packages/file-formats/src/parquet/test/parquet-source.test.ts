@@ -78,7 +78,7 @@ describe('the source of Parquet files', () => {
     const pool = new ChunkPool({ ...defaultLimits, chunksInFlight: 2 }, (memory) => sent.push(memory))
     for (let chunk = 0; chunk < 2; chunk++) pool.close(pool.open(1), 1)
     let waited = false
-    const room = pool.room().then(() => {
+    const room = pool.waitForRoom().then(() => {
       waited = true
     })
     await new Promise(setImmediate)
