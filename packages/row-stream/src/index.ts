@@ -29,7 +29,7 @@ export {
   valueTooLong,
 } from './copy-binary/tuple-buffer.ts'
 export { type ChunkSink, TupleEncoder } from './copy-binary/vector-encoder.ts'
-export { decimalText, timeText, vectorText } from './copy-binary/vector-text.ts'
+export { dateText, decimalText, floatText, timestampText, timeText, vectorText } from './copy-binary/vector-text.ts'
 export * from './identifiers.ts'
 export * from './log-text.ts'
 export * from './reader-thread/reading-thread.ts'

@@ -19,7 +19,7 @@ import { RecordPass, type TupleBatch } from './record-pass.ts'
 import { openRows, type RowInput } from './open-rows.ts'
 import type { TextSource } from './text-file.ts'
 import { afterLineEnd } from './record-scanner.ts'
-import { isPlain } from './field-places.ts'
+import { isPlain } from './field-positions.ts'
 
 /** A column of the file with its type. The table may use another name. */
 export interface InferredColumn extends ColumnType {

@@ -3,7 +3,7 @@ import { configureScanner, givenTypes, SeenValues } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { fieldText } from './rejected-row.ts'
-import { placeFields } from './field-places.ts'
+import { passFieldPositions } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
 import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
@@ -70,7 +70,7 @@ export function findOddValues(
   for (let count = 1; records.advance(); count++) {
     if (records.fault === undefined) {
       for (const { seen } of watched) seen.reset()
-      const original = placeFields(wasm, records)
+      const original = passFieldPositions(wasm, records)
       const outcome = wasm.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
       if (outcome === TAKEN) for (const one of watched) observeRecord(one, records)

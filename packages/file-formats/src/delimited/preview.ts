@@ -11,7 +11,7 @@ import { detectText, openRows } from './open-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { configureScanner, givenTypes, setColumn } from './column-state.ts'
-import { placeFields } from './field-places.ts'
+import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 
 /** The file to preview: a descriptor or a path, with its name for messages. */
@@ -134,7 +134,7 @@ class SampleEncoder {
   /** Encodes the current record, which has no fault. */
   encode(records: RecordReader): SampledRecord {
     const { run, bytes } = this.#wasm
-    const original = placeFields(this.#wasm, records)
+    const original = passFieldPositions(this.#wasm, records)
     run.emptyOut()
     const outcome = run.take(records.next - records.from, ENCODE)
     if (original) records.bytes.set(original, records.from)

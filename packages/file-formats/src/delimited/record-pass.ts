@@ -1,4 +1,4 @@
-import { isPlain, placeFields } from './field-places.ts'
+import { isPlain, passFieldPositions } from './field-positions.ts'
 import { ENCODE, IS_REFUSED, IS_UNFIT, OBSERVE, OUT_IS_FULL, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import type { RejectedRow } from '@sluice/row-stream'
@@ -100,7 +100,7 @@ export class RecordPass {
   #takeOne(use: number): PassEnding | undefined {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
-    const original = placeFields(this.#wasm, records)
+    const original = passFieldPositions(this.#wasm, records)
     const outcome = run.take(records.next - records.from, use)
     if (outcome === TAKEN) return undefined
     if (outcome === OUT_IS_FULL) throw new Error('A record came before there was room for it')
@@ -111,7 +111,7 @@ export class RecordPass {
       return undefined
     }
     if (outcome === IS_UNFIT) {
-      placeFields(this.#wasm, records)
+      passFieldPositions(this.#wasm, records)
       run.take(records.next - records.from, OBSERVE)
       return 'NOT_AS_GUESSED'
     }

@@ -63,9 +63,9 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
 /** What was found, what was expected, and what is probably wrong. */
 function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: number, measure: string): string {
   const { count } = scanner
-  if (trailing > 0 && count === columns + trailing) return 'text behind the last column, where every other row has none'
+  if (trailing > 0 && count === columns + trailing) return 'text after the last column, where all other rows have none'
   if (trailing > 0 && count === columns) {
-    return 'the delimiter behind the last column is missing, so a value may be missing too'
+    return 'the delimiter after the last column is missing, so a value may be missing too'
   }
   const found = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
   if (count < columns) return `${found}: something is missing, or the row was broken into two lines`

@@ -4,9 +4,9 @@ import { SourceProblem } from '@sluice/row-stream'
 export type TextEncodingName = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
 
 const unsupportedEncodings: Record<string, string> = {
-  ENOENT: 'is not on the server any more; upload it again',
-  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  ENOENT: 'no longer exists on the server; upload it again',
+  EACCES: 'may not be read by the service; an operator must correct the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator must correct the permissions of the upload folder',
   EISDIR: 'is a folder, not a file',
 }
 

@@ -48,7 +48,7 @@ export class SharedTexts {
     if (length + step > pageBytes) {
       throw new SourceProblem(
         'EXCEL_DAMAGED',
-        `${this.#name} has a text that is longer than a cell can hold; save it anew.`,
+        `${this.#name} has a text that is longer than a cell can hold. Save the workbook again.`,
       )
     }
     if (this.#at + step + length > pageBytes) this.#turnPage()

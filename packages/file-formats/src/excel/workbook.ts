@@ -94,7 +94,7 @@ export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
     : entries.has('content.xml') && entries.has('META-INF/manifest.xml')
       ? 'an OpenDocument file, as LibreOffice writes them'
       : entries.has('word/document.xml') || entries.has('ppt/presentation.xml')
-        ? 'a document of Microsoft Office that is no workbook'
+        ? 'a Microsoft Office document, but not a workbook'
         : undefined
   if (kind) throw new SourceProblem('NOT_SUPPORTED', `${name} is ${kind}; save it as .xlsx or CSV and upload that.`)
 }
@@ -152,6 +152,6 @@ export async function scanPart(
 export const damaged = (name: string, why: string, cause?: unknown): SourceProblem =>
   new SourceProblem(
     'EXCEL_DAMAGED',
-    `${name} cannot be read as an Excel workbook: ${why}. Open it in Excel and save it anew.`,
+    `${name} cannot be read as an Excel workbook: ${why}. Open it in Excel and save it again.`,
     { cause },
   )

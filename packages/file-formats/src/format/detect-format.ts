@@ -63,7 +63,7 @@ function isParquet(head: string): boolean {
 /** Returns the problem for Microsoft's older container: a workbook with a password, or one from before 2007. */
 function compound(start: Buffer, name: string): SourceProblem {
   if (start.includes(Buffer.from('EncryptedPackage', 'utf16le'))) return isProtected(name)
-  const text = `${name} is an Excel workbook of the kind used before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that. If it is protected with a password, take the password away first.`
+  const text = `${name} is an Excel workbook in the format before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that file. If it is protected with a password, remove the password first.`
   return new SourceProblem('OLD_EXCEL', text)
 }
 
@@ -80,6 +80,6 @@ export function assertFormat(found: UploadFormat, wanted: UploadFormat | undefin
     const text = `${name} is a Parquet file: create a PARQUET_UPLOAD pipeline for it, or save it as CSV.`
     throw new SourceProblem('PARQUET_UPLOADED', text)
   }
-  const text = `${name} is no Parquet file. Upload one, or use a pipeline for the format it has.`
+  const text = `${name} is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.`
   throw new SourceProblem('NOT_PARQUET', text)
 }

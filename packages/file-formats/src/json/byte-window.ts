@@ -95,7 +95,7 @@ export const brokenJson = (name: string, fault: string, { line, byte }: JsonPosi
 export const endsTooEarly = (name: string, { line, byte }: JsonPosition): SourceProblem =>
   new SourceProblem(
     'JSON_BROKEN',
-    `${name} ends in the middle of a value (line ${line}, byte ${byte} of the text); upload it again, whole.`,
+    `${name} ends in the middle of a value (line ${line}, byte ${byte} of the text). Upload the complete file.`,
   )
 
 export const tooLong = (name: string, bytes: number, { line }: JsonPosition): SourceProblem =>

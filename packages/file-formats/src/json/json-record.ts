@@ -128,7 +128,7 @@ export class JsonRecord {
       marks & NUL
         ? 'holds the character U+0000, which no text column can store'
         : marks & HALF
-          ? 'holds half a surrogate pair, which is no character'
+          ? 'holds half a surrogate pair, which is not a character'
           : 'holds a number that is too long or too large for JSONB'
     this.unfit ??= { reason, column: this.columns.labels[column]! }
   }

@@ -32,7 +32,7 @@ export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: stri
   else await takeElements(cursor, pass)
   if (under !== undefined) await restOfObject(cursor, under, alone)
   if ((await cursor.peek()) === undefined) return
-  throw cursor.broken('something stands behind the end of the document', window.from)
+  throw cursor.broken('the document has more text after its end', window.from)
 }
 
 async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
@@ -113,7 +113,7 @@ async function restOfObject(cursor: JsonCursor, under: string, alone: boolean): 
 }
 
 function notRows({ name }: JsonCursor, line: number): SourceProblem {
-  const text = `${name} holds values that are no objects (line ${line}); rows have to be objects with the columns as keys.`
+  const text = `${name} has values that are not objects (line ${line}). Rows must be objects with the columns as keys.`
   return new SourceProblem('JSON_NOT_ROWS', text)
 }
 
@@ -158,7 +158,7 @@ function takeLine(
   if (after === MORE) return reject('ends in the middle of an object')
   if (after === BROKEN) return reject(`${record.scanner.fault} (byte ${record.scanner.faultAt - from + 1} of the line)`)
   if (afterSpace(bytes, after, end) < end)
-    return reject(`something stands behind the object (byte ${after - from + 1} of the line)`)
+    return reject(`the line has more text after the object (byte ${after - from + 1} of the line)`)
   pass.take(window, from, end, () => line)
 }
 

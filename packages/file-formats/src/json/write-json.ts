@@ -59,7 +59,7 @@ export async function writeJson(
       `The only list in ${about.name} is empty and has the key ${shape.under}. If this list is for the records, set rowsUnder to its key.`,
     )
   if (columns.labels.length === 0) {
-    throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)
+    throw new SourceProblem('EMPTY_FILE', `${about.name} has no object with a key, so it has no rows.`)
   }
   return { kind: described(shape), dialect: dialectOf(columns), complete, written }
 }
@@ -97,7 +97,7 @@ function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
 
 function described(shape: JsonShape): string {
   if (shape.kind === 'LINES') return 'JSON with an object in each line'
-  if (shape.kind === 'SEQUENCE') return 'JSON of objects one behind the other'
+  if (shape.kind === 'SEQUENCE') return 'a sequence of JSON objects'
   return shape.under === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.under}`
 }
 

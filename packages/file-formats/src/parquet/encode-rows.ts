@@ -14,7 +14,7 @@ import {
 import type { JobPort } from '../job-port.ts'
 import type { ParquetFile } from './footer.ts'
 import type { ParquetLimits } from './limits.ts'
-import { ColumnMeasure, type MeasuredColumn } from './measure.ts'
+import { ColumnMeasure, type MeasuredColumn } from './column-statistics.ts'
 import { FileWarning } from './file-problems.ts'
 import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
@@ -43,7 +43,7 @@ export async function encodeRows(
     if (tupleBytes > maxTupleBytes)
       throw new FileWarning(
         'FILE_TOO_DENSE',
-        `comes to more than ${limits.ratio} times its size. It may be built to do harm.`,
+        `grows to more than ${limits.ratio} times its size. It may be built to do harm.`,
       )
     pool.close(memory, length)
   }

@@ -28,7 +28,7 @@ export function damagedFileProblem(where: string, cause?: unknown): FileWarning 
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileWarning(
     'FILE_DAMAGED',
-    `is damaged: ${where} cannot be read${detail}. Upload the file again, or have it written anew.`,
+    `is damaged: ${where} cannot be read${detail}. Upload the file again, or write it again.`,
     { cause },
   )
 }

@@ -69,7 +69,10 @@ export class ParquetFile implements Disposable {
     const head = this.read(0, Math.min(4, size)).toString('latin1')
     if (head === encryptedMagic) throw encrypted()
     if (head !== magic) {
-      throw new FileWarning('NOT_PARQUET', 'is no Parquet file. Upload one, or use a pipeline for the format it has.')
+      throw new FileWarning(
+        'NOT_PARQUET',
+        'is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
+      )
     }
     if (size < smallest) throw cutShort()
     const tail = this.read(size - 8, 8)

@@ -3,12 +3,12 @@ import { type ColumnVector, emptyVector } from '@sluice/row-stream'
 import type { ColumnMetaData } from 'hyparquet'
 import type { MemoryBudget, ParquetLimits } from './limits.ts'
 import { damagedFileProblem, FileWarning } from './file-problems.ts'
-import { type ConversionNotes, filler, type FillFunction } from './fill.ts'
+import { type ConversionNotes, filler, type FillFunction } from './fill-vector.ts'
 import type { ParquetFile } from './footer.ts'
-import { HybridReader } from './hybrid.ts'
+import { HybridReader } from './rle-hybrid.ts'
 import { type DataPage, PageReader } from './pages.ts'
 import type { SchemaLeaf } from './schema.ts'
-import { type DecodedValues, forget, free, NotText, readValues } from './values.ts'
+import { type DecodedValues, forget, free, NotText, readValues } from './decode-values.ts'
 
 const nothing = new Uint8Array(0)
 

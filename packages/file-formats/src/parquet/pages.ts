@@ -3,7 +3,7 @@ import type { ColumnMetaData, CompressionCodec, Encoding, PageHeader } from 'hyp
 import { compressors } from 'hyparquet-compressors'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import type { ParquetFile } from './footer.ts'
-import { bitWidth, HybridReader } from './hybrid.ts'
+import { bitWidth, HybridReader } from './rle-hybrid.ts'
 import type { MemoryBudget } from './limits.ts'
 import type { SchemaLeaf } from './schema.ts'
 

@@ -11,7 +11,7 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import { type ParquetLimits, defaultLimits } from './limits.ts'
-import type { MeasuredColumn } from './measure.ts'
+import type { MeasuredColumn } from './column-statistics.ts'
 import type { ParquetResult } from './encode-rows.ts'
 import type { HexColumn, InspectedFile, ParquetJob } from './parquet-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
@@ -57,7 +57,7 @@ export async function* readParquet(
       report.log(
         'INFO',
         'LOW',
-        `Column "${label}" of ${fileName} holds bytes that are no text; it is read again, in hex.`,
+        `Column "${label}" of ${fileName} has bytes that are not text. The file is read again with this column in hex.`,
       )
       throw new TypesWidened(columns)
     }
@@ -81,7 +81,7 @@ type ParquetThread = ReaderThread<ParquetResult, InspectedFile, HexColumn>
 function startParquetThread(job: ParquetJob, signal: AbortSignal): ParquetThread {
   const { fileName, limits } = job
   const milliseconds = limits.silence
-  const stuck = `${fileName} could not be read any further: nothing came of it for ${milliseconds / 1000} seconds. Have it written anew.`
+  const stuck = `${fileName} cannot be read: the reader made no progress for ${milliseconds / 1000} seconds. Write the file again.`
   const dense = `${fileName} needs more memory than a file may take. Write it with smaller row groups or fewer columns.`
   const options = {
     reading: fileName,

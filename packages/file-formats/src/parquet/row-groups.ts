@@ -8,7 +8,7 @@ import type { ParquetFile } from './footer.ts'
 import { LeafReader } from './leaf-reader.ts'
 import { NestedColumn } from './nested-column.ts'
 import { isFlat, type ParquetColumn, type SchemaLeaf } from './schema.ts'
-import { NotText } from './values.ts'
+import { NotText } from './decode-values.ts'
 
 /** One column of the table during the reading. */
 interface OpenColumn {

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { StoredType } from '@sluice/row-stream'
+import { dateText, type StoredType, timestampText } from '@sluice/row-stream'
 import type { PreviewCell } from './source-preview.ts'
 
 export interface ReadRows {
@@ -81,40 +81,20 @@ const readers: Partial<Record<DataType, ValueReader>> = {
 
 const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
 
-const dayLength = 86_400_000
-const epoch = Date.UTC(2000, 0, 1)
-const endless = { low: -0x8000_0000, high: 0x7fff_ffff }
+/** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
+const epochDays = 10_957
+const epochMicroseconds = 946_684_800_000_000n
 
 function day(days: number): string {
-  if (days === endless.high) return 'infinity'
-  if (days === endless.low) return '-infinity'
-  return dayText(epoch + days * dayLength)
+  if (days === 0x7fff_ffff) return 'infinity'
+  if (days === -0x8000_0000) return '-infinity'
+  return dateText(days + epochDays)
 }
 
-/** Formats a date as PostgreSQL prints it: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
-function dayText(milliseconds: number): string {
-  const date = new Date(milliseconds)
-  // The range of years in PostgreSQL exceeds that of Date.
-  if (Number.isNaN(date.getTime())) return 'beyond the calendar'
-  const year = date.getUTCFullYear()
-  const digits = (amount: number, length = 2) => String(amount).padStart(length, '0')
-  const shown = year > 0 ? year : 1 - year
-  return `${digits(shown, 4)}-${digits(date.getUTCMonth() + 1)}-${digits(date.getUTCDate())}${year > 0 ? '' : ' BC'}`
-}
-
-/** Formats microseconds since 2000 as PostgreSQL prints them: `2026-01-31 12:30:00.25`. */
 function moment(microseconds: bigint, zone = ''): string {
   if (microseconds === 0x7fff_ffff_ffff_ffffn) return 'infinity'
   if (microseconds === -0x8000_0000_0000_0000n) return '-infinity'
-  const inDay = 86_400_000_000n
-  const time = ((microseconds % inDay) + inDay) % inDay
-  const date = dayText(epoch + Number((microseconds - time) / 1000n))
-  const [plain = '', era = ''] = date.split(/(?= BC)/)
-  const seconds = new Date(Number(time / 1000n)).toISOString().slice(11, 19)
-  const fraction = String(time % 1_000_000n)
-    .padStart(6, '0')
-    .replace(/0+$/, '')
-  return `${plain} ${seconds}${fraction && `.${fraction}`}${zone}${era}`
+  return timestampText(microseconds + epochMicroseconds, zone)
 }
 
 const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }

@@ -81,12 +81,12 @@ export class SpoolWriter {
 }
 
 function tooDense(name: string): SourceProblem {
-  const text = `${name} grows to far more than its size when it is read, as files do that are made to fill a disk. Upload it as plain CSV if it is meant so.`
+  const text = `${name} grows to many times its size when it is read, like a file that is built to fill a disk. If this is intended, upload it as plain CSV.`
   return new SourceProblem('SUSPICIOUS_ARCHIVE', text)
 }
 
 export function tooLarge(name: string, limit: number): SourceProblem {
   const most =
     limit >= 1e9 ? `${Math.floor(limit / 1e9)} GB` : limit >= 1e6 ? `${Math.floor(limit / 1e6)} MB` : `${limit} bytes`
-  return new SourceProblem('TOO_LARGE', `${name} comes to more than ${most} once it is unpacked; load it in parts.`)
+  return new SourceProblem('TOO_LARGE', `${name} is larger than ${most} after unpacking. Load it in parts.`)
 }

@@ -135,4 +135,4 @@ const tooLargeForPreview = (name: string, most: number) =>
   )
 
 const nested = (name: string) =>
-  new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it once and upload what is inside.`)
+  new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it and upload the file inside.`)

@@ -59,10 +59,10 @@ export interface OpenedUpload extends Disposable {
 }
 
 const unreadable: Record<string, string> = {
-  ENOENT: 'is not on the server any more; upload it again',
-  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EISDIR: 'is a folder or something else that is not a file',
+  ENOENT: 'no longer exists on the server; upload it again',
+  EACCES: 'may not be read by the service; an operator must correct the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator must correct the permissions of the upload folder',
+  EISDIR: 'is not a file',
 }
 
 /**

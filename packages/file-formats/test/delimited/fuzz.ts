@@ -6,10 +6,10 @@ import { TextFile } from '../../src/delimited/text-file.ts'
 import { below, charactersAtRandom, pick, type Random, rowsAtRandom, seeded } from './random-files.ts'
 import { type inputFolder, readText } from './read-whole.ts'
 import { textOf } from './read-text.ts'
-import { readSlowly } from './slow-reader.ts'
+import { readByReference } from './reference-reader.ts'
 
 /**
- * Reads one random file the fast and the slow way, both as of `seed`: same types, same cells, or the same rows rejected for the same reasons.
+ * Reads one random file the fast and the expected way, both as of `seed`: same types, same cells, or the same rows rejected for the same reasons.
  * Throws with all that is needed to see it again.
  */
 export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>): void {
@@ -25,9 +25,9 @@ export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>)
   const given = random() < 0.8 ? [] : givenAtRandom(random)
   const trailing = random() < 0.9 ? 0 : 1 + below(random, 2)
   const dialect = { ...grammar, headerRow, decimal, nulls, given, trailing } as const
-  const slow = readSlowly(content, { ...dialect, recordBytes: limits.recordBytes })
-  if ('problem' in slow) return
-  const { from, line, labels } = slow
+  const expected = readByReference(content, { ...dialect, recordBytes: limits.recordBytes })
+  if ('problem' in expected) return
+  const { from, line, labels } = expected
   const plain = {
     ...grammarOf(grammar),
     from,
@@ -48,16 +48,16 @@ export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>)
     const types = fast.columns.map(({ dataType, precision, scale }, column) =>
       precision === undefined || given[column] ? dataType : `${dataType}(${precision},${scale})`,
     )
-    same(types, slow.types)
-    same(fast.rows, slow.rows)
+    same(types, expected.types)
+    same(fast.rows, expected.rows)
     // Of a record over the limit only as much is shown as was read before it was given up.
     const compared = (raw: string) => (limits.recordBytes < 100 ? raw.slice(0, 2) : raw)
     same(
       fast.rejected.map((row) => [row.line, compared(row.raw)]),
-      slow.rejected.map((row) => [row.line, compared(shown(row.raw))]),
+      expected.rejected.map((row) => [row.line, compared(shown(row.raw))]),
     )
     for (const [index, { reason }] of fast.rejected.entries()) {
-      if (!slow.rejected[index]!.reason.test(reason)) expect(reason).toMatch(slow.rejected[index]!.reason)
+      if (!expected.rejected[index]!.reason.test(reason)) expect(reason).toMatch(expected.rejected[index]!.reason)
     }
   } catch (error) {
     throw new Error(`${context}\n${(error as Error).message}`, { cause: error })

@@ -11,7 +11,7 @@ import { DelimitedReader, type InferredColumn } from '../../src/delimited/delimi
 import { detectText } from '../../src/delimited/open-rows.ts'
 import { TextFile, type TextSource } from '../../src/delimited/text-file.ts'
 import { tuplesOf } from './tuples.ts'
-import type { Cell } from './slow-reader.ts'
+import type { Cell } from './reference-reader.ts'
 
 export type { Cell }
 

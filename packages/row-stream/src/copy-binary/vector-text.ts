@@ -12,9 +12,9 @@ export function vectorText(vector: ColumnVector, row: number): string {
     case 'decimal':
       return decimalText(unscaledOf(vector, row), vector.scale)
     case 'float':
-      return floatingText(vector.values[row]!, shortestSingle, 6)
+      return floatText(vector.values[row]!, 'FLOAT')
     case 'double':
-      return floatingText(vector.values[row]!, (value) => value.toExponential(), 15)
+      return floatText(vector.values[row]!, 'DOUBLE')
     case 'date':
       return dateText(vector.days[row]!)
     case 'timestamp':
@@ -40,11 +40,12 @@ export function decimalText(unscaled: number | bigint, scale: number): string {
 }
 
 /** PostgreSQL prints a float without an exponent from 0.0001 up to as many digits as its type surely keeps. */
-function floatingText(value: number, shortest: (value: number) => string, digits: number): string {
+export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
   if (value === 0) return Object.is(value, -0) ? '-0' : '0'
-  const [mantissa = '', power = ''] = shortest(value).split('e')
+  const digits = dataType === 'FLOAT' ? 6 : 15
+  const [mantissa = '', power = ''] = (dataType === 'FLOAT' ? shortestSingle(value) : value.toExponential()).split('e')
   const exponent = Number(power)
   if (exponent < -4 || exponent >= digits) {
     return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
@@ -65,12 +66,14 @@ function shortestSingle(value: number): string {
   return value.toExponential()
 }
 
-function dateText(days: number): string {
+/** Formats days since 1970-01-01: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
+export function dateText(days: number): string {
   const { text, era } = calendar(days)
   return text + era
 }
 
-function timestampText(microseconds: number | bigint, zone = ''): string {
+/** Formats microseconds since 1970-01-01: `2026-01-31 12:30:00.25`, with `zone` after the time. */
+export function timestampText(microseconds: number | bigint, zone = ''): string {
   const whole = BigInt(microseconds)
   const perDay = BigInt(millisecondsOfDay) * 1000n
   const ofDay = ((whole % perDay) + perDay) % perDay

@@ -86,7 +86,7 @@ describe('the CSV source', () => {
     const failure = await readThroughThread({ path: '/nowhere/0815' }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(SourceProblem)
     const { code, message, cause } = failure as SourceProblem
-    expect([code, message]).toEqual(['FILE_NOT_FOUND', 'input.csv is not on the server any more; upload it again.'])
+    expect([code, message]).toEqual(['FILE_NOT_FOUND', 'input.csv no longer exists on the server; upload it again.'])
     expect(String(cause)).toContain('ENOENT')
   })
 

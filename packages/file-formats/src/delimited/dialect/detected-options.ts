@@ -123,7 +123,7 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
     isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
-    trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} behind the last column; they are left out.`,
+    trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} after the last column; they are left out.`,
     footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
     footer.doubt === undefined
       ? ''

@@ -63,7 +63,7 @@ describe('a bad Parquet file', () => {
     const many = written({ a: ints(Array.from({ length: 100_000 }, (_, index) => index)) })
     const limits = { ratio: 1, ratioFrom: { bytes: 1e9, rows: 1e9 } }
     expect(await problemOf(many, { ...limits, writtenFrom: 1_000 })).toMatch(
-      /^FILE_TOO_DENSE: .*comes to more than 1 times its size/,
+      /^FILE_TOO_DENSE: .*grows to more than 1 times its size/,
     )
     expect(await problemOf(many, { ...limits, writtenFrom: 1e9 })).toBe('was read')
   })
@@ -73,7 +73,7 @@ describe('a bad Parquet file', () => {
     [
       'is something else',
       Buffer.from('id,name\n1,x\n'),
-      'NOT_PARQUET: input.parquet is no Parquet file. Upload one, or use a pipeline for the format it has.',
+      'NOT_PARQUET: input.parquet is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
     ],
     [
       'is cut short',
@@ -93,7 +93,7 @@ describe('a bad Parquet file', () => {
     [
       'has a footer longer than itself',
       Buffer.from('PAR1\0\0\0\0\xff\xff\xff\x7fPAR1', 'latin1'),
-      'FILE_DAMAGED: input.parquet is damaged: its footer cannot be read. Upload the file again, or have it written anew.',
+      'FILE_DAMAGED: input.parquet is damaged: its footer cannot be read. Upload the file again, or write it again.',
     ],
     [
       'has a footer of noise',
@@ -188,7 +188,9 @@ describe('a bad Parquet file', () => {
   })
 
   it('that says nothing for too long is given up', async () => {
-    expect(await problemOf(good, { silence: 0 })).toMatch(/^FILE_DAMAGED: input.parquet could not be read any further/)
+    expect(await problemOf(good, { silence: 0 })).toMatch(
+      /^FILE_DAMAGED: input.parquet cannot be read: the reader made no progress/,
+    )
   })
 
   it('never does more than end in a sentence, whichever byte is wrong and wherever it is cut', async () => {

@@ -1,5 +1,5 @@
 /** The grammar of src/grammar.ts once more, as regular expressions over one string of one character per byte. */
-export interface SlowGrammar {
+export interface ReferenceGrammar {
   /** The character itself. */
   delimiter: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
@@ -15,7 +15,7 @@ export interface SlowField {
   quoted: boolean
 }
 
-export interface SlowRecord {
+export interface ReferenceRecord {
   line: number
   raw: string
   fields: SlowField[]
@@ -26,7 +26,7 @@ export interface SlowRecord {
   next: number
 }
 
-export const isBlank = ({ fields, reason }: SlowRecord) =>
+export const isBlank = ({ fields, reason }: ReferenceRecord) =>
   !reason && fields.length === 1 && fields[0]!.written === '' && !fields[0]!.quoted
 
 /** All records from a place on, comments left out. */
@@ -34,10 +34,10 @@ export function splitRecords(
   text: string,
   from: number,
   line: number,
-  grammar: SlowGrammar,
+  grammar: ReferenceGrammar,
   recordBytes: number,
-): SlowRecord[] {
-  const records: SlowRecord[] = []
+): ReferenceRecord[] {
+  const records: ReferenceRecord[] = []
   const regular = expressionsOf(grammar)
   let at = from
   let lines = line
@@ -58,16 +58,16 @@ const literal = (character: string) => `\\x${character.charCodeAt(0).toString(16
 /** Made once for each grammar: making them takes longer than reading a short text. */
 const made = new Map<string, Expressions>()
 
-function expressionsOf({ delimiter, quote, escape, comment, trimSpaces }: SlowGrammar): Expressions {
+function expressionsOf({ delimiter, quote, escape, comment, trimSpaces }: ReferenceGrammar): Expressions {
   const key = JSON.stringify([delimiter, quote, escape, comment, trimSpaces])
-  const known = made.get(key) ?? expressions({ delimiter, quote, escape, comment, trimSpaces } as SlowGrammar)
+  const known = made.get(key) ?? expressions({ delimiter, quote, escape, comment, trimSpaces } as ReferenceGrammar)
   made.set(key, known)
   return known
 }
 
 type Expressions = ReturnType<typeof expressions>
 
-function expressions({ delimiter, quote = 'DOUBLE', escape, comment, trimSpaces = false }: SlowGrammar) {
+function expressions({ delimiter, quote = 'DOUBLE', escape, comment, trimSpaces = false }: ReferenceGrammar) {
   const d = literal(delimiter)
   const q = quote === 'NONE' ? '' : literal(quote === 'DOUBLE' ? '"' : "'")
   const escapable = `[${q}${d}\\r\\n\\\\]`

@@ -13,7 +13,7 @@ import {
 } from '@sluice/row-stream'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
 import type { LeafReading, LeafType } from './schema.ts'
-import type { ByteValues, DecodedValues, FixedValues } from './values.ts'
+import type { ByteValues, DecodedValues, FixedValues } from './decode-values.ts'
 
 /** Receives notes about single values while a vector is filled. */
 export interface ConversionNotes {
@@ -285,7 +285,7 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
         const units = reading.wide ? view.getBigInt64(place * 8, true) : BigInt(view.getInt32(place * 4, true))
         const all = units * BigInt(reading.nanoseconds)
         if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
-        remarks.fault(row, 'is no time of a day')
+        remarks.fault(row, 'is not a time of day')
         return ''
       }
     default:

@@ -1,5 +1,5 @@
 /** The narrowest type that keeps every value, by its description: README.md. */
-export function slowType(values: string[], decimal: '.' | ','): string {
+export function referenceType(values: string[], decimal: '.' | ','): string {
   const all = (test: (value: string) => boolean) => values.every(test)
   const is = (pattern: RegExp) => all((value) => pattern.test(value))
   if (values.length === 0) return 'TEXT'
@@ -12,7 +12,7 @@ export function slowType(values: string[], decimal: '.' | ','): string {
     return kinds.has('TIMESTAMPTZ') ? 'TEXT' : 'TIMESTAMP'
   }
   if (decimal === ',' && !all((value) => !value.includes('.'))) return 'TEXT'
-  return slowNumberType(decimal === ',' ? values.map((value) => value.replace(',', '.')) : values)
+  return referenceNumberType(decimal === ',' ? values.map((value) => value.replace(',', '.')) : values)
 }
 
 /** How days are written, with names for what stands where. */
@@ -47,7 +47,7 @@ function isDay(day: string): boolean {
 const plain = /^-?(?:(0|[1-9]\d*)(?:\.(\d+))?|\.(\d+))$/
 const exponent = /^-?(?:(?:0|[1-9]\d*)(?:\.\d+)?|\.\d+)e[-+]?\d+$/i
 
-function slowNumberType(values: string[]): string {
+function referenceNumberType(values: string[]): string {
   const exact: { digits: number; scale: number; integer: bigint | undefined }[] = []
   let double = false
   for (const value of values) {

@@ -13,7 +13,7 @@ const numbersOfField = 4
  * Passes the positions of the current record's fields to the scanner. Unescapes fields in the window where the scanner cannot, and then
  * returns a copy of the original record, so that it can be restored for messages.
  */
-export function placeFields(wasm: WasmScanner, records: RecordReader): Buffer | undefined {
+export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Buffer | undefined {
   const { fields, window, run } = wasm
   const { bytes, grammar, scanner } = records
   if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../src/delimited/column-type.ts'
-import { timeOf } from './slow-types.ts'
+import { timeOf } from './reference-types.ts'
 
 const unmistakable = ['YYYY-MM-DD', 'YYYY/MM/DD', 'DD.MM.YYYY']
 

@@ -3,7 +3,7 @@ import { checkJson, Misfit } from '@sluice/row-stream'
 import type { Encoding } from 'hyparquet'
 import { deltaBinaryUnpack } from 'hyparquet/src/delta.js'
 import { readVarInt } from 'hyparquet/src/thrift.js'
-import { HybridReader } from './hybrid.ts'
+import { HybridReader } from './rle-hybrid.ts'
 import type { LeafType } from './schema.ts'
 
 /** The values of a page or a dictionary in one of two layouts, independent of their encoding. */

@@ -1,15 +1,22 @@
 import type { ColumnType } from '../../src/delimited/column-type.ts'
-import { fitsGiven } from './slow-given.ts'
-import { countLines, isBlank, type SlowField, type SlowGrammar, type SlowRecord, splitRecords } from './slow-records.ts'
-import { slowType } from './slow-types.ts'
+import { fitsGiven } from './reference-given-types.ts'
+import {
+  countLines,
+  isBlank,
+  type SlowField,
+  type ReferenceGrammar,
+  type ReferenceRecord,
+  splitRecords,
+} from './reference-records.ts'
+import { referenceType } from './reference-types.ts'
 
 export type Cell = string | null
 
 /**
- * The same dialect read the slow and obvious way, to hold the fast reader against: one string of one character per byte,
+ * The same dialect read the expected and obvious way, to hold the fast reader against: one string of one character per byte,
  * regular expressions for the grammar and for the types, everything in memory.
  */
-export interface SlowResult {
+export interface ReferenceResult {
   /** Byte and line at which the rows begin, and the labels of the columns. */
   from: number
   line: number
@@ -19,21 +26,21 @@ export interface SlowResult {
   rejected: { line: number; raw: string; reason: RegExp }[]
 }
 
-export interface SlowDialect extends SlowGrammar {
+export interface SlowDialect extends ReferenceGrammar {
   headerRow: boolean
   recordBytes: number
   nulls?: readonly string[]
   /** Types that are no guess. */
   given?: readonly (ColumnType | undefined)[]
   decimal?: '.' | ','
-  /** Empty fields behind the last column of every row, and of the header. */
+  /** Empty fields after the last column of every row, and of the header. */
   trailing?: number
 }
 
-export function readSlowly(
+export function readByReference(
   content: Uint8Array,
   { headerRow, recordBytes, nulls = [], given = [], decimal = '.', trailing = 0, ...grammar }: SlowDialect,
-): SlowResult | { problem: string } {
+): ReferenceResult | { problem: string } {
   const text = Buffer.from(content).toString('latin1')
   const records = splitRecords(text, 0, 1, grammar, recordBytes)
   const first = records.findIndex((record) => !isBlank(record))
@@ -44,12 +51,12 @@ export function readSlowly(
   const width = Math.max(1, measure.fields.length - trailing)
   const data = records.slice(headerRow ? first + 1 : 0).filter((record) => width + trailing === 1 || !isBlank(record))
   const ragged = new RegExp(
-    `^\\d+ values? where the ${headerRow ? 'header' : 'first row'} has ${width}: |behind the last column`,
+    `^\\d+ values? where the ${headerRow ? 'header' : 'first row'} has ${width}: |after the last column`,
   )
   const isNull = (field: SlowField) => field.bytes === '' || nulls.includes(decode({ ...field, bytes: field.written }))
-  const fits = ({ fields }: SlowRecord) =>
+  const fits = ({ fields }: ReferenceRecord) =>
     fields.length === width + trailing && fields.slice(width).every(({ written, quoted }) => written === '' && !quoted)
-  const refused = ({ fields }: SlowRecord) =>
+  const refused = ({ fields }: ReferenceRecord) =>
     fields
       .slice(0, width)
       .some((field, column) => given[column] && !isNull(field) && !fitsGiven(decode(field), given[column], decimal))
@@ -60,7 +67,7 @@ export function readSlowly(
   const good = data.filter((_, index) => !reasons[index])
   const types = Array.from({ length: width }, (_, column) => {
     const values = good.map(({ fields }) => fields[column]!).filter((field) => !isNull(field))
-    return given[column]?.dataType ?? slowType(values.map(decode), decimal)
+    return given[column]?.dataType ?? referenceType(values.map(decode), decimal)
   })
   const isText = (type: string) => /^(TEXT|CHARACTER_11|VARCHAR_\d+|GEOMETRY(_POINT)?)$/.test(type)
   return {
@@ -81,7 +88,7 @@ export function readSlowly(
 
 const decode = ({ bytes }: SlowField) => Buffer.from(bytes, 'latin1').toString('utf8')
 
-function whyBad({ reason, raw }: SlowRecord): RegExp | undefined {
+function whyBad({ reason, raw }: ReferenceRecord): RegExp | undefined {
   if (reason) return reason
   if (raw.includes('\0')) return /NUL byte/
   try {

@@ -1,6 +1,7 @@
 import {
   type BooleanVector,
   type BytesVector,
+  type ColumnProfile,
   type ColumnVector,
   type DateVector,
   type DecimalVector,
@@ -10,13 +11,8 @@ import {
   vectorText,
 } from '@sluice/row-stream'
 
-/** The profile of one column, as far as it can be measured in one pass. Structurally a ColumnProfile without its column. */
-export interface MeasuredColumn {
-  nulls: number
-  min?: string
-  max?: string
-  maxLength?: number
-}
+/** The profile of one column, as far as it can be measured in one pass. */
+export type MeasuredColumn = Omit<ColumnProfile, 'column' | 'distinct'>
 
 const shownCharacters = 200
 /** Number of bytes that are compared; longer texts with the same start count as equal. */
