@@ -13,7 +13,7 @@ import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
 import { detectText } from '../delimited/open-rows.ts'
 import { startScanner } from '../delimited/wasm-scanner.ts'
 import type { StoredType } from '@sluice/row-stream'
-import { type TextEncodingName, TextFile } from '../delimited/text-file.ts'
+import { TextFile } from '../delimited/text-file.ts'
 import type { ChunkPool, JobPort } from '../job-port.ts'
 
 export interface CsvJob {
@@ -31,7 +31,6 @@ export interface OpenedFile {
   columns: InferredColumn[]
   /** The column names from the options, if given. */
   names: (string | undefined)[]
-  encoding: TextEncodingName
   /** Text for users: part of a sentence, and sentences. */
   guesses: string
   notes: string[]
@@ -64,7 +63,6 @@ export async function readCsvFile(
   let types = await port.open({
     columns: reader.columns,
     names: dialect.columns.map((column) => column?.name),
-    encoding: file.encoding,
     guesses: describeGuesses(guesses),
     notes,
     reading: readingOf(guesses, decimalDecided),

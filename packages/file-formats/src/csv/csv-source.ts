@@ -63,7 +63,11 @@ export async function* readCsv(
   if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
   const columns = feedColumns(opened.columns, opened.names)
-  report.log('INFO', 'LOW', `Read ${fileName}${written ? '' : describeGuesses(opened)}, ${describeContents(columns)}`)
+  report.log(
+    'INFO',
+    'LOW',
+    `Read ${fileName}${written ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
+  )
   for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
   const rows = new CsvRows(thread, opened, report)
   const content = {
@@ -139,8 +143,6 @@ function feedColumns(columns: readonly InferredColumn[], given: readonly (string
 
 /** Keeps the remembered decimal sign if a file gives no evidence of its own. */
 const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal && { decimal: remembered.decimal }
-
-const describeGuesses = ({ encoding, guesses }: OpenedFile): string => ` as ${encoding}, ${guesses}`
 
 const describeContents = (columns: readonly Column[]): string =>
   `${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`

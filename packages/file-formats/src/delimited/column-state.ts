@@ -77,7 +77,7 @@ function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
 }
 
 /** Resets the observed values of all columns. Columns with a `given` type are checked against it; the others are observed. */
-export function resetColumns(
+function resetColumns(
   wasm: WasmScanner,
   given: readonly (ColumnType | undefined)[],
   dayFirstOf: readonly (boolean | undefined)[] = [],

@@ -159,7 +159,7 @@ function observeSamples(
   const whole = file.size <= limits.wholeBytes
   new RecordPass(wasm, rows).observe(whole ? Infinity : from + limits.sampleBytes)
   const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
-  if (whole || file.encoding !== 'UTF-8' || !isPlain(dialect)) return whole
+  if (whole || !isPlain(dialect)) return whole
   const { sampleBytes, slices, sliceBytes } = limits
   const first = from + sampleBytes
   const last = Math.max(end - sampleBytes, first)

@@ -15,9 +15,9 @@ import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 
 /** The file to preview: a descriptor or a path, with its name for messages. */
-export type PreviewFile = { fd: number; name: string } | { path: string; name: string }
+type PreviewFile = { fd: number; name: string } | { path: string; name: string }
 
-export interface PreviewColumn extends ColumnType {
+interface PreviewColumn extends ColumnType {
   /** The label in the header, or `column_1` and so on without a header. */
   label: string
 }

@@ -11,7 +11,7 @@ export interface TupleBatch {
 }
 
 /** Why a pass ended: at the end of the text, or at a record that does not fit the inferred types. */
-export type PassEnding = 'END' | 'NOT_AS_GUESSED'
+type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
 /** Bytes below the limit from which `RecordReader` takes over: it knows the exact limit. */

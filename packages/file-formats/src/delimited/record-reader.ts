@@ -13,7 +13,7 @@ import {
 } from './record-scanner.ts'
 import type { Utf8Reader } from './text-file.ts'
 
-export type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
+type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 const noMemory = Buffer.alloc(0)
 /** Bytes that a reader needs at least. */

@@ -16,7 +16,7 @@ interface WasmGlobal {
 }
 
 /** The exports of assembly/scanner.ts. Positions are addresses in its memory. */
-export interface ScannerExports {
+interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
   IN_BYTES: WasmGlobal

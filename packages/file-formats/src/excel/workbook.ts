@@ -100,14 +100,14 @@ export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
 }
 
 /** Receives each element of a part. */
-export type XmlReader = (xml: XmlScanner) => void
+type XmlReader = (xml: XmlScanner) => void
 
 /** Maximum bytes of the parts that are held in memory as a whole: names, relations, styles. */
 const smallPart = 64 * 1024 * 1024
 const longestToken = 16 * 1024 * 1024
 
 /** Reads one of a workbook's small parts. Throws SourceProblem EXCEL_DAMAGED or TOO_LARGE. */
-export async function readPart(
+async function readPart(
   archive: ZipArchive,
   part: string,
   open: XmlReader,

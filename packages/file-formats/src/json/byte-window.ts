@@ -84,7 +84,7 @@ function countLines(bytes: Uint8Array, from: number, to: number): number {
   return lines
 }
 
-export interface JsonPosition {
+interface JsonPosition {
   line: number
   byte: number
 }

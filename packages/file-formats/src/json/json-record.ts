@@ -20,7 +20,7 @@ const ESCAPED_TEXT = 3
 const NESTED_VALUE = 4
 
 /** One object at a time: the positions of its values by column, and their output as a line of delimited text. */
-export class JsonRecord {
+class JsonRecord {
   readonly scanner = new JsonScanner()
   readonly columns: JsonColumns
   /** The reason why valid JSON cannot be stored, and the key at fault. */
@@ -204,7 +204,7 @@ export function putDoubled(bytes: Uint8Array, from: number, to: number, out: Uin
 }
 
 /** Writes the decoded value of a well-formed JSON text as UTF-8 with doubled quotes. The output is never longer than the JSON text. */
-export function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
+function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
   let at = start
   for (let i = from; i < to; i++) {
     const byte = bytes[i]!

@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-export type FileProblemCode =
+type FileProblemCode =
   | 'FILE_DAMAGED'
   | 'FILE_EMPTY'
   | 'NOT_PARQUET'

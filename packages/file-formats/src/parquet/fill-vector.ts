@@ -300,7 +300,7 @@ function interval(view: DataView, at: number): string {
 }
 
 /** A 64-bit integer in two halves, read without allocating an object. */
-export interface Int64Halves {
+interface Int64Halves {
   low: Int32Array
   high: Int32Array
 }
@@ -311,13 +311,13 @@ const firstMicrosecond = -210_866_803_200_000_000
 const microsecondsOfDay = 86_400_000_000
 const unixJulianDay = 2_440_588
 export const firstDay = -unixJulianDay
-export const endOfDates = 2_145_042_906
-export const endOfTimestampDays = 106_762_940
+const endOfDates = 2_145_042_906
+const endOfTimestampDays = 106_762_940
 
-export const outOfRange = (value: number | bigint, unit: string) =>
+const outOfRange = (value: number | bigint, unit: string) =>
   `is ${value} ${unit} from 1970, a time that the warehouse’s calendar does not reach`
 
-export function storeWhole(halves: Int64Halves, row: number, value: number): void {
+function storeWhole(halves: Int64Halves, row: number, value: number): void {
   const high = Math.floor(value / two32)
   halves.high[row] = high
   halves.low[row] = value - high * two32
@@ -331,7 +331,7 @@ function storeBig(halves: Int64Halves, row: number, value: bigint): boolean {
 }
 
 /** Converts units since 1970 to microseconds; returns false if PostgreSQL cannot store the timestamp. */
-export function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
+function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
   if (perSecond === 1_000_000_000) {
     // (high * 2^32 + low) / 1000, rounded down, in numbers that stay exact.
     const quotient = Math.floor(high / 1000)
@@ -352,13 +352,13 @@ export function storeMoment(halves: Int64Halves, row: number, low: number, high:
 }
 
 /** Whether nanoseconds are not a whole number of microseconds. */
-export function isFiner(low: number, high: number): boolean {
+function isFiner(low: number, high: number): boolean {
   const rest = high - Math.floor(high / 1000) * 1000
   return (rest * two32 + (low >>> 0)) % 1000 !== 0
 }
 
 /** Converts Impala's timestamps: nanoseconds of the day and the Julian day. */
-export function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
+function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
   const ofDay = Math.floor((high * two32 + (low >>> 0)) / 1000)
   const days = julianDay - unixJulianDay
   if (days > -100_000 && days < 100_000 && ofDay < 1e12) storeWhole(halves, row, days * microsecondsOfDay + ofDay)

@@ -20,7 +20,7 @@ export interface DataPage {
   values?: number
 }
 
-export interface DictionaryPage {
+interface DictionaryPage {
   values: number
   body: Uint8Array
 }

@@ -16,7 +16,7 @@ import type { ParquetResult } from './encode-rows.ts'
 import type { HexColumn, InspectedFile, ParquetJob } from './parquet-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
-export interface ParquetConfig {
+interface ParquetConfig {
   /** A path on this machine, or a descriptor, which the caller closes after reading. */
   path: string | number
   /** The display name; messages show it instead of the path. */

@@ -170,7 +170,7 @@ const mostDigits = 1000
  * Returns the type of a leaf of the schema, exact by its annotation. Throws FileWarning for types that cannot be read or
  * are not supported.
  */
-export function leafType(element: SchemaElement, label: string): LeafType {
+function leafType(element: SchemaElement, label: string): LeafType {
   const physical = element.type
   if (physical === undefined) throw unreadable(label, 'has no type')
   const width = element.type_length ?? 0

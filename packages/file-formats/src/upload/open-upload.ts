@@ -27,7 +27,7 @@ export interface UploadToOpen {
   onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
 
-export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
+type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
 
 /** An open upload of plain rows. Disposing it closes the file, which deletes a spool. */
 export interface OpenedUpload extends Disposable {

@@ -14,7 +14,6 @@ export function textOf(content: string | Uint8Array): TextSource {
   return {
     name: 'input.csv',
     size: bytes.length,
-    encoding: 'UTF-8',
     skip: 0,
     read: (into, at, length, position) => bytes.copy(into, at, position, Math.min(bytes.length, position + length)),
     assertUnchanged: () => {},

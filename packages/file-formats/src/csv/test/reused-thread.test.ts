@@ -96,7 +96,7 @@ describe('a thread that is kept for the next file', () => {
 
   it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
     using _kept = keepReaderThread('csv')
-    await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
+    await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
     const before = await nextThreadId()
     for await (const feed of readCsv(
       { path: folder.write('a\n1\n'), fileName: 'x.csv' },
@@ -120,7 +120,7 @@ describe('a thread that is kept for the next file', () => {
 
   it('is ended by a file that cannot be read, and says why', async () => {
     using _kept = keepReaderThread('csv')
-    await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
+    await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
     expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)
   })
 })

@@ -94,7 +94,7 @@ function harmlessDelimiter(judged: Uint8Array, { quote, comment }: Grammar): num
   return none ?? plainGrammar(guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!).delimiter
 }
 
-export const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
+const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
 
 const LF = 10
 const CR = 13
@@ -104,13 +104,13 @@ const SINGLE = 39
 const BACKSLASH = 92
 
 /** The known parts of a grammar. The others are detected. */
-export type GivenGrammar = Partial<Grammar>
+type GivenGrammar = Partial<Grammar>
 
 /**
  * Lists the grammars to try on a sample, the simplest first: only delimiters that occur, single quotes only if one begins a field, and
  * backslashes only if one precedes a quote or a delimiter.
  */
-export function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): Grammar[] {
+function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): Grammar[] {
   const seen = countBytes(sample)
   const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
   // A delimiter that does not occur means a file of one column.
@@ -188,7 +188,7 @@ function candidatePaddings(seen: ByteCounts, delimiter: number, { padded }: Give
   return seen.padded[delimiter]! > 0 ? [false, true] : [false]
 }
 
-export interface GrammarScore {
+interface GrammarScore {
   /** From 0 to 1; comparable between grammars of the same sample. */
   total: number
   /** The number of fields of most records. */
@@ -211,7 +211,7 @@ const mostNotes = 5
 const lateStart = 0.45
 const labelledStart = 0.75
 
-export function scoreGrammar(parsed: ParsedSample): GrammarScore {
+function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
   const width = usualWidth(records)

@@ -29,7 +29,7 @@ import { badByte } from '../text-file.ts'
 
 const parsedRecords = { records: 2000, cells: 20_000 }
 /** The largest sample, in bytes. A record can be that long. */
-export const longestSample = 16 * 1024 * 1024
+const longestSample = 16 * 1024 * 1024
 const valuesSeen = 1000
 
 /**

@@ -58,7 +58,7 @@ function detectedValue<Value>(value: Value, given: unknown, confidence: number):
 }
 
 /** Returns the name of a delimiter in the options, or the character. */
-export function delimiterName(delimiter: number): string {
+function delimiterName(delimiter: number): string {
   const character = String.fromCharCode(delimiter)
   return Object.keys(delimiters).find((name) => delimiters[name as DelimiterName] === character) ?? character
 }

@@ -14,7 +14,7 @@ export interface DetectedFooter {
 }
 
 /** The properties of rows that distinguish them from footer lines. */
-export interface FooterShape {
+interface FooterShape {
   /** The number of fields of a row, including empty ones after the last column. */
   fields: number
   /** The position in the file after the header. A footer begins after it. */

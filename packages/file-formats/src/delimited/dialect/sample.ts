@@ -88,7 +88,7 @@ const longQuote = 32 * 1024
 const strayQuotes = 3
 
 /** The most records and cells to parse. The first 20 records are always parsed. */
-export interface SampleBudget {
+interface SampleBudget {
   records: number
   cells: number
 }
@@ -167,12 +167,7 @@ export function valueText(bytes: Uint8Array, from: number, to: number, mark: num
   return plain.toString('utf8', 0, unescape(bytes, from, to, mark, grammar, plain))
 }
 
-export function cellText(
-  sample: Uint8Array,
-  { starts, ends, marks }: SampleRecord,
-  index: number,
-  grammar: Grammar,
-): string {
+function cellText(sample: Uint8Array, { starts, ends, marks }: SampleRecord, index: number, grammar: Grammar): string {
   return valueText(sample, starts[index]!, ends[index]!, marks[index]!, grammar)
 }
 
