@@ -1,5 +1,7 @@
 export {
   daysFrom2000,
+  epochDays,
+  epochMicroseconds,
   isDay,
   type Moment,
   momentOf,

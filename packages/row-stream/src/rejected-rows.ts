@@ -32,3 +32,17 @@ export function tooManyRejected(
     'The run’s rejected rows list the reasons; correct them in the source and run again.'
   )
 }
+
+/** Maximum bytes of a rejected record that are stored. */
+export const maxRawBytes = 4096
+
+/** Returns a rejected record as text: without its line end, cut to 4 KB, and with visible NULs, because the text must be storable. */
+export function rawText(record: Uint8Array): string {
+  let end = record.length
+  while (end > 0 && (record[end - 1] === 10 || record[end - 1] === 13)) end--
+  if (end > maxRawBytes) {
+    end = maxRawBytes
+    while (end > 0 && (record[end]! & 0xc0) === 0x80) end--
+  }
+  return Buffer.from(record.buffer, record.byteOffset, end).toString('utf8').replaceAll('\0', '␀')
+}

@@ -1,11 +1,13 @@
 import {
   type ColumnProfile as FeedProfile,
   dateText,
+  epochDays,
+  epochMicroseconds,
   floatText,
   type StoredType,
   timestampText,
 } from '@sluice/row-stream'
-import { isText, profileCode } from './column-state.ts'
+import { isText, stateCodeOf } from './column-state.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
 /** Measures of one column over all encoded rows. `distinct` is an estimate; `min` and `max` are written as PostgreSQL prints them. */
@@ -13,7 +15,7 @@ export type ColumnProfile = Omit<FeedProfile, 'column'>
 
 export function startProfiles({ run }: WasmScanner, stored: readonly StoredType[]): void {
   run.forgetProfiles(stored.length)
-  for (const [column, { dataType }] of stored.entries()) run.setProfile(column, profileCode(dataType))
+  for (const [column, { dataType }] of stored.entries()) run.setProfile(column, stateCodeOf(dataType))
 }
 
 /** Returns the measures since `startProfiles`; `rows` is the number of encoded rows. */
@@ -88,11 +90,6 @@ function estimateDistinct(registers: Uint8Array): number {
   return Math.round(raw <= 2.5 * count && empty > 0 ? count * Math.log(count / empty) : raw)
 }
 
-/** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
-const epochDays = 10_957
-const epochMicroseconds = 946_684_800_000_000n
-
-/** Returns a double from the bits that order it. */
 function doubleOf(ordered: bigint): number {
   const view = new DataView(new ArrayBuffer(8))
   view.setBigInt64(0, ordered < 0n ? ordered ^ 0x7fffffffffffffffn : ordered)

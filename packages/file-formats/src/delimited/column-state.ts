@@ -62,7 +62,8 @@ const zonedKind = 0x40
 const monthFirst = 0x50
 const dayFirst = 0x28
 
-function stateCodeOf(dataType: DataType): number {
+/** Returns the scanner's code of a stored type. */
+export function stateCodeOf(dataType: DataType): number {
   return stateCodes.indexOf(codesOfOtherTypes[dataType] ?? (dataType as StateCode))
 }
 
@@ -208,9 +209,6 @@ export function closeColumn(wasm: WasmScanner, column: number): () => void {
     state[0] = kinds
   }
 }
-
-/** Returns the profile's code of a stored type. */
-export const profileCode = (dataType: DataType): number => stateCodeOf(dataType)
 
 /** Returns the types that the options give, one entry for each column. */
 export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import type { RejectedRow } from '@sluice/row-stream'
+import { rawText, type RejectedRow } from '@sluice/row-stream'
 import type { RecordReader } from './record-reader.ts'
 import { DOUBLED } from './record-scanner.ts'
 import { badByte } from './text-file.ts'
 
-const rawBytes = 4096
 const longestValue = 100
 
 /** The expected shape of a row, for the reasons of rejected rows. */
@@ -17,7 +16,11 @@ export interface RowShape {
 /** Describes a faulty record: its line, the reason and its text. */
 export function rejectFaultyRecord(records: RecordReader, shape: RowShape): RejectedRow {
   const { labels } = shape
-  const row = { line: records.line, reason: rejectionReason(records, shape), raw: rawText(records) }
+  const row = {
+    line: records.line,
+    reason: rejectionReason(records, shape),
+    raw: rawText(records.bytes.subarray(records.from, records.next)),
+  }
   const column = labels[blamedField(records, shape)]
   return column === undefined ? row : { ...row, column }
 }
@@ -32,7 +35,12 @@ export function rejectUnfitValue(
   const value = fieldText(records, column)
   const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
   const reason = `${JSON.stringify(shown)} is not a valid ${type}`
-  return { line: records.line, column: labels[column]!, reason, raw: rawText(records) }
+  return {
+    line: records.line,
+    column: labels[column]!,
+    reason,
+    raw: rawText(records.bytes.subarray(records.from, records.next)),
+  }
 }
 
 export function rejectionReason(records: RecordReader, { labels, headerRow, recordBytes }: RowShape): string {
@@ -93,17 +101,6 @@ function longField({ scanner, from }: RecordReader, recordBytes: number): number
   const field = isOpen ? scanner.count : scanner.count - 1
   const start = isOpen ? scanner.openQuote : scanner.starts[field]!
   return start - from < recordBytes / 2 ? field : -1
-}
-
-/** NUL is shown as its symbol, since a report has to be storable as text too. */
-export function rawText({ bytes, from, next }: RecordReader): string {
-  let end = next
-  while (end > from && (bytes[end - 1] === 10 || bytes[end - 1] === 13)) end--
-  if (end - from > rawBytes) {
-    end = from + rawBytes
-    while (end > from && (bytes[end]! & 0xc0) === 0x80) end--
-  }
-  return bytes.toString('utf8', from, end).replaceAll('\0', '␀')
 }
 
 /** The value of a field as a string; for headers and messages, not for rows. */

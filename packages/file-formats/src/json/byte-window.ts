@@ -101,8 +101,8 @@ export const endsTooEarly = (name: string, { line, byte }: JsonPosition): Source
 export const tooLong = (name: string, bytes: number, { line }: JsonPosition): SourceProblem =>
   new SourceProblem(
     'RECORD_TOO_LONG',
-    `${name} has a value in line ${line} that is longer than ${size(bytes)}; the objects of an array are read one by one, each up to that length.`,
+    `${name} has a value in line ${line} that is longer than ${formatBytes(bytes)}; the objects of an array are read one by one, each up to that length.`,
   )
 
-export const size = (bytes: number): string =>
+export const formatBytes = (bytes: number): string =>
   bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${bytes} bytes`

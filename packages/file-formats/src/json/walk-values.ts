@@ -3,7 +3,7 @@ import type { JsonCursor } from './json-cursor.ts'
 import type { JsonPass } from './json-record.ts'
 import { afterSpace, BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
 import { ambiguous } from './json-shape.ts'
-import { type ByteWindow, size } from './byte-window.ts'
+import { type ByteWindow, formatBytes } from './byte-window.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
@@ -58,7 +58,13 @@ const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end -
 
 async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window, recordBytes } = cursor
-  pass.reject(window, window.from, window.end, window.place(window.from).line, `is longer than ${size(recordBytes)}`)
+  pass.reject(
+    window,
+    window.from,
+    window.end,
+    window.place(window.from).line,
+    `is longer than ${formatBytes(recordBytes)}`,
+  )
   await cursor.skipLongValue()
 }
 
@@ -81,7 +87,7 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
     if (isLast && !isTooLong(cursor)) return MORE
     const line = () => window.place(from).line
     if (after - from > cursor.recordBytes) {
-      pass.reject(window, from, after, line(), `is longer than ${size(cursor.recordBytes)}`)
+      pass.reject(window, from, after, line(), `is longer than ${formatBytes(cursor.recordBytes)}`)
     } else if (isObject) pass.take(window, from, after, line)
     else if (pass.rows === 0) throw notRows(cursor, line())
     else pass.reject(window, from, after, line(), 'is not a JSON object')
@@ -152,7 +158,7 @@ function takeLine(
   const start = afterSpace(bytes, from, end)
   if (start === end) return
   const reject = (reason: string) => pass.reject(window, from, end, line, reason)
-  if (end - from > recordBytes) return reject(`is longer than ${size(recordBytes)}`)
+  if (end - from > recordBytes) return reject(`is longer than ${formatBytes(recordBytes)}`)
   if (bytes[start] !== OPEN_OBJECT) return reject('is not a JSON object')
   const after = record.read(bytes, start, end)
   if (after === MORE) return reject('ends in the middle of an object')
@@ -164,7 +170,7 @@ function takeLine(
 
 /** Skips a line that is too long for memory. */
 async function skipLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
-  pass.reject(window, window.from, window.end, line, `is longer than ${size(recordBytes)}`)
+  pass.reject(window, window.from, window.end, line, `is longer than ${formatBytes(recordBytes)}`)
   do {
     const end = window.bytes.subarray(0, window.end).indexOf(LF, window.from)
     window.from = end < 0 ? window.end : end + 1

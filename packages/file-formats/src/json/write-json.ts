@@ -4,7 +4,7 @@ import type { RowOutput } from '../spool/rejects.ts'
 import type { NormaliseJob } from '../format/normalised-file.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
-import { ByteWindow, size } from './byte-window.ts'
+import { ByteWindow, formatBytes } from './byte-window.ts'
 import { JsonColumns } from './json-columns.ts'
 import { JsonCursor } from './json-cursor.ts'
 import { JsonPass, putDoubled } from './json-record.ts'
@@ -45,7 +45,7 @@ export async function writeJson(
   if (records === 0 && !complete)
     throw new SourceProblem(
       'PREVIEW_TOO_LARGE',
-      `A preview reads only the first ${size(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${size(about.limits.recordBytes)}.`,
+      `A preview reads only the first ${formatBytes(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${formatBytes(about.limits.recordBytes)}.`,
     )
   const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
   if (columns.labels.length === 0 && records === 0 && isMeant)

@@ -3,7 +3,9 @@ import {
   type ChunkSink,
   type ColumnVector,
   maxRowBytes,
+  maxRawBytes,
   maxValueBytes,
+  rawText,
   rowTooLong,
   TupleEncoder,
   valueTooLong,
@@ -15,11 +17,9 @@ import type { JobPort } from '../job-port.ts'
 import type { ParquetFile } from './footer.ts'
 import type { ParquetLimits } from './limits.ts'
 import { ColumnMeasure, type MeasuredColumn } from './column-statistics.ts'
-import { FileWarning } from './file-problems.ts'
+import { FileProblem } from './file-problems.ts'
 import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
-
-const rawBytes = 4096
 
 export interface ParquetResult {
   /** The columns in which digits finer than a microsecond were cut off, with the number of values. */
@@ -41,7 +41,7 @@ export async function encodeRows(
   const close: ChunkSink['close'] = (memory, length) => {
     tupleBytes += length
     if (tupleBytes > maxTupleBytes)
-      throw new FileWarning(
+      throw new FileProblem(
         'FILE_TOO_DENSE',
         `grows to more than ${limits.ratio} times its size. It may be built to do harm.`,
       )
@@ -120,22 +120,19 @@ function rejectedRow(
     line: before + row + 1,
     column: columns[column]!.column.label,
     reason,
-    raw: Buffer.from(raw.slice(0, rawBytes))
-      .subarray(0, rawBytes)
-      .toString('utf8')
-      .replace(/\uFFFD$/, ''),
+    raw: rawText(Buffer.from(raw.slice(0, maxRawBytes))),
   }
 }
 
 /** Returns the value as text. A number or time that does not fit was not kept; the reason contains it. */
 function shown(vector: ColumnVector, row: number, faulty: boolean): string {
   if (vector.nulls[row]) return 'null'
-  if ('data' in vector && vector.lengths[row]! > rawBytes) return `${textStart(vector, row)}…`
+  if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
   return faulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
 }
 
 function textStart({ data, starts }: BytesVector, row: number): string {
   const start = starts[row]!
-  return Buffer.from(data.subarray(start, start + rawBytes)).toString('utf8')
+  return Buffer.from(data.subarray(start, start + maxRawBytes)).toString('utf8')
 }

@@ -9,8 +9,8 @@ type FileProblemCode =
   | 'FILE_TOO_DENSE'
 
 /** An error of the file, raised where the file's display name is unknown: `message` follows the file's name. */
-export class FileWarning extends Error {
-  override readonly name = 'FileTrouble'
+export class FileProblem extends Error {
+  override readonly name = 'FileProblem'
   readonly code: FileProblemCode
 
   constructor(code: FileProblemCode, message: string, options?: ErrorOptions) {
@@ -24,9 +24,9 @@ export class FileWarning extends Error {
 }
 
 /** `where` names the part that cannot be read. */
-export function damagedFileProblem(where: string, cause?: unknown): FileWarning {
+export function damagedFileProblem(where: string, cause?: unknown): FileProblem {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
-  return new FileWarning(
+  return new FileProblem(
     'FILE_DAMAGED',
     `is damaged: ${where} cannot be read${detail}. Upload the file again, or write it again.`,
     { cause },

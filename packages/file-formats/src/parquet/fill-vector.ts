@@ -29,10 +29,10 @@ export type FillFunction = (
   places: Int32Array,
   count: number,
   vector: ColumnVector,
-  remarks: ConversionNotes,
+  notes: ConversionNotes,
 ) => void
 
-type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: ConversionNotes) => void
+type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, notes: ConversionNotes) => void
 
 /** Returns the function that converts a leaf's values into a vector of type `dataType`, the leaf's own type or a wider one. */
 export function filler(type: LeafType, dataType: DataType): FillFunction {
@@ -59,10 +59,10 @@ export function filler(type: LeafType, dataType: DataType): FillFunction {
 }
 
 function each<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
-  return (values, places, count, vector, remarks) => {
+  return (values, places, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
       const place = places[row]!
-      if (place >= 0) one(values as FixedValues, place * width, vector as V, row, remarks)
+      if (place >= 0) one(values as FixedValues, place * width, vector as V, row, notes)
     }
   }
 }
@@ -105,11 +105,11 @@ const fillInt32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
 
 const fillNarrow =
   (from: number, to: number): FillFixed<IntegerVector> =>
-  ({ view }, at, vector, row, remarks) => {
+  ({ view }, at, vector, row, notes) => {
     const value = view.getInt32(at, true)
     vector.low[row] = value
     vector.high[row] = value >> 31
-    if (value < from || value > to) remarks.fault(row, `is ${value}, where its column says ${from} to ${to}`)
+    if (value < from || value > to) notes.fault(row, `is ${value}, where its column says ${from} to ${to}`)
   }
 
 const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
@@ -128,45 +128,45 @@ const fillFloat16: FillFixed<FloatingVector> = ({ bytes }, at, vector, row) => {
 
 const fillDate =
   (end: number): FillFixed<DateVector> =>
-  ({ view }, at, vector, row, remarks) => {
+  ({ view }, at, vector, row, notes) => {
     const days = view.getInt32(at, true)
     vector.days[row] = days
-    if (days < firstDay || days >= end) remarks.fault(row, outOfRange(days, 'days'))
+    if (days < firstDay || days >= end) notes.fault(row, outOfRange(days, 'days'))
   }
 
 const unitNames = { 1_000: 'milliseconds', 1_000_000: 'microseconds', 1_000_000_000: 'nanoseconds' }
 
 const fillTimestamp =
   (perSecond: keyof typeof unitNames): FillFixed<TimestampVector> =>
-  ({ view }, at, vector, row, remarks) => {
+  ({ view }, at, vector, row, notes) => {
     const low = view.getInt32(at, true)
     const high = view.getInt32(at + 4, true)
     if (!storeMoment(vector, row, low, high, perSecond)) {
-      remarks.fault(row, outOfRange(view.getBigInt64(at, true), unitNames[perSecond]))
+      notes.fault(row, outOfRange(view.getBigInt64(at, true), unitNames[perSecond]))
     }
-    if (perSecond === 1_000_000_000 && isFiner(low, high)) remarks.cut()
+    if (perSecond === 1_000_000_000 && isFiner(low, high)) notes.cut()
   }
 
-const fillInt96: FillFixed<TimestampVector> = ({ view }, at, vector, row, remarks) => {
+const fillInt96: FillFixed<TimestampVector> = ({ view }, at, vector, row, notes) => {
   const low = view.getInt32(at, true)
   const high = view.getInt32(at + 4, true)
   const julianDay = view.getInt32(at + 8, true)
-  if (!storeJulian(vector, row, low, high, julianDay)) remarks.fault(row, outOfRange(julianDay - 2_440_588, 'days'))
-  if (isFiner(low, high)) remarks.cut()
+  if (!storeJulian(vector, row, low, high, julianDay)) notes.fault(row, outOfRange(julianDay - 2_440_588, 'days'))
+  if (isFiner(low, high)) notes.cut()
 }
 
 function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: number): FillFixed<DecimalVector> {
-  return ({ view }, at, vector, row, remarks) => {
+  return ({ view }, at, vector, row, notes) => {
     const low = view.getInt32(at, true)
     const high = as === 'decimal32' ? low >> 31 : view.getInt32(at + 4, true)
     const big = as === 'unsigned64' && high < 0 ? view.getBigUint64(at, true) : undefined
-    storeDecimal(vector, row, low, high, big, digits, remarks)
+    storeDecimal(vector, row, low, high, big, digits, notes)
   }
 }
 
 /** Reads big-endian two's complement of any width; most values are wide and hold small numbers. */
 function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
-  return (values, places, count, vector, remarks) => {
+  return (values, places, count, vector, notes) => {
     const { bytes } = values
     const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
@@ -185,7 +185,7 @@ function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFu
         low = (low << 8) | bytes[at]!
       }
       const big = fits ? undefined : bigOf(bytes, start, end)
-      storeDecimal(vector as DecimalVector, row, low, high, big, digits, remarks)
+      storeDecimal(vector as DecimalVector, row, low, high, big, digits, notes)
     }
   }
 }
@@ -195,7 +195,7 @@ function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
   return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
 }
 
-const fillBytes: FillFunction = (values, places, count, vector, remarks) => {
+const fillBytes: FillFunction = (values, places, count, vector, notes) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
   const into = vector as BytesVector
   into.data = bytes
@@ -208,7 +208,7 @@ const fillBytes: FillFunction = (values, places, count, vector, remarks) => {
   if (!faults) return
   for (let row = 0; row < count; row++) {
     const fault = faults.get(places[row]!)
-    if (fault) remarks.fault(row, fault)
+    if (fault) notes.fault(row, fault)
   }
 }
 
@@ -220,7 +220,7 @@ function storeDecimal(
   high: number,
   big: bigint | undefined,
   digits: number,
-  remarks: ConversionNotes,
+  notes: ConversionNotes,
 ): void {
   vector.low[row] = low
   vector.high[row] = high
@@ -235,7 +235,7 @@ function storeDecimal(
     typeof value === 'number' && digits <= 15
       ? Math.abs(value) >= 10 ** digits
       : magnitude(value) >= 10n ** BigInt(digits)
-  if (tooLong) remarks.fault(row, `has more than the ${digits} digits that its column says`)
+  if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column says`)
 }
 
 function magnitude(value: number | bigint): bigint {
@@ -245,18 +245,18 @@ function magnitude(value: number | bigint): bigint {
 
 const nanosecondsOfDay = 86_400_000_000_000n
 
-type RenderOne = (values: DecodedValues, place: number, row: number, remarks: ConversionNotes) => string
+type RenderOne = (values: DecodedValues, place: number, row: number, notes: ConversionNotes) => string
 
 /** Returns the function that formats values that the warehouse stores as text. */
 function renderer(type: LeafType): FillFunction {
   const one = renderOne(type)
-  return (values, places, count, vector, remarks) => {
+  return (values, places, count, vector, notes) => {
     const into = vector as BytesVector
     const texts: Buffer[] = []
     let length = 0
     for (let row = 0; row < count; row++) {
       if (places[row]! < 0) continue
-      const text = Buffer.from(one(values, places[row]!, row, remarks), 'latin1')
+      const text = Buffer.from(one(values, places[row]!, row, notes), 'latin1')
       into.starts[row] = length
       into.lengths[row] = text.length
       length += text.length
@@ -280,12 +280,12 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
     case 'interval':
       return (values, place) => interval((values as FixedValues).view, place * 12)
     case 'time':
-      return (values, place, row, remarks) => {
+      return (values, place, row, notes) => {
         const { view } = values as FixedValues
         const units = reading.wide ? view.getBigInt64(place * 8, true) : BigInt(view.getInt32(place * 4, true))
         const all = units * BigInt(reading.nanoseconds)
         if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
-        remarks.fault(row, 'is not a time of day')
+        notes.fault(row, 'is not a time of day')
         return ''
       }
     default:

@@ -1,5 +1,5 @@
 import type { ChunkLimits } from '../job-port.ts'
-import { FileWarning } from './file-problems.ts'
+import { FileProblem } from './file-problems.ts'
 
 /** Limits of the reader. Tests use tiny limits so that every boundary is crossed. */
 export interface ParquetLimits extends ChunkLimits {
@@ -54,7 +54,7 @@ export class MemoryBudget {
     const { pageBytes, ratio, ratioFrom } = this.#limits
     if (!(whole >= 0)) throw new RangeError(`a page of ${whole} bytes`)
     if (whole > pageBytes) {
-      throw new FileWarning(
+      throw new FileProblem(
         'FILE_TOO_DENSE',
         `has a page of ${whole} bytes; up to ${pageBytes} are read. Write it with smaller pages.`,
       )
@@ -62,7 +62,7 @@ export class MemoryBudget {
     this.#compressed += compressed
     this.#whole += whole
     if (this.#whole > ratioFrom.bytes + ratio * this.#compressed) {
-      throw new FileWarning('FILE_TOO_DENSE', `grows to more than ${ratio} times its size. It may be built to do harm.`)
+      throw new FileProblem('FILE_TOO_DENSE', `grows to more than ${ratio} times its size. It may be built to do harm.`)
     }
   }
 
@@ -70,7 +70,7 @@ export class MemoryBudget {
   hold(bytes: number): void {
     this.#held += bytes
     if (this.#held <= this.#limits.heldBytes) return
-    throw new FileWarning(
+    throw new FileProblem(
       'FILE_TOO_DENSE',
       `needs more than ${this.#limits.heldBytes} bytes of memory at a time. Write it with smaller pages or fewer columns.`,
     )

@@ -1,7 +1,7 @@
 import type { Column, StoredType } from '@sluice/row-stream'
 import type { JobPort } from '../job-port.ts'
 import { encodeRows, type ParquetResult } from './encode-rows.ts'
-import { FileWarning } from './file-problems.ts'
+import { FileProblem } from './file-problems.ts'
 import { asHex, assertPlausible, ParquetFile } from './footer.ts'
 import type { ParquetLimits } from './limits.ts'
 import { HoldsBytes } from './row-groups.ts'
@@ -32,7 +32,7 @@ export async function readParquetFile(job: ParquetJob, port: JobPort): Promise<P
   try {
     return await readFile(job, port)
   } catch (error) {
-    throw error instanceof FileWarning ? error.problem(job.fileName) : error
+    throw error instanceof FileProblem ? error.problem(job.fileName) : error
   }
 }
 

@@ -2,7 +2,7 @@ import type { ColumnVector } from '@sluice/row-stream'
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import type { DataType } from '@sluice/contracts'
 import { MemoryBudget, type ParquetLimits } from './limits.ts'
-import { damagedFileProblem, FileWarning } from './file-problems.ts'
+import { damagedFileProblem, FileProblem } from './file-problems.ts'
 import { findDecompression, knownCodecs } from './pages.ts'
 import type { ParquetFile } from './footer.ts'
 import { LeafReader } from './leaf-reader.ts'
@@ -42,7 +42,7 @@ export interface RowBatch {
   faults: Map<number, { column: number; reason: string }>
 }
 
-/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileWarning, or HoldsBytes. */
+/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileProblem, or HoldsBytes. */
 export class RowGroups {
   readonly #file: ParquetFile
   readonly #limits: ParquetLimits
@@ -155,13 +155,13 @@ function nested(column: NestedColumn): OpenColumn {
 function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
   return group.columns.map((chunk) => {
     if (chunk.crypto_metadata || chunk.encrypted_column_metadata) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_ENCRYPTED',
         'has encrypted columns. Write it without encryption and upload it again.',
       )
     }
     if (chunk.file_path) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
         'keeps its columns in other files. Write it as one file and upload it again.',
       )
@@ -169,7 +169,7 @@ function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
     const data = chunk.meta_data
     if (!data) throw damagedFileProblem(`row group ${index + 1}`)
     if (!findDecompression(data.codec)) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
         `is compressed with ${data.codec ?? 'an unknown codec'}. Use none, or ${knownCodecs.join(', ')}.`,
       )

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
-import { type FeedColumn, identifiers, maxColumns, type VectorKind } from '@sluice/row-stream'
+import { type Column, identifiers, maxColumns, type VectorKind } from '@sluice/row-stream'
 import { type FileMetaData, parquetSchema, type ParquetType, type SchemaElement, type SchemaTree } from 'hyparquet'
-import { damagedFileProblem, FileWarning } from './file-problems.ts'
+import { damagedFileProblem, FileProblem } from './file-problems.ts'
 import { maxDepth } from './limits.ts'
 
 /** A node of the schema below a column. Levels are Dremel's: the definition level and the repetition level. */
@@ -30,18 +30,18 @@ export interface SchemaLeaf {
 
 /** One column of the table: a plain leaf, or a tree that becomes JSON. */
 export interface ParquetColumn {
-  column: FeedColumn
+  column: Column
   node: SchemaNode
 }
 
-/** Returns the table that a schema describes. Throws FileWarning. */
+/** Returns the table that a schema describes. Throws FileProblem. */
 export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const root = treeOf(metadata)
   const seen = { leaves: 0 }
   const nodes = root.children.map((child) => nodeOf(child, { definition: 0, repetition: 0, depth: 1 }, seen))
-  if (nodes.length === 0) throw new FileWarning('FILE_EMPTY', 'has no columns. Upload a file with data.')
+  if (nodes.length === 0) throw new FileProblem('FILE_EMPTY', 'has no columns. Upload a file with data.')
   if (nodes.length > maxColumns) {
-    throw new FileWarning(
+    throw new FileProblem(
       'PARQUET_NOT_SUPPORTED',
       `has ${nodes.length} columns; a table has at most ${maxColumns}. Leave some out.`,
     )
@@ -55,7 +55,7 @@ export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLea
   return node.leaf !== undefined && !node.repeated
 }
 
-function typeOf(node: SchemaNode): Pick<FeedColumn, 'dataType' | 'precision' | 'scale'> {
+function typeOf(node: SchemaNode): Pick<Column, 'dataType' | 'precision' | 'scale'> {
   if (!isFlat(node)) return { dataType: 'JSONB' }
   const { dataType, precision, scale } = node.leaf.type
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
@@ -85,7 +85,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
     depth: above.depth + 1,
   }
   if (levels.depth > maxDepth) {
-    throw new FileWarning('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
+    throw new FileProblem('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
   }
   const base = { name: element.name, optional, repeated, definition: levels.definition, repetition: levels.repetition }
   if (children.length === 0 && element.type !== undefined) {
@@ -99,7 +99,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
     return { ...base, shape: 'leaf', children: [], leaf, leaves: [leaf] }
   }
   if (element.logical_type?.type === 'VARIANT') {
-    throw new FileWarning(
+    throw new FileProblem(
       'PARQUET_NOT_SUPPORTED',
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
@@ -167,7 +167,7 @@ export interface LeafType {
 const mostDigits = 1000
 
 /**
- * Returns the type of a leaf of the schema, exact by its annotation. Throws FileWarning for types that cannot be read or
+ * Returns the type of a leaf of the schema, exact by its annotation. Throws FileProblem for types that cannot be read or
  * are not supported.
  */
 function leafType(element: SchemaElement, label: string): LeafType {
@@ -279,8 +279,8 @@ function decimal(element: SchemaElement, physical: ParquetType, label: string): 
   return { ...typed('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
 }
 
-function unreadable(label: string, why: string): FileWarning {
-  return new FileWarning(
+function unreadable(label: string, why: string): FileProblem {
+  return new FileProblem(
     'PARQUET_NOT_SUPPORTED',
     `cannot be read: column "${label}" ${why}. Write the column as another type.`,
   )

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { dateText, type StoredType, timestampText } from '@sluice/row-stream'
+import { dateText, epochDays, epochMicroseconds, type StoredType, timestampText } from '@sluice/row-stream'
 import type { PreviewCell } from './source-preview.ts'
 
 export interface ReadRows {
@@ -80,10 +80,6 @@ const readers: Partial<Record<DataType, ValueReader>> = {
 }
 
 const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
-
-/** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
-const epochDays = 10_957
-const epochMicroseconds = 946_684_800_000_000n
 
 function day(days: number): string {
   if (days === 0x7fff_ffff) return 'infinity'

@@ -5,7 +5,7 @@ import { ZipArchive } from '../archive/zip-archive.ts'
 import { convertToUtf8 } from '../encodings/convert-to-utf8.ts'
 import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
-import { size } from '../json/byte-window.ts'
+import { formatBytes } from '../json/byte-window.ts'
 import { writeJson } from '../json/write-json.ts'
 import { assertFormat, detectFormat, detectionBytes, type FileContent } from '../format/detect-format.ts'
 import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from '../spool/byte-source.ts'
@@ -131,7 +131,7 @@ function limitBytes(source: ByteSource, most: number, name: string): ByteSource 
 const tooLargeForPreview = (name: string, most: number) =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `A preview unpacks workbooks of up to ${size(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
+    `A preview unpacks workbooks of up to ${formatBytes(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
   )
 
 const nested = (name: string) =>

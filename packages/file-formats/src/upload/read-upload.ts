@@ -4,7 +4,7 @@ import { csvSource } from '../csv/csv-source.ts'
 import { type OpenedUpload, openUpload, type UploadToOpen } from './open-upload.ts'
 import {
   emptyFeed,
-  type FeedColumn,
+  type Column,
   type LoadReport,
   type SourceFeed,
   SourceProblem,
@@ -24,7 +24,7 @@ export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtA
  */
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
-  { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: FeedColumn[] },
+  { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: Column[] },
   report: LoadReport,
   signal: AbortSignal,
 ): AsyncGenerator<SourceFeed, void, void> {

@@ -1,6 +1,7 @@
 const secondsOfDay = 86_400
-/** 2000-01-01, PostgreSQL's epoch, in days since 1970-01-01. */
-const epochDay = 10_957
+/** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
+export const epochDays = 10_957
+export const epochMicroseconds = 946_684_800_000_000n
 
 /** Days since 2000-01-01 of a day in the Gregorian calendar, extended to all times. The month is 1 to 12. */
 export function daysFrom2000(year: number, month: number, day: number): number {
@@ -9,7 +10,7 @@ export function daysFrom2000(year: number, month: number, day: number): number {
   const yearOfEra = shifted - era * 400
   const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
   const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return era * 146_097 + dayOfEra - 719_468 - epochDay
+  return era * 146_097 + dayOfEra - 719_468 - epochDays
 }
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -32,7 +33,7 @@ export const momentOf = (date: Date, moment: Moment): void => {
   const milliseconds = date.getTime()
   const seconds = Math.floor(milliseconds / 1000)
   const days = Math.floor(seconds / secondsOfDay)
-  moment.days = days - epochDay
+  moment.days = days - epochDays
   moment.seconds = seconds - days * secondsOfDay
   moment.microseconds = (milliseconds - seconds * 1000) * 1000
 }

@@ -11,6 +11,7 @@ import {
   type VectorKind,
   wholeOf,
 } from './column-vectors.ts'
+import { epochDays, epochMicroseconds } from './calendar.ts'
 import { NumericBuffer } from './numeric-buffer.ts'
 import { vectorText } from './vector-text.ts'
 
@@ -113,10 +114,8 @@ interface CellWriter {
 
 /** The length in bytes from which a native copy is faster than a loop. */
 const longValue = 48
-/** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
-const epochDays = 10_957
-const epochLow = 946_684_800_000_000 % 4294967296
-const epochHigh = Math.floor(946_684_800_000_000 / 4294967296)
+const epochLow = Number(epochMicroseconds & 0xffff_ffffn)
+const epochHigh = Number(epochMicroseconds >> 32n)
 const microsecondsOfDay = 86_400_000_000n
 
 /** Returns the writer for a column of this kind that is stored as `dataType`, the same or a wider type. */

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { SourceProblem } from '@sluice/row-stream'
-import { FileWarning } from '../file-problems.ts'
+import { FileProblem } from '../file-problems.ts'
 import { encodeRows } from '../encode-rows.ts'
 import { JobPort } from '../../job-port.ts'
 import { assertPlausible, ParquetFile } from '../footer.ts'
@@ -50,7 +50,7 @@ async function readInPlace(path: string): Promise<string> {
     )
     return 'was read'
   } catch (error) {
-    if (error instanceof FileWarning) return error.code
+    if (error instanceof FileProblem) return error.code
     if (error instanceof HoldsBytes) return 'was read'
     throw error
   }
