@@ -109,7 +109,7 @@ export function brokenRunCodes(
   sources: string[],
 ): { unknown: string[]; unused: string[] } {
   const known = new Set(groups.flatMap(({ codes }) => Object.keys(codes)))
-  const thrown = /new (?:(?:Source|Destination|Load|Variable|Warehouse|Delimited)Problem|FileTrouble)\(\s*'(\w+)'/g
+  const thrown = /new (?:Source|Destination|Load|Variable|Warehouse|File)Problem\(\s*'(\w+)'/g
   const used = sources.flatMap((text) => [...text.matchAll(thrown)].map(([, code = '']) => code))
   const text = sources.join('\n')
   return {

@@ -1,5 +1,5 @@
 import { peakMemory } from '@sluice/testing/peak-memory'
-import { keepReaderThreads } from '@sluice/file-formats/upload/keep-reader-threads'
+import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { LoadReport } from '@sluice/row-stream'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
 import { allowedHere } from './allowed-here.ts'

@@ -1,4 +1,4 @@
-/** The bytes of 64 that equal one, as bits. */
+/** Returns a bit for each of 64 bytes that equals `byte`. */
 @inline export function equal(at: usize, wanted: v128): u64 {
   const a = <u64>i8x16.bitmask(i8x16.eq(v128.load(at), wanted))
   const b = <u64>i8x16.bitmask(i8x16.eq(v128.load(at, 16), wanted))
@@ -7,7 +7,7 @@
   return a | (b << 16) | (c << 32) | (d << 48)
 }
 
-/** Every bit as the parity of itself and those before it: from a quote to the next, ones. */
+/** Prefix parity: the bits from each quote up to the next one are set. */
 @inline export function parity(mask: u64): u64 {
   let bits = mask
   bits ^= bits << 1
@@ -21,7 +21,7 @@
 const LF: u8 = 10
 const CR: u8 = 13
 
-/** Line ends among 64 bytes, as bits; the second half of CRLF is none. */
+/** Returns a bit for each line end among 64 bytes; the LF of a CRLF has none. */
 export function lineEnds(block: usize): u64 {
   const feeds = equal(block, i8x16.splat(LF))
   const returns = equal(block, i8x16.splat(CR))

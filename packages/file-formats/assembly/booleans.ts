@@ -1,6 +1,6 @@
 import { UNFIT } from './outcome'
 
-/** Up to five letters as one number, in lower case. A digit stays itself. */
+/** Packs up to five letters, in lower case, or digits into a number. */
 @inline function word(from: usize, length: usize): u64 {
   let letters: u64 = 0
   for (let at: usize = 0; at < length; at++) letters = (letters << 8) | <u64>(load<u8>(from + at) | 32)
@@ -10,7 +10,7 @@ import { UNFIT } from './outcome'
 const TRUE: u64 = 0x74727565
 const FALSE: u64 = 0x66616c7365
 
-/** Writes a boolean. Guessed it is from `true` and `false` alone; where it is given, the other words that PostgreSQL knows do too. */
+/** Writes a boolean. An inferred column accepts only `true` and `false`; a given one accepts all of PostgreSQL's spellings. */
 export function writeBoolean(out: usize, from: usize, to: usize, guessed: bool): i32 {
   const length = to - from
   if (length > 5) return UNFIT

@@ -1,6 +1,6 @@
 import { COLUMN_BYTES, COLUMNS } from './layout'
 
-/** What a column has held, as bits. */
+/** Kinds of the observed values of a column, as bits. */
 export const BOOLEAN: u8 = 1
 export const INTEGER: u8 = 2
 export const DECIMAL: u8 = 4
@@ -13,7 +13,7 @@ export const TEXT: u8 = 128
 export const NUMBERS: u8 = INTEGER | DECIMAL | DOUBLE
 export const TIMES: u8 = DATE | TIMESTAMP | TIMESTAMPTZ
 
-/** What a column is written as; host/column-state.ts has the same list. */
+/** Stored types of a column; src/delimited/column-state.ts has the same list. */
 export const AS_TEXT: u8 = 0
 export const AS_BOOLEAN: u8 = 1
 export const AS_SMALLINT: u8 = 2
@@ -27,21 +27,21 @@ export const AS_TIMESTAMPTZ: u8 = 9
 export const AS_REAL: u8 = 10
 export const AS_VARCHAR: u8 = 11
 export const AS_JSON: u8 = 12
-/** Of a guess alone: no value was seen, so that any value fails it. */
+/** An inferred type only: the column had no value, so any value disproves it. */
 export const AS_NOTHING: u8 = 13
 
 /**
- * How a value is held against its column, as bits. PROVEN: the type is a guess, and writing every value is its proof; without it
- * somebody said what the column is, and a row that does not fit is refused. APART: it is stored as something wider.
+ * How values are checked, as bits. PROVEN: the type is inferred, and writing every value proves it; otherwise the type is given, and
+ * a row that does not fit is rejected. APART: the stored type is wider.
  */
 export const PROVEN: u8 = 1
 export const APART: u8 = 2
 
 /*
- * A column's state. What was seen: kinds u8 @0, room u8 @1, integer digits u8 @2, scale u8 @3, spellings of times still
- * possible u8 @4. What it is written as: stored u8 @5, check u8 @6; the type guessed or given u8 @7, its integer digits u8 @8, scale
- * u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, most characters u16 @14. Spellings of times that were the only
- * one for some value u8 @13: seen too.
+ * The state of a column. Observed: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date spellings that fit all
+ * values u8 @4, date spellings that were the only one for some value u8 @13. Written: stored type u8 @5, check u8 @6; the inferred or
+ * given type u8 @7, its integer digits u8 @8, scale u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, maximum
+ * characters u16 @14.
  */
 
 @inline export function stateOf(column: i32): usize {
@@ -63,7 +63,7 @@ export const APART: u8 = 2
 @inline export function storedScaleAt(state: usize): u8 { return load<u8>(state, 12) }
 @inline export function mostCharactersAt(state: usize): u16 { return load<u16>(state, 14) }
 
-/** Widens what is known of a column by the digits of a number. */
+/** Widens the observed digits of a column by those of a number. */
 @inline export function widenDigits(state: usize, integerDigits: i32, scale: i32): void {
   if (integerDigits > <i32>load<u8>(state, 2)) store<u8>(state, <u8>integerDigits, 2)
   if (scale > <i32>load<u8>(state, 3)) store<u8>(state, <u8>scale, 3)
@@ -82,7 +82,7 @@ export const APART: u8 = 2
   if (popcnt<u32>(spellings) == 1) store<u8>(state, load<u8>(state, 13) | spellings, 13)
 }
 
-/** Forgets what was seen and what is to be written. */
+/** Resets the observed values and the types of all columns. */
 export function forgetColumns(columns: i32): void {
   memory.fill(COLUMNS, 0, <usize>columns * COLUMN_BYTES)
 }

@@ -1,4 +1,4 @@
-/** How a day is spelled, as bits, since a value may be read in two ways; host/column-state.ts has the same list. */
+/** Date spellings as bits, because a value may have two; src/delimited/column-state.ts has the same list. */
 export const YEAR_DASHES: u8 = 1
 export const YEAR_SLASHES: u8 = 2
 export const DAY_POINTS: u8 = 4
@@ -6,20 +6,20 @@ export const DAY_SLASHES: u8 = 8
 export const MONTH_SLASHES: u8 = 16
 export const DAY_DASHES: u8 = 32
 export const MONTH_DASHES: u8 = 64
-/** `yyyymmdd` is a number, unless somebody says that it is a day. */
+/** `yyyymmdd` is a number unless the options say that it is a date. */
 export const DIGITS_ONLY: u8 = 128
 
 const DASH: u8 = 45
 const POINT: u8 = 46
 const SLASH: u8 = 47
 
-/** Above every field of a date or time, so that a range check refuses it. */
+/** Larger than every field of a date or time, so that range checks reject it. */
 export const NOT_DIGITS: i32 = 10_000
 
-/** Days since 2000-01-01 of the last date, and the spellings it can be meant in. */
+/** The last date as days since 2000-01-01, and its possible spellings. */
 export let days: i32 = 0
 export let spelled: u8 = 0
-/** Bytes that it took. */
+/** The length of the last date in bytes. */
 export let dateBytes: usize = 10
 
 @inline export function twoDigits(at: usize): i32 {
@@ -32,7 +32,7 @@ export let dateBytes: usize = 10
   return twoDigits(at) * 100 + twoDigits(at + 2)
 }
 
-/** Are there separators where a date has them? No number has them there. */
+/** Whether there are separators in the places of a date. No number has them there. */
 @inline export function looksTimed(from: usize, to: usize): bool {
   if (to - from < 10) return false
   const fifth = load<u8>(from, 4)
@@ -41,7 +41,7 @@ export let dateBytes: usize = 10
   return third == load<u8>(from, 5) && (third == POINT || third == SLASH || third == DASH)
 }
 
-/** Reads a day of the Gregorian calendar at the start of a value, in one of the spellings allowed. */
+/** Reads a date of the Gregorian calendar at the start of a value, in one of the allowed spellings. */
 export function readDate(from: usize, to: usize, allowed: u8): bool {
   if (allowed == DIGITS_ONLY) {
     dateBytes = 8
@@ -85,7 +85,7 @@ export function readDate(from: usize, to: usize, allowed: u8): bool {
   return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
 }
 
-/** Counts years from March, so that the leap day comes last: each month then starts after (153 m + 2) / 5 days. */
+/** Years begin in March, so that the leap day is the last day; each month then starts after (153 m + 2) / 5 days. */
 @inline function daysSince2000(year: i32, month: i32, day: i32): i32 {
   const years = month > 2 ? year : year - 1
   const months = month > 2 ? month - 3 : month + 9

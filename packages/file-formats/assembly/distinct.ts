@@ -12,7 +12,7 @@ const ODDER: u64 = 0xd6e8feb86659fd93
   return hash ^ (hash >>> 32)
 }
 
-/** Reads up to 8 bytes behind the value, and forgets them. */
+/** Reads up to 8 bytes after the value and ignores them. */
 @inline export function hashBytes(at: usize, length: i32): u64 {
   let hash: u64 = <u64>length * ODDER
   let left = length
@@ -28,7 +28,7 @@ const ODDER: u64 = 0xd6e8feb86659fd93
   return hash ^ (hash >>> 32)
 }
 
-/** Keeps the longest run of zeros that the hashes of a register's values began with. */
+/** Keeps the maximum number of leading zeros in the hashes of a register's values. */
 @inline export function count(column: i32, hash: u64): void {
   const register = REGISTERS + <usize>column * REGISTER_COUNT + <usize>(hash >>> 54)
   const rank = <u8>clz((hash << 10) | 512) + 1

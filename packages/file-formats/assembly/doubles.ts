@@ -5,11 +5,11 @@ const LEAST_POWER: i32 = -342
 const GREATEST_POWER: i32 = 308
 const UNSURE: u64 = ~(<u64>0)
 
-/** Asked where 128 bits cannot tell between two neighbours, and for more than 19 digits. NaN: it is no number. */
+/** The host parses numbers that 128 bits cannot decide, and numbers with more than 19 digits. NaN: not a number. */
 @external('host', 'parseDouble')
 declare function parseDouble(from: usize, length: i32): f64
 
-/** The bits of the last number that was read, and its digits before the point, 0 with an exponent. */
+/** The bits of the last number, and its digits before the point, 0 with an exponent. */
 export let bits: u64 = 0
 export let plainDigits: i32 = 0
 
@@ -17,7 +17,7 @@ export let plainDigits: i32 = 0
   return <u32>byte - 48 <= 9
 }
 
-/** Reads `[+-]digits[.digits][e[+-]digits]` as the nearest double. False: it is none, or beyond the range. */
+/** Reads `[+-]digits[.digits][e[+-]digits]` as the nearest double. Returns false if it is not a number or is out of range. */
 export function readDouble(from: usize, to: usize): bool {
   let at = from
   const sign = load<u8>(at)
@@ -93,9 +93,9 @@ function nearest(mantissa: u64, power: i32): u64 {
   const shift = upper + 9
   let fraction = high >>> shift
   let exponent = <i64>((217706 * power) >> 16) + 63 + <i64>upper - <i64>zeros + 1023
-  // Subnormal, or beyond the range: rare enough for the slow road.
+  // Subnormal or out of range: rare, so the host parses it.
   if (exponent <= 0 || exponent >= 0x7fe) return UNSURE
-  // Exactly between two doubles: to the even one, so the bit that rounding would add is taken off.
+  // Exactly between two doubles: rounds to even, so the bit that rounding would add is removed.
   if (low <= 1 && power >= -4 && power <= 23 && (fraction & 3) == 1 && fraction << shift == high) fraction &= ~(<u64>1)
   fraction = (fraction + (fraction & 1)) >>> 1
   if (fraction >= (<u64>1) << 53) {

@@ -3,14 +3,14 @@ import { fieldOf } from './fields'
 import { REFUSED, UNFIT } from './outcome'
 import { writeField } from './values'
 
-/** The most bytes that a field can need beyond its own: its length, and a decimal's head and first digits. */
+/** Maximum bytes of a field besides its text: the length, and the header and first digits of a decimal. */
 export const FIELD_OVERHEAD: usize = 20
 
-/** The column that the last record which was not written has to blame, and whether it is refused or only not as guessed. */
+/** The column that prevented the last record from being written, and whether it is rejected or disproves an inferred type. */
 export let blamed: i32 = -1
 export let refused: bool = false
 
-/** Writes the record at hand as a row of binary COPY and answers the place behind it, or 0 when a value does not fit its column. */
+/** Writes the current record as a row of binary COPY. Returns the position after it, or 0 if a value does not fit its column. */
 export function encodeRecord(width: i32, out: usize): usize {
   store<u16>(out, bswap<u16>(<u16>width))
   let at = out + 2
@@ -28,10 +28,7 @@ export function encodeRecord(width: i32, out: usize): usize {
   return at
 }
 
-/**
- * Is there a value in the record at hand that the type given for its column cannot take? It is `blamed` then. What is at
- * `scratch` is written over.
- */
+/** Whether a value of the current record does not fit the given type of its column, which `blamed` then holds. Overwrites `scratch`. */
 export function isRefused(width: i32, scratch: usize): bool {
   for (let column = 0; column < width; column++) {
     const state = stateOf(column)

@@ -1,12 +1,12 @@
 const KEPT: i32 = 64
 
-/** The first eight bytes of a text so that they are in the order of the texts; what is behind a shorter one is zero. */
+/** The first eight bytes of a text as a number with the order of the texts; shorter texts are padded with zeros. */
 @inline function textKey(at: usize, length: i32): u64 {
   const first = bswap<u64>(load<u64>(at))
   return length >= 8 ? first : length == 0 ? 0 : first & (~(<u64>0) << <u64>(64 - length * 8))
 }
 
-/** Keeps the least and the greatest text by their bytes, of which the first 64 are looked at. */
+/** Keeps the minimum and maximum text by their first 64 bytes. */
 @inline export function keepText(state: usize, at: usize, length: i32): void {
   const key = textKey(at, length)
   if (load<u8>(state, 13) == 0) {
@@ -21,7 +21,7 @@ const KEPT: i32 = 64
   if (key > greatest || (key == greatest && compareTexts(state, 1, at, length) > 0)) put(state, 1, key, at, length)
 }
 
-/** `which`: 0 the least, 1 the greatest. */
+/** `which`: 0 is the minimum, 1 the maximum. */
 function put(state: usize, which: usize, key: u64, at: usize, length: i32): void {
   store<u64>(state + which * 8, key, 16)
   store<i32>(state + which * 4, length, 32)
@@ -36,8 +36,8 @@ function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
 }
 
 /**
- * What orders numerics, but for the digits behind the third of base 10,000: weight, then digits, and the other way around below
- * zero. A zero is between both.
+ * A key with the order of numerics, up to three digits of base 10,000: weight, then digits, inverted for negative numbers. The
+ * key of zero is between both.
  */
 @inline function numericKey(at: usize): i64 {
   const digits = <i32>bswap<u16>(load<u16>(at))
@@ -49,7 +49,7 @@ function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
   return load<u16>(at, 4) == 0 ? key : -key
 }
 
-/** Keeps the least and the greatest numeric in their binary form, which is compared digit by digit where the keys are the same. */
+/** Keeps the minimum and maximum numeric in binary form. Numerics with equal keys are compared digit by digit. */
 @inline export function keepNumeric(state: usize, at: usize, length: i32): void {
   const key = numericKey(at)
   if (load<u8>(state, 13) == 0) {
@@ -64,7 +64,7 @@ function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
   if (key > greatest || (key == greatest && compareNumerics(state, 1, at, length) > 0)) put(state, 1, <u64>key, at, length)
 }
 
-/** Of two with the same sign and weight, by their digits. */
+/** Compares the digits of two numerics with the same sign and weight. */
 function compareNumerics(state: usize, which: usize, at: usize, length: i32): i32 {
   const kept = min(load<i32>(state + which * 4, 32), KEPT) - 8
   const mine = min(length, KEPT) - 8

@@ -2,11 +2,11 @@ import { FIELD_BYTES, FIELDS } from './layout'
 
 /* A field, as the host writes it too: start i32 @0, end i32 @4 (addresses, inside the quotes where there are some), marks i32 @8. */
 
-/** The field stood in quotes: an empty one is no null. */
+/** The field was in quotes: an empty one is not null. */
 export const QUOTED: i32 = 1
-/** And what is between them is not its value yet: two quotes are one. */
+/** The field still has doubled quotes. */
 export const DOUBLED: i32 = 2
-/** It was written with escapes, and so is no spelling of null, whatever its value. */
+/** The field was written with escapes, so its value is not a null spelling. */
 export const LITERAL: i32 = 4
 
 @inline export function fieldOf(column: i32): usize {
@@ -32,7 +32,7 @@ export const LITERAL: i32 = 4
   store<i32>(field, marks, 8)
 }
 
-/** Whether quotes are doubled inside is not known before it is copied. */
+/** Doubled quotes inside the field are found when it is copied. */
 @inline export function setQuoted(column: i32, start: usize, end: usize): void {
   put(column, start, end, QUOTED | DOUBLED)
 }

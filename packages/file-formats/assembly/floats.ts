@@ -7,14 +7,14 @@ const PLUS: u8 = 43
 const MINUS: u8 = 45
 const ZERO: u8 = 48
 
-/** Writes a number as the double nearest to it. Guessed it is spelled as numbers.ts says and has no integer part that a double rounds. */
+/** Writes a number as the nearest double. In an inferred column, a double keeps its integer part; numbers.ts describes the spelling. */
 export function writeDouble(out: usize, from: usize, to: usize, guessed: bool): i32 {
   if (!readDouble(from, to) || (guessed && !isAsGuessed(from, to))) return UNFIT
   store<u64>(out, bswap<u64>(bits))
   return 8
 }
 
-/** Writes a number as the single-precision one nearest to its double. */
+/** Writes a number as the single-precision number nearest to its double. */
 export function writeReal(out: usize, from: usize, to: usize): i32 {
   if (!readDouble(from, to)) return UNFIT
   const value = reinterpret<f64>(bits)

@@ -5,7 +5,7 @@ import { integerDigits, numberKind, room, scale } from './numbers'
 import { ALL_SPELLINGS, looksTimed, spelled, timeKind } from './times'
 import { isText } from './type-of'
 
-/** Widens the types of all columns by the record at hand. Nulls, quoted or not, say nothing about a type. */
+/** Widens the types of all columns by the current record. Nulls, quoted or not, do not affect a type. */
 export function observeRecord(width: i32): void {
   for (let column = 0; column < width; column++) observe(column)
 }

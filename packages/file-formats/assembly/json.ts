@@ -1,10 +1,10 @@
 import { REFUSED } from './outcome'
 
-/** Can PostgreSQL store this text as JSONB? */
+/** Whether PostgreSQL can store this text as JSONB. */
 @external('host', 'isJson')
 declare function isJson(from: usize, length: i32): i32
 
-/** Puts the version that the binary form of JSONB begins with before a text that lies one byte behind `out`. */
+/** Writes the version byte of binary JSONB at `out`, before the text at the next byte. */
 export function asJson(out: usize, length: i32): i32 {
   if (isJson(out + 1, length) == 0) return REFUSED
   store<u8>(out, 1)

@@ -1,27 +1,24 @@
-/**
- * Where everything lies in this module's memory. Nothing is ever allocated: the areas are fixed, and pages that no record
- * is long enough for are never touched, so they cost addresses and not memory.
- */
+/** The areas of this module's memory. They are fixed, and pages that no record needs are never touched, so they use only addresses. */
 
-/** A table of PostgreSQL holds at most this many columns. */
+/** PostgreSQL's limit of columns per table. */
 export const MAX_COLUMNS: i32 = 1600
 
-/** Constants of the program itself come before this. */
+/** The end of the program's constants. */
 const FIRST: usize = 0x10000
 
-/** One state for each column; the offsets of what is in it are in columns.ts. */
+/** The state of each column; columns.ts has the offsets. */
 export const COLUMNS: usize = FIRST
 export const COLUMN_BYTES: usize = 32
 
-/** The fields of the record at hand; the offsets are in fields.ts. */
+/** The fields of the current record; fields.ts has the offsets. */
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** The columns whose guessed type still waits for a value that needs it: open.ts. */
+/** The columns whose inferred type no value has needed yet: open.ts. */
 export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 
-/** Spellings of null, one behind the other, each after a byte with its length: nulls.ts. */
+/** Consecutive spellings of null, each after a byte with its length: nulls.ts. */
 export const NULLS: usize = OPEN + OPEN_BYTES
 export const NULLS_BYTES: usize = 4096
 
@@ -33,7 +30,7 @@ export const EXPANDED_BYTES: usize = 1024
 export const POWERS: usize = EXPANDED + EXPANDED_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
-/** What each column was found to hold, and how many different values: profile.ts. */
+/** The profile of each column and its distinct values: profile.ts. */
 export const PROFILES: usize = (POWERS + POWERS_BYTES + 63) & ~63
 export const PROFILE_BYTES: usize = 192
 export const REGISTERS: usize = PROFILES + <usize>MAX_COLUMNS * PROFILE_BYTES
@@ -43,6 +40,6 @@ export const REGISTER_COUNT: usize = 1024
 export const OUT: usize = (REGISTERS + <usize>MAX_COLUMNS * REGISTER_COUNT + 63) & ~63
 export const OUT_BYTES: usize = 18 << 20
 
-/** The text that is read. What is behind its end is read too, 64 bytes at most, and not looked at. */
+/** The text. Up to 64 bytes after its end are read and ignored. */
 export const IN: usize = OUT + OUT_BYTES
 export const IN_BYTES: usize = 33 << 20

@@ -1,10 +1,10 @@
 import { NULLS } from './layout'
 
 let count: i32 = 0
-/** Bit n: some spelling has n bytes, 63 or more for the last. */
+/** Bit n: a spelling has n bytes; the last bit stands for 63 or more. */
 let lengths: u64 = 0
 
-/** Takes over the spellings that the host has put to NULLS: each a byte with its length, then its bytes. */
+/** Applies the spellings that the host wrote to NULLS: for each, a byte with its length and its bytes. */
 export function setNulls(spellings: i32): void {
   count = spellings
   lengths = 0
@@ -16,12 +16,12 @@ export function setNulls(spellings: i32): void {
   }
 }
 
-/** Is this an empty field or one of the spellings of null? */
+/** Whether this is an empty field or one of the spellings of null. */
 @inline export function isNull(from: usize, to: usize): bool {
   return from == to || isSpelledNull(from, to)
 }
 
-/** The same for the host, which looks before it undoes escapes: a spelling is what is written. */
+/** The same for the host, before it unescapes a field: spellings are compared with the written text. */
 export function spellsNull(from: usize, to: usize): bool {
   return isSpelledNull(from, to)
 }

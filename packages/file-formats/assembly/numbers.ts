@@ -1,31 +1,31 @@
 import { DECIMAL, DOUBLE, INTEGER, TEXT } from './columns'
 
-/** How much room an integer needs: SMALLINT, INTEGER, BIGINT, or more than that. */
+/** The smallest size of an integer: SMALLINT, INTEGER, BIGINT, or larger. */
 export const SMALL: u8 = 0
 export const MIDDLE: u8 = 1
 export const BIG: u8 = 2
 export const HUGE: u8 = 3
 
-/** Digits of a DECIMAL that every warehouse has. */
+/** Digits of a DECIMAL that every warehouse supports. */
 export const MAX_PRECISION: i32 = 38
 export const LONGEST_NUMBER: i32 = 128
 
 const MINUS: u32 = 45
 const PLUS: u32 = 43
 
-/** What stands before the fraction: a point, or a comma. */
+/** The decimal sign: a point or a comma. */
 export let decimal: u8 = 46
 
 export function setDecimal(byte: u8): void {
   decimal = byte
 }
 
-/** What the last number needs. A lone zero before the point counts as no digit. */
+/** The digits that the last number needs. A lone zero before the point does not count. */
 export let room: u8 = SMALL
 export let integerDigits: u8 = 0
 export let scale: u8 = 0
 
-/** Asked for the rare number whose exponent has three digits or more: is it within the range of a double? */
+/** The host checks the rare numbers whose exponent has three digits or more against the range of a double. */
 @external('host', 'exponentFits')
 declare function exponentFits(from: usize, length: i32): i32
 
@@ -40,16 +40,17 @@ declare function exponentFits(from: usize, length: i32): i32
 }
 
 /**
- * The narrowest kind that holds the number exactly. TEXT for what a number type would change or nobody means as a number:
- * leading zeros, a leading plus, spaces, thousands separators, a point without digits behind it, what overflows a double, and
- * codes that look like numbers with an exponent (see isCode). DOUBLE for exponents, for more than 38 digits with a point, and for `-0`, whose sign no exact type keeps.
+ * Returns the narrowest kind that holds the number exactly. TEXT for values that a number type would change and for codes: leading
+ * zeros, a leading plus, spaces, thousands separators, a point without digits after it, values out of the range of a double, and
+ * codes that look like numbers with an exponent (see isCode). DOUBLE for exponents, for more than 38 digits with a point, and for
+ * `-0`, whose sign no exact type keeps.
  */
 export function numberKind(from: usize, to: usize): u8 {
   if (<i32>(to - from) > LONGEST_NUMBER) return TEXT
   const negative = <u32>load<u8>(from) == MINUS
   const start = negative ? from + 1 : from
   let at = start
-  // Wraps around beyond 19 digits, where it is not looked at.
+  // Overflows after 19 digits, where it is not used.
   let value: u64 = 0
   while (at < to) {
     const digit = digitAt(at)
@@ -77,13 +78,13 @@ export function numberKind(from: usize, to: usize): u8 {
     scale = <u8>places
     if (at == to) return whole + places <= MAX_PRECISION ? DECIMAL : DOUBLE
   } else if (digits == 0) return TEXT
-  // The digits of a number with an exponent say nothing about the room it needs.
+  // The digits of a number with an exponent do not determine its size.
   integerDigits = 0
   scale = 0
   return hasExponent(from, at, to) && !isCode(start, to) ? DOUBLE : TEXT
 }
 
-/** Nineteen digits always fit into 64 bits without a sign. */
+/** Nineteen digits always fit into an unsigned 64-bit integer. */
 @inline function roomOf(digits: i32, negative: bool, value: u64): u8 {
   const sign: u64 = negative ? 1 : 0
   if (digits > 19) return HUGE
@@ -93,8 +94,8 @@ export function numberKind(from: usize, to: usize): u8 {
 }
 
 /**
- * `1E30`: digits, a letter, digits. Classifications of diseases have such codes, and programs that print numbers put a point
- * before the exponent or a sign into it: `1.0E30`, `1e+30`. `start` is behind a minus.
+ * Whether a value is digits, a letter and digits, like `1E30`. Classifications of diseases have such codes. Programs print numbers with
+ * a point before the exponent or a sign in it: `1.0E30`, `1e+30`. `start` is after a minus.
  */
 export function isCode(start: usize, to: usize): bool {
   const at = afterDigits(start, to)
@@ -103,13 +104,13 @@ export function isCode(start: usize, to: usize): bool {
   return next != MINUS && next != PLUS
 }
 
-/** `e5`, `E-05` to the end, and a number within the range of a double. */
+/** Whether the rest is an exponent such as `e5` or `E-05`, and the number is within the range of a double. */
 function hasExponent(from: usize, at: usize, to: usize): bool {
   if ((load<u8>(at) | 32) != 101) return false
   const sign = at + 1 < to ? <u32>load<u8>(at, 1) : 0
   const digits = sign == MINUS || sign == PLUS ? at + 2 : at + 1
   if (digits == to || afterDigits(digits, to) != to) return false
-  // Two digits of exponent cannot leave the range, however many digits stand before them.
+  // An exponent of two digits cannot leave the range, because the number of digits before it is limited.
   if (to - digits <= 2) return true
   return exponentFits(from, <i32>(to - from)) != 0
 }

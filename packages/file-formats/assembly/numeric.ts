@@ -3,9 +3,9 @@ import { EXPANDED, EXPANDED_BYTES } from './layout'
 import { decimal } from './numbers'
 import { UNFIT } from './outcome'
 
-/** The most characters of a number without an exponent. A DECIMAL column of a load has at most 38 digits; a double needs fewer than 700. */
+/** Maximum characters of a number without an exponent. A DECIMAL column of a load has at most 38 digits; a double needs fewer than 700. */
 const LONGEST: usize = 400
-/** A column without a limit of digits. */
+/** The column has no limit of digits. */
 const ANY: i32 = 255
 
 @inline function isDigit(at: usize): bool {
@@ -17,10 +17,10 @@ const ANY: i32 = 255
 }
 
 /**
- * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: how many digits of base 10,000, the power of the first,
- * the sign, the scale, the digits. Answers the length, or UNFIT, also for more digits than the column is to have before the point or
- * behind it. Guessed it is spelled as numbers.ts says, and the column's state learns how many digits there were. With
- * `exponents` the number may have one: a column that is read as doubles is numeric in a table that was numeric before.
+ * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: the number of digits of base 10,000, the weight of the first, the sign,
+ * the scale, the digits. Returns the length, or UNFIT, also for more digits than the column allows before or after the point. In an
+ * inferred column it is spelled as numbers.ts describes, and the column's state records the number of digits. With `exponents` the
+ * number may have an exponent: a column of doubles is numeric in a table whose column was numeric before.
  */
 export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, exponents: bool, state: usize): i32 {
   if (to - from > LONGEST) return UNFIT
@@ -30,15 +30,15 @@ export function writeNumeric(out: usize, from: usize, to: usize, most: i32, most
   return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, mostScale, false, state)
 }
 
-/** The place of the letter that begins an exponent, or 0. */
+/** Returns the position of the letter of an exponent, or 0. */
 function exponentAt(from: usize, to: usize): usize {
   for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 32) == 101) return at
   return 0
 }
 
 /**
- * Writes the number without its exponent, as `digits.digits`, to EXPANDED and returns the place behind it. Returns 0 for what is not
- * `[+-]digits[.digits]` with an exponent, or needs more room.
+ * Writes the number without its exponent, as `digits.digits`, to EXPANDED and returns the position after it. Returns 0 if the value is
+ * not `[+-]digits[.digits]` with an exponent, or is too long.
  */
 function expand(from: usize, exponent: usize, to: usize): usize {
   let power = 0
@@ -61,7 +61,7 @@ function expand(from: usize, exponent: usize, to: usize): usize {
   const before = <i32>(point - whole)
   const count = before + <i32>(exponent - fraction)
   if (count == 0) return 0
-  // Digits before the point once the exponent is applied; zeros fill the places that have no digit.
+  // Digits before the point after the exponent is applied; zeros fill missing places.
   const wanted = before + power
   const first = wanted < 1 ? wanted - 1 : 0
   const last = wanted > count ? wanted : count
@@ -97,7 +97,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
 
   let at = out + 8
   let weight = (<i32>(point - whole) + 3) / 4 - 1
-  // Groups of four from the point outwards: the first may be shorter.
+  // Groups of four digits, counted from the point; the first may be shorter.
   let size = <i32>(point - whole) % 4
   for (let group = whole; group < point; ) {
     const end = group + <usize>(size == 0 ? 4 : size)
@@ -108,7 +108,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
   }
   for (let group = fraction; group < to; group += 4) {
     const value = digits(group, group + 4, to)
-    // Zeros before the first digit are told by its power alone.
+    // Leading zeros only change the weight.
     if (value == 0 && at == out + 8) weight--
     else {
       put(at, value)
@@ -124,13 +124,13 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
   return 8 + count * 2
 }
 
-/** No plus, no leading zero, and no `-0`, whose sign would be lost. */
+/** Whether a number has no plus and no leading zero and is not `-0`, whose sign would be lost. */
 @inline function isAsGuessed(sign: u8, whole: usize, point: usize, to: usize): bool {
   if (sign == 43) return false
   return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))
 }
 
-/** Four decimal digits as a number; zeros stand for those behind `last`. */
+/** Reads four decimal digits; positions after `last` count as zeros. */
 @inline function digits(from: usize, to: usize, last: usize): i32 {
   let value = 0
   for (let at = from; at < to; at++) value = value * 10 + (at < last ? <i32>load<u8>(at) - 48 : 0)

@@ -3,10 +3,10 @@ import { observe } from './infer'
 import { OPEN } from './layout'
 import { isSettled } from './type-of'
 
-/** How many columns wait for a value that needs their guessed type. They lie in OPEN as i32. */
+/** The number of columns whose inferred type no value has needed yet. OPEN holds them as i32. */
 export let openCount: i32 = 0
 
-/** Opens every column whose type is a guess. */
+/** Opens every column with an inferred type. */
 export function openColumns(width: i32): void {
   openCount = 0
   for (let column = 0; column < width; column++) {
@@ -16,7 +16,7 @@ export function openColumns(width: i32): void {
   }
 }
 
-/** Takes in the record at hand, which fits its guessed types, until every column has needed its own. */
+/** Observes the current record, which fits the inferred types, until every column has had a value that needs its type. */
 export function observeOpen(): void {
   for (let place = openCount - 1; place >= 0; place--) {
     const entry = OPEN + <usize>place * 4

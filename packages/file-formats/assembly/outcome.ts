@@ -1,4 +1,4 @@
-/** Lengths that are none: null as COPY writes it, a value that its type cannot take, one that it is refused for. */
+/** Results instead of a length: null as in COPY, a value that disproves an inferred type, and a value that rejects its row. */
 export const NULL_LENGTH: i32 = -1
 export const UNFIT: i32 = -2
 export const REFUSED: i32 = -3

@@ -5,16 +5,16 @@ import { keepNumeric, keepText } from './extremes'
 import { characters } from './texts'
 
 /*
- * What is known of a column: nulls u64 @0, longest value in characters u32 @8, kind u8 @12, any value u8 @13, least and
- * greatest as i64 keys @16 and @24 (the value itself, or what orders it), their lengths u32 @32 and @36, their bytes, up to 64 each,
- * @40 and @104.
+ * The profile of a column: nulls u64 @0, maximum length in characters u32 @8, kind u8 @12, whether there is a value u8 @13, minimum and
+ * maximum as i64 keys @16 and @24 (the value or a key with its order), their lengths u32 @32 and @36, their bytes, up to 64 each, @40
+ * and @104.
  */
 
 @inline export function profileOf(column: i32): usize {
   return PROFILES + <usize>column * PROFILE_BYTES
 }
 
-/** What a column's tuples hold: one of AS_…. */
+/** The stored type of a column, one of AS_…. */
 export function setProfile(column: i32, kind: u8): void {
   store<u8>(profileOf(column), kind, 12)
 }
@@ -24,7 +24,7 @@ export function forgetProfiles(columns: i32): void {
   memory.fill(REGISTERS, 0, <usize>columns * REGISTER_COUNT)
 }
 
-/** Takes in whole tuples of binary COPY, whatever wrote them. */
+/** Observes whole tuples of binary COPY. */
 export function profile(from: usize, to: usize): void {
   let at = from
   while (at < to) {
@@ -77,13 +77,13 @@ export function profile(from: usize, to: usize): void {
   }
 }
 
-/** 1.5 and 1.50 are the same number: the scale at 6 does not count. */
+/** 1.5 and 1.50 are the same number, so the scale at offset 6 does not count. */
 @inline function hashNumeric(at: usize, length: i32): u64 {
   const head = load<u32>(at) ^ (<u32>load<u16>(at, 4) << 7)
   return hashBytes(at + 8, length - 8) ^ hashNumber(<i64>head)
 }
 
-/** The bits of a double so that they are in the order of the numbers; the way back is the same. */
+/** Converts the bits of a double to a key with the order of the numbers, and back. */
 @inline function ordered(bits: i64): i64 {
   return bits ^ <i64>(<u64>(bits >> 63) >>> 1)
 }

@@ -6,13 +6,13 @@ const LF: u8 = 10
 const CR: u8 = 13
 const QUOTE: u8 = 34
 
-/** The host's name for a scan that came to the end of what is there. */
+/** The scan reached the end of the available text. */
 export const NEEDS_MORE: i32 = 0
 
-/** Records taken, and line ends in them and between them. */
+/** The number of scanned records, and of line ends in and between them. */
 export let rows: i32 = 0
 export let lines: i32 = 0
-/** The first byte of the first record that was not taken. */
+/** The first byte of the first record that was not scanned. */
 export let stoppedAt: usize = 0
 
 let delimiter: u8 = 44
@@ -20,7 +20,7 @@ let width: i32 = 0
 let trailing: i32 = 0
 let longestRecord: usize = 0
 
-/** What stands between the fields of a record, how many there are, how many of them at its end are empty, how many bytes are too many. */
+/** The delimiter, the number of fields, the number of empty fields at the end, and the maximum bytes of a record. */
 export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes: i32): void {
   trailing = empty
   longestRecord = <usize>recordBytes
@@ -29,8 +29,8 @@ export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes
 }
 
 /**
- * Takes the records from `from` on, as far as they end before `end` and are plainly right: quotes only around whole fields
- * and doubled inside, the right number of fields. `use`: see take.ts. Answers why it stopped.
+ * Scans the records from `from` up to `end` while they are regular: quotes only around whole fields and doubled inside, and the right
+ * number of fields. For `use`, see take.ts. Returns the reason for the stop.
  */
 export function scan(from: usize, end: usize, use: i32): i32 {
   const quotes = i8x16.splat(QUOTE)
@@ -39,12 +39,12 @@ export function scan(from: usize, end: usize, use: i32): i32 {
   const returns = i8x16.splat(CR)
   rows = 0
   lines = 0
-  /** Line ends inside quotes: of this record in earlier blocks, and the bits of this block. */
+  /** Line ends inside quotes: the number in earlier blocks of this record, and the bits of this block. */
   let passed = 0
   let inner: u64 = 0
-  /** Ones, while a quote from an earlier block is open. */
+  /** All ones while a quote from an earlier block is open. */
   let open: u64 = 0
-  /** Does the block before end with a separator or a quote that closed? With a quote that closed? */
+  /** Whether the previous block ends with a separator or a closing quote, and whether it ends with a closing quote. */
   let mayOpen: u64 = 1
   let closed: u64 = 0
   let record = from
@@ -57,7 +57,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
     const quote = equal(block, quotes) & valid
     const separator = (equal(block, delimiters) | equal(block, lineFeeds) | equal(block, returns)) & valid
     let outside = separator & ~open
-    /** From where on in this block quotes make no sense; 64: nowhere. */
+    /** The first position in this block with an invalid quote; 64 if there is none. */
     let sense: u64 = ~(<u64>0)
     if ((quote | open | closed) != 0) {
       const inside = parity(quote) ^ open
@@ -79,7 +79,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
     while (outside != 0) {
       const at = block + <usize>ctz(outside)
       outside &= outside - 1
-      // The second half of a line end that was taken as a whole.
+      // The LF of a CRLF that was already handled.
       if (at < field) continue
       if (column == width) return stop(record, ODD_RECORD)
       const byte = load<u8>(at)
@@ -99,7 +99,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
         if (why != TAKEN) return stop(record, why)
         rows++
       } else if (at != record) return stop(record, ODD_RECORD)
-      // Else a blank line, which is no record.
+      // Otherwise it is a blank line, which is skipped.
       lines += 1 + passed
       passed = 0
       if (inner != 0) {
@@ -117,7 +117,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
   return stop(record, NEEDS_MORE)
 }
 
-/** Are these fields empty, and not in quotes? */
+/** Whether these fields are empty and not in quotes. */
 function isTrailing(from: i32, to: i32): bool {
   for (let column = from; column < to; column++) {
     const field = fieldOf(column)

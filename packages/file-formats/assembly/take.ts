@@ -3,19 +3,19 @@ import { observeRecord } from './infer'
 import { OUT } from './layout'
 import { observeOpen, openCount } from './open'
 
-/** What became of a record. */
+/** Results for a record. */
 export const TAKEN: i32 = 3
-/** It is not plainly right: whoever called has to look at it. */
+/** The record is irregular: the host must read it. */
 export const ODD_RECORD: i32 = 1
 export const OUT_IS_FULL: i32 = 2
 export const IS_REFUSED: i32 = 4
-/** A guessed type does not hold. */
+/** A value disproves an inferred type. */
 export const IS_UNFIT: i32 = 5
 
-/** What a record is taken for: to widen types by it, or to be written. */
+/** Purposes: widen the types by the record, or write it. */
 const OBSERVE: i32 = 0
 
-/** The place behind the last row that was written. */
+/** The position after the last written row. */
 export let outEnd: usize = OUT
 
 let width: i32 = 0
@@ -23,9 +23,8 @@ let outLimit: usize = 0
 let anyGiven: bool = false
 
 /**
- * The first fields of a record become so many columns. `outBytes`: where a chunk of rows is full; a record that is longer gets
- * a chunk of its own. `given`: are some types no guess, so that rows
- * may be refused?
+ * Sets the number of columns; the first fields of a record are their values. `outBytes` is the size of a full chunk; a longer record
+ * gets its own chunk. `given`: whether some types are given, so that rows may be rejected.
  */
 export function setUse(columns: i32, outBytes: i32, given: bool): void {
   width = columns
@@ -33,19 +32,19 @@ export function setUse(columns: i32, outBytes: i32, given: bool): void {
   anyGiven = given
 }
 
-/** The rows in OUT were taken away. */
+/** Empties OUT after the host has copied its rows. */
 export function emptyOut(): void {
   outEnd = OUT
 }
 
-/** Does a record of so many bytes fit behind the rows in OUT? The first always does. */
+/** Whether a record of so many bytes fits after the rows in OUT. The first record always fits. */
 export function hasRoom(bytes: usize): bool {
   return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + 16 <= outLimit
 }
 
 /**
- * Takes the record at hand, which is so many bytes long. A row that is refused says nothing about types, not even about those of its
- * columns that fit: what is given is looked at before what is guessed.
+ * Observes or writes the current record, which has so many bytes. A rejected row does not affect any type, so given types are checked
+ * before inferred ones.
  */
 export function take(bytes: usize, use: i32): i32 {
   if (use == OBSERVE) {

@@ -2,7 +2,7 @@ import { REFUSED } from './outcome'
 
 const QUOTE: u8 = 34
 
-/** Copies a value as it is. What is behind its end in `out` is written over, 15 bytes at most. */
+/** Copies a value unchanged. Overwrites up to 15 bytes after its end in `out`. */
 @inline export function copyPlain(out: usize, from: usize, to: usize): i32 {
   const length = to - from
   if (length <= 64) for (let at: usize = 0; at < length; at += 16) v128.store(out + at, v128.load(from + at))
@@ -10,7 +10,7 @@ const QUOTE: u8 = 34
   return <i32>length
 }
 
-/** The same with every two quotes as one. */
+/** Copies a value and replaces doubled quotes by single ones. */
 export function copyDoubled(out: usize, from: usize, to: usize): i32 {
   const quotes = i8x16.splat(QUOTE)
   let at = out
@@ -18,7 +18,7 @@ export function copyDoubled(out: usize, from: usize, to: usize): i32 {
     const block = v128.load(from)
     v128.store(at, block)
     const mask = i8x16.bitmask(i8x16.eq(block, quotes))
-    // Up to and with the first of two quotes; the second is left out.
+    // Copies up to the first of two quotes, inclusive; the second is left out.
     const taken: usize = mask == 0 ? 16 : <usize>ctz(mask) + 1
     const left = to - from
     if (taken >= left) return <i32>(at + left - out)
@@ -28,14 +28,14 @@ export function copyDoubled(out: usize, from: usize, to: usize): i32 {
   return <i32>(at - out)
 }
 
-/** Characters of UTF-8: bytes that do not continue one. */
+/** Counts characters of UTF-8: bytes that are not continuation bytes. */
 export function characters(from: usize, bytes: i32): i32 {
   let count = 0
   for (let at = from; at < from + <usize>bytes; at++) if ((load<u8>(at) & 0xc0) != 0x80) count++
   return count
 }
 
-/** REFUSED, where a text is longer than its column; `most` 0 is any length. */
+/** Returns REFUSED if a text is longer than its column; `most` 0 allows any length. */
 @inline export function withinCharacters(out: usize, bytes: i32, most: i32): i32 {
   return bytes <= most || characters(out, bytes) <= most ? bytes : REFUSED
 }

@@ -5,10 +5,10 @@ import {
 } from './columns'
 import { BIG, HUGE, MAX_PRECISION, MIDDLE } from './numbers'
 
-/** Digits before the point that a double always keeps. */
+/** The number of digits before the point that a double always keeps. */
 export const DOUBLE_DIGITS: i32 = 15
 
-/** Has a column of these kinds no type but text, whatever comes? */
+/** Whether a column with these kinds is TEXT, whatever values follow. */
 @inline export function isText(state: usize): bool {
   const kinds = kindsAt(state)
   if ((kinds & ~BOOLEAN) == 0 || (kinds & ~NUMBERS) == 0) return false
@@ -16,20 +16,20 @@ export const DOUBLE_DIGITS: i32 = 15
   return true
 }
 
-/** The narrowest type that holds all that was seen, as one of AS_…; a DECIMAL's digits are in the state. */
+/** Returns the narrowest type for all observed values, one of AS_…; the state has the digits of a DECIMAL. */
 export function typeOf(state: usize): u8 {
   const kinds = kindsAt(state)
   if (kinds == 0 || isText(state)) return AS_TEXT
   if (kinds & BOOLEAN) return AS_BOOLEAN
   if (kinds & TIMES) {
-    // Whether 02/03 is in February or in March nobody can tell yet.
+    // 02/03 may still be in February or in March.
     if (popcnt<u32>(spellingsAt(state)) != 1) return AS_TEXT
     return kinds & TIMESTAMPTZ ? AS_TIMESTAMPTZ : kinds & TIMESTAMP ? AS_TIMESTAMP : AS_DATE
   }
   return numberType(state, kinds)
 }
 
-/** A double must not touch an integer part that it cannot hold: such a mixture stays text. */
+/** A double cannot hold every integer part: a mixture with longer ones stays TEXT. */
 function numberType(state: usize, kinds: u8): u8 {
   const room = roomAt(state)
   const digits = <i32>integerDigitsAt(state)
@@ -38,12 +38,12 @@ function numberType(state: usize, kinds: u8): u8 {
   return digits <= DOUBLE_DIGITS && kinds != INTEGER ? AS_DOUBLE : AS_TEXT
 }
 
-/** What typeOf says of a column, for the host. */
+/** `typeOf` of a column, for the host. */
 export function columnType(column: i32): i32 {
   return typeOf(stateOf(column))
 }
 
-/** Has the column held a value that needs all of its guessed type, so that values that fit cannot change it any more? */
+/** Whether a value has needed the inferred type of the column in full, so that fitting values cannot change it. */
 export function isSettled(state: usize): bool {
   const guess = typeAt(state)
   const kinds = kindsAt(state)

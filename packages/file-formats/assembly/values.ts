@@ -15,8 +15,8 @@ import { copyDoubled, copyPlain, withinCharacters } from './texts'
 import { days, timeKind, timestamp } from './times'
 
 /**
- * Writes a field's value as its column is stored and answers its length, NULL_LENGTH, UNFIT where the column's guessed type does not hold,
- * or REFUSED where the row has to go. An empty field in quotes is the empty text in a column of text, and null where a type has none.
+ * Writes a field's value in the stored type of its column. Returns its length, NULL_LENGTH, UNFIT if the value disproves the inferred
+ * type, or REFUSED if it rejects the row. An empty field in quotes is the empty text in a column of text, else null.
  */
 @inline export function writeField(out: usize, field: usize, state: usize): i32 {
   const from = startOf(field)
@@ -66,7 +66,7 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
   }
 }
 
-/** Writes a value whose type is a guess: UNFIT, where the whole column would have got a wider one. */
+/** Writes a value of an inferred type. Returns UNFIT if the value needs a wider type. */
 function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize): i32 {
   switch (type) {
     case AS_SMALLINT:
@@ -88,7 +88,7 @@ function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize
   }
 }
 
-/** Writes a value whose type somebody chose: what it can be read as without losing anything, it is. */
+/** Writes a value of a given type, if that type keeps it unchanged. */
 function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, scale: i32, state: usize): i32 {
   switch (type) {
     case AS_SMALLINT:
@@ -108,7 +108,7 @@ function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, s
   }
 }
 
-/** A day is its midnight, and what has no zone is in UTC, where something wider than the guess is asked for. */
+/** Writes a value in a wider type: a date becomes its midnight, and a timestamp without a zone is in UTC. */
 function writeTime(out: usize, from: usize, to: usize, type: u8, spellings: u8, guessed: bool): i32 {
   const kind = timeKind(from, to, spellings)
   if (kind == TEXT) return UNFIT

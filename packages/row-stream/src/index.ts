@@ -1,40 +1,43 @@
-export { daysFrom2000, isDay, momentOf, writeMicroseconds, type Moment } from './tuples/calendar.ts'
-export { checkJson, writeJson } from './tuples/json.ts'
-export { Misfit } from './tuples/tuple-buffer.ts'
-export { NumericText } from './tuples/numeric.ts'
-export { RowEncoder, type Nulled, type RowColumn, type RowFault } from './tuples/rows.ts'
-export { textOf } from './tuples/rows-text.ts'
-export { checkDecimal, valueWriter, writeMoment, type WriteValue } from './tuples/rows-writers.ts'
-export { readTime } from './tuples/calendar.ts'
+export {
+  daysFrom2000,
+  epochDays,
+  epochMicroseconds,
+  isDay,
+  type Moment,
+  momentOf,
+  readTime,
+  writeMicroseconds,
+} from './copy-binary/calendar.ts'
+export * from './copy-binary/column-vectors.ts'
+export { checkJson } from './copy-binary/json.ts'
+export { NumericText } from './copy-binary/numeric-text.ts'
+export {
+  checkDecimal,
+  type Nulled,
+  type RowColumn,
+  RowEncoder,
+  type RowFault,
+  textOf,
+  valueWriter,
+  writeMoment,
+} from './copy-binary/row-encoder.ts'
 export {
   maxRowBytes,
   maxValueBytes,
+  Misfit,
   rowTooLong,
   TupleBuffer,
   type TupleBufferOptions,
   valueTooLong,
-} from './tuples/tuple-buffer.ts'
-export {
-  emptyVector,
-  unscaledOf,
-  wholeOf,
-  type BooleanVector,
-  type BytesVector,
-  type ColumnVector,
-  type DateVector,
-  type DecimalVector,
-  type FloatingVector,
-  type IntegerVector,
-  type TimestampVector,
-  type VectorKind,
-} from './tuples/columns.ts'
-export { decimalText, timeText, vectorText } from './tuples/columns-text.ts'
-export { TupleEncoder, type ChunkSink } from './tuples/columns-encoder.ts'
-export * from './empty-feed.ts'
+} from './copy-binary/tuple-buffer.ts'
+export { type ChunkSink, TupleEncoder } from './copy-binary/vector-encoder.ts'
+export { dateText, decimalText, floatText, timestampText, timeText, vectorText } from './copy-binary/vector-text.ts'
 export * from './identifiers.ts'
 export * from './log-text.ts'
-export * from './reader-advice.ts'
 export * from './reader-thread/reading-thread.ts'
 export * from './reader-thread/spare-thread.ts'
+export * from './rejected-rows.ts'
 export * from './source-feed.ts'
-export * from './tolerated-rejects.ts'
+export * from './source-problem.ts'
+// The former names, until all connectors use the new ones.
+export type { Column as FeedColumn, RowContent as BinaryContent } from './source-feed.ts'

@@ -1,13 +1,13 @@
-import type { FeedColumn } from './source-feed.ts'
+import type { Column } from './source-feed.ts'
 
 const maxTextLength = 1000
 
-export function describeColumns(columns: readonly FeedColumn[]): string {
+export function describeColumns(columns: readonly Column[]): string {
   const all = columns.map(describeColumn).join(', ')
   return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all
 }
 
-function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
+function describeColumn({ name, dataType, precision, scale }: Column): string {
   return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
 }
 

@@ -1,11 +1,11 @@
 import type { DataType } from '@sluice/contracts'
-import { type ReaderAdvice, withAdvice } from './reader-advice.ts'
+import type { ReaderAdvice } from './source-problem.ts'
 
 /** PostgreSQL's limit of columns per table; applied to every kind of file before it is read. */
 export const maxColumns = 1600
 
-/** One column as the source describes it. Sources do not depend on a warehouse: `dataType` is from the neutral list of the contracts. */
-export interface FeedColumn {
+/** One column, as a source describes it and a warehouse creates it. */
+export interface Column {
   /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
   name: string
   label: string
@@ -14,23 +14,25 @@ export interface FeedColumn {
   precision?: number
   scale?: number
   primaryKey?: boolean
-  /**
-   * Evidence for the type. Absent: the values or the source decide the type. NOTHING: the column had no value. AMBIGUOUS:
-   * day and month could be swapped. REQUESTED: the settings give the type.
-   */
-  evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
+  evidence?: Evidence
 }
+
+/**
+ * Evidence for the type of a column. Absent: the values or the source decide the type. NOTHING: the column had no value.
+ * AMBIGUOUS: day and month could be swapped. REQUESTED: the settings give the type.
+ */
+export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 
 /** Facts about a column, known after all rows were read. */
 export interface ColumnFacts {
   column: string
-  evidence?: FeedColumn['evidence']
+  evidence?: Evidence
   /** Whether days come before months in the values; set if a value proved it. */
   dayFirst?: boolean
 }
 
 /** The stored type of a column. It can be wider than the type of the feed if the table was wider before. */
-export type StoredType = Pick<FeedColumn, 'dataType' | 'precision' | 'scale'>
+export type StoredType = Pick<Column, 'dataType' | 'precision' | 'scale'>
 
 /** A chunk of rows: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
 export interface TupleChunk {
@@ -57,7 +59,7 @@ export interface ColumnProfile {
  * chunks may go to several connections. `rows` receives the stored type of each column, in the order of the columns. The
  * consumer may call `rows` again after `TypesWidened`; it then starts from the beginning.
  */
-export interface BinaryContent {
+export interface RowContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
   /** Bytes of the source, if known or estimated. */
@@ -74,12 +76,12 @@ export interface BinaryContent {
 export interface SourceFeed {
   /** Empty for a source that has a single table; the pipeline's own target table is then used. */
   table: string
-  columns: FeedColumn[]
+  columns: Column[]
   /** Whether the source leaves out columns without a value in any record. */
   sparse?: boolean
   /** A sentence about parts of the source with rows that were not read although no setting excludes them. */
   unread?: string
-  content: BinaryContent
+  content: RowContent
   /** Returns the cursor of the next increment, as JSON; call it after all rows. It is stored in the transaction of the rows. */
   cursor?(): unknown
   /**
@@ -94,7 +96,7 @@ export interface SourceFeed {
 /** The part of the last load's memory that sources use. Same structure as the warehouse's type, so that neither module imports the other. */
 export interface RememberedFeed {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
-  /** `BinaryContent.reading` of that load. */
+  /** `RowContent.reading` of that load. */
   reading?: unknown
 }
 
@@ -104,9 +106,9 @@ export interface RememberedFeed {
  */
 export class TypesWidened extends Error {
   override readonly name = 'TypesWidened'
-  readonly columns: FeedColumn[]
+  readonly columns: Column[]
 
-  constructor(columns: FeedColumn[]) {
+  constructor(columns: Column[]) {
     super('The rest of the source needs wider types than its samples.')
     this.columns = columns
   }
@@ -146,18 +148,15 @@ export interface DataSource<Config> {
   read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
 }
 
-/** The source cannot be read. The message explains to the user who configured it what happened, where, and what to do. */
-export class SourceProblem extends Error {
-  override readonly name = 'SourceProblem'
-  readonly code: string
-  /** The message without the advice. */
-  readonly sentence: string
-  readonly advice: ReaderAdvice | undefined
+/** Returns the columns of the last load, without values. */
+export const columnsBefore = (remembered: RememberedFeed | undefined): Column[] =>
+  (remembered?.columns ?? [])
+    .filter(({ vanished }) => !vanished)
+    .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
 
-  constructor(code: string, sentence: string, { advice, ...options }: ErrorOptions & { advice?: ReaderAdvice } = {}) {
-    super(withAdvice(sentence, advice), options)
-    this.code = code
-    this.sentence = sentence
-    this.advice = advice
-  }
-}
+export const emptyFeed = (table: string, columns: Column[]): SourceFeed => ({
+  table,
+  columns,
+  sparse: true,
+  content: { format: 'copy-binary', rows: async function* () {}, size: 0 },
+})

@@ -1,26 +1,8 @@
-import type { DataType, SchemaChanges } from '@sluice/contracts'
+import type { SchemaChanges } from '@sluice/contracts'
+import type { Column } from '@sluice/row-stream'
 import type { PartOf } from './whole-records.ts'
-import type { Evidence } from './shape/feed-memory.ts'
 
-/** A column to be created. Structurally what a source's feed offers, so neither module imports the other. */
-export interface TargetColumn {
-  name: string
-  label: string
-  dataType: DataType
-  precision?: number
-  scale?: number
-  primaryKey?: boolean
-  /** Evidence for the type; see `Evidence`. */
-  evidence?: Evidence
-}
-
-/** The contents of a column, known after all rows were read. */
-export interface ColumnFacts {
-  column: string
-  evidence?: Evidence
-  /** Whether days precede months in the column's values, if one of the values showed it. */
-  dayFirst?: boolean
-}
+export type { Column as TargetColumn, ColumnFacts, StoredType } from '@sluice/row-stream'
 
 /** The rules for comparing the shape of a load with the table. */
 export interface ShapeRequest {
@@ -43,7 +25,7 @@ export interface ShapeRequest {
 export interface LoadTarget {
   schema: string
   table: string
-  columns: readonly TargetColumn[]
+  columns: readonly Column[]
   run: string
   attempt: number
   /** The number of the attempt's staging table for this table, from 1, the default. */
@@ -121,6 +103,3 @@ export interface Publication {
   publishedAt: Date
   tables: PublishedTable[]
 }
-
-/** The stored type of a column of the staging table. */
-export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
-import { type ReaderAdvice, withAdvice } from '@sluice/row-stream'
-import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
+import { type ReaderAdvice, type RowContent, withAdvice } from '@sluice/row-stream'
+import type { LoadTarget, PlannedTable, Publication, RestoreTarget } from './load-target.ts'
 import type { StagedRecords } from './whole-records.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
@@ -8,38 +8,7 @@ import type { WarehouseViews } from './views.ts'
 
 export type * from './load-target.ts'
 
-/** Whole tuples of binary COPY. `release` is called once when the bytes are no longer needed. */
-export interface TupleChunk {
-  bytes: Uint8Array
-  release?(): void
-}
-
-/**
- * Statistics of one column. Structurally equal to the measurements of a source's feed: `distinct` is an estimate, `min` and `max`
- * are text.
- */
-export interface ColumnProfile {
-  column: string
-  nulls: number
-  distinct?: number
-  min?: string
-  max?: string
-  maxLength?: number
-}
-
-/** The input of a load. Structurally equal to a source's feed, so neither module imports the other. */
-export interface LoadContent {
-  format: 'copy-binary'
-  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source's data, if known: they determine the copy strategy. */
-  size?: number
-  /** Called once after the rows have ended. */
-  profile?(): ColumnProfile[]
-  /** Returns the contents of the columns; call it after the rows have ended. Absent if the source knows its types. */
-  facts?(): ColumnFacts[]
-  /** Returns JSON that the source receives at its next reading; call it after the rows have ended. */
-  reading?(): unknown
-}
+export type { ColumnProfile, RowContent as LoadContent, TupleChunk } from '@sluice/row-stream'
 
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
 export interface TableLoad extends AsyncDisposable {
@@ -48,7 +17,7 @@ export interface TableLoad extends AsyncDisposable {
    * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
    * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
    */
-  write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
 }
 
 export interface WarehouseColumn {

@@ -73,7 +73,6 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       OPTIONS_NOT_USABLE: 'The file options contradict each other. The message names them.',
       HEADER_NOT_READABLE:
         'The first row does not contain valid column names. Correct it, or set `headerRow` to false.',
-      NOT_CSV: 'The file is not delimited text. Export it as CSV, or use the pipeline type of its format.',
       NO_READABLE_ROW: 'No row matches the columns. Check the delimiter, the quote character and the header.',
       NOTHING_TO_READ: 'No table, query or supported column is selected. Select one.',
       NOT_PARQUET: 'The file is not Parquet. Upload a Parquet file, or use the pipeline type of its format.',

@@ -74,7 +74,7 @@ describe('bombs', () => {
     const limits = { spoolBytes: 1_000_000 }
     const expected = {
       code: 'TOO_LARGE',
-      message: 'a.gz comes to more than 1 MB once it is unpacked; load it in parts.',
+      message: 'a.gz is larger than 1 MB after unpacking. Load it in parts.',
     }
     await expect(folder.open('a.gz', gzipSync(Buffer.alloc(1_000_001)), { limits })).rejects.toMatchObject(expected)
     const utf16 = Buffer.from(`\ufeff${'€'.repeat(400_000)}`, 'utf16le')

@@ -50,7 +50,7 @@ class DecompressionLimit {
     this.unpacked += bytes
     if (this.unpacked > spoolBytes) throw tooLarge(this.#name, spoolBytes)
     if (this.unpacked <= ratioFrom || this.unpacked <= this.packed * ratio) return
-    const text = `${this.#name} unpacks to more than ${ratio} times its size, as archives do that are made to fill a disk; upload it unpacked if it is meant so.`
+    const text = `${this.#name} unpacks to more than ${ratio} times its size, like an archive that is built to fill a disk. If this is intended, upload it unpacked.`
     throw new SourceProblem('SUSPICIOUS_ARCHIVE', text)
   }
 }
@@ -67,9 +67,9 @@ export const damaged = (name: string, what: string, cause?: unknown): SourceProb
 
 function why(code: string, message: string, unpacked: number): string {
   const where = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`
-  if (code === 'Z_BUF_ERROR') return `ends too early, ${where}; upload it again, whole`
+  if (code === 'Z_BUF_ERROR') return `ends too early, ${where}; upload the complete file`
   if (message !== 'incorrect header check') return `is damaged ${where} (${message}); upload it again`
-  return 'is damaged: it holds something that is not gzip at its start or behind its end; compress it anew'
+  return 'is damaged: it has data before or after the gzip stream; compress it again'
 }
 
 /**

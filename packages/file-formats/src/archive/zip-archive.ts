@@ -71,11 +71,11 @@ export class ZipArchive {
     for await (const chunk of method === stored ? data.chunks() : inflate()) {
       size += chunk.length
       sum = crc32(chunk, sum)
-      if (size > uncompressedSize) throw damaged(name, 'is longer than the archive says; pack it anew')
+      if (size > uncompressedSize) throw damaged(name, 'is longer than the archive says; create the archive again')
       yield chunk
     }
     if (size !== uncompressedSize) throw damaged(name, 'is shorter than the archive says; upload it again')
-    if (sum !== entry.crc32) throw damaged(name, 'is damaged: its checksum does not hold; upload it again')
+    if (sum !== entry.crc32) throw damaged(name, 'is damaged: its checksum is wrong; upload it again')
   }
 
   async #data(entry: Entry, name: string): Promise<FileBytes> {
@@ -94,5 +94,5 @@ const tooMany = (name: string, entries: number, most: number) =>
 const leadsOut = (name: string, entry: string) =>
   new SourceProblem(
     'SUSPICIOUS_ARCHIVE',
-    `${name} holds an entry whose name leads out of the archive (${JSON.stringify(entry.slice(0, 200))}); pack it anew without it.`,
+    `${name} holds an entry with a path outside of the archive (${JSON.stringify(entry.slice(0, 200))}). Create the archive again without this entry.`,
   )

@@ -1,28 +1,23 @@
+import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
+import type { DelimitedOptions, RememberedDialect } from '../delimited/dialect/delimited-options.ts'
+import { isDayFirst } from '../delimited/column-type.ts'
+import type { InferredColumn } from '../delimited/delimited-reader.ts'
 import {
-  type ColumnProfile,
-  defaultDelimitedLimits,
-  type DelimitedOptions,
-  isDayFirst,
-  type DelimitedLimits,
-  type InferredColumn,
-  type RememberedDialect,
-} from '../delimited/delimited.ts'
-import {
-  type ReaderAdvice,
-  identifiers,
-  formatCount,
-  describeColumns,
   type ColumnFacts,
-  type SourceFeed,
-  type FeedColumn,
-  type LoadReport,
   type DataSource,
+  describeColumns,
+  type Column,
+  formatCount,
+  identifiers,
+  type LoadReport,
+  type ReaderAdvice,
+  type SourceFeed,
   type StoredType,
   type TupleChunk,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { OpenedFile } from './protocol.ts'
-import { startCsvThread } from './csv-in-thread.ts'
+import type { CsvJob, CsvResult, OpenedFile } from './csv-job.ts'
+import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 /** Absent options are detected: packages/file-formats/src/delimited/OPTIONS.md. */
 export interface CsvConfig extends DelimitedOptions {
@@ -62,17 +57,22 @@ export async function* readCsv(
   limits: DelimitedLimits,
 ): AsyncGenerator<SourceFeed, void, void> {
   signal.throwIfAborted()
-  await using thread = startCsvThread({ file: path, fileName, options, limits, reportOddValues }, signal)
+  const job: CsvJob = { file: path, fileName, options, limits, reportOddValues }
+  await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
   const first = await thread.receive()
-  if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
+  if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
   const columns = feedColumns(opened.columns, opened.names)
-  report.log('INFO', 'LOW', `Read ${fileName}${written ? '' : describeGuesses(opened)}, ${describeContents(columns)}`)
+  report.log(
+    'INFO',
+    'LOW',
+    `Read ${fileName}${written ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
+  )
   for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
   const rows = new CsvRows(thread, opened, report)
   const content = {
     format: 'copy-binary' as const,
-    rows: (types: readonly StoredType[]) => rows.write(types),
+    rows: (types: readonly StoredType[]) => rows.read(types),
     size: opened.size,
     profile: () => rows.profile(columns),
     facts: () => rows.facts(columns),
@@ -81,59 +81,33 @@ export async function* readCsv(
   yield { table: '', columns, content }
 }
 
-/** The rows of one file, which can be written repeatedly. */
+type CsvThread = ReaderThread<CsvResult, OpenedFile, InferredColumn[]>
+
+/** The rows of one file, which can be read repeatedly. */
 class CsvRows {
-  readonly #thread: ReturnType<typeof startCsvThread>
+  readonly #thread: CsvThread
   readonly #opened: OpenedFile
   readonly #report: LoadReport
-  #begun = false
-  #profiles: ColumnProfile[] = []
-  #columns: readonly InferredColumn[] = []
+  #hasStarted = false
+  #result: CsvResult = { columns: [], profiles: [], oddValues: [] }
 
-  constructor(thread: ReturnType<typeof startCsvThread>, opened: OpenedFile, report: LoadReport) {
+  constructor(thread: CsvThread, opened: OpenedFile, report: LoadReport) {
     this.#thread = thread
     this.#opened = opened
     this.#report = report
   }
 
-  async *write(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-    const thread = this.#thread
-    if (this.#begun) await this.#report.startOver()
-    this.#begun = true
-    let ended = false
-    try {
-      thread.send({
-        kind: 'ENCODE',
-        types: types.map(({ dataType, precision, scale }) => stored(dataType, precision, scale)),
-      })
-      for (;;) {
-        const message = await thread.receive()
-        if (message.kind === 'progress') this.#report.progress(message.totals)
-        else if (message.kind === 'chunk') {
-          const { memory, length, rejected, writing } = message
-          for (const row of rejected) this.#report.reject(row)
-          const release = () => thread.send({ kind: 'FREE', memory, writing }, [memory])
-          if (length > 0) yield { bytes: new Uint8Array(memory, 0, length), release }
-          else release()
-        } else if (message.kind === 'done') {
-          this.#profiles = message.profiles
-          this.#columns = message.columns
-          for (const sentence of message.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
-          thread.letGo()
-          return
-        } else if (message.kind === 'widened') {
-          ended = true
-          throw new TypesWidened(feedColumns(message.columns, this.#opened.names))
-        }
-      }
-    } finally {
-      // The consumer requests the rows again only after widened types.
-      if (!ended) await thread[Symbol.asyncDispose]()
-    }
+  async *read(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    if (this.#hasStarted) await this.#report.startOver()
+    this.#hasStarted = true
+    const outcome = yield* receiveRows(this.#thread, types, this.#report)
+    if ('widened' in outcome) throw new TypesWidened(feedColumns(outcome.widened, this.#opened.names))
+    this.#result = outcome.result
+    for (const sentence of outcome.result.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
   }
 
-  facts(columns: readonly FeedColumn[]): ColumnFacts[] {
-    return this.#columns.map((column, index) => {
+  facts(columns: readonly Column[]): ColumnFacts[] {
+    return this.#result.columns.map((column, index) => {
       const { evidence } = column
       const dayFirst = isDayFirst(column)
       return {
@@ -144,8 +118,8 @@ class CsvRows {
     })
   }
 
-  profile(columns: readonly FeedColumn[]) {
-    return this.#profiles.map((profile, index) => ({ column: columns[index]!.name, ...profile }))
+  profile(columns: readonly Column[]) {
+    return this.#result.profiles.map((profile, index) => ({ column: columns[index]!.name, ...profile }))
   }
 }
 
@@ -155,16 +129,14 @@ const oddValueAdvice: ReaderAdvice = {
   dataset: 'To load the column with its type, correct the file and send it again with ?rebuild=true.',
 }
 
-function stored(dataType: StoredType['dataType'], precision?: number, scale?: number): StoredType {
-  return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
-}
-
-function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): FeedColumn[] {
+function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {
   const names = identifiers(columns.map(({ label }, index) => given[index] ?? label))
   return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,
     label,
-    ...stored(dataType, precision, scale),
+    dataType,
+    ...(precision !== undefined && { precision }),
+    ...(scale !== undefined && { scale }),
     ...(evidence && { evidence }),
   }))
 }
@@ -172,7 +144,5 @@ function feedColumns(columns: readonly InferredColumn[], given: readonly (string
 /** Keeps the remembered decimal sign if a file gives no evidence of its own. */
 const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal && { decimal: remembered.decimal }
 
-const describeGuesses = ({ encoding, guesses }: OpenedFile): string => ` as ${encoding}, ${guesses}`
-
-const describeContents = (columns: readonly FeedColumn[]): string =>
+const describeContents = (columns: readonly Column[]): string =>
   `${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`

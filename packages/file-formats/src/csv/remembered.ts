@@ -1,6 +1,6 @@
-import type { RememberedDialect } from '../delimited/delimited.ts'
+import type { RememberedDialect } from '../delimited/dialect/delimited-options.ts'
 import type { RememberedFeed } from '@sluice/row-stream'
-import type { FileReading } from './protocol.ts'
+import type { FileReading } from './csv-job.ts'
 
 const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const numbers = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']

@@ -1,26 +1,26 @@
-import { isText, profileCode } from './column-state.ts'
-import type { StoredType } from './column-type.ts'
+import {
+  type ColumnProfile as FeedProfile,
+  dateText,
+  epochDays,
+  epochMicroseconds,
+  floatText,
+  type StoredType,
+  timestampText,
+} from '@sluice/row-stream'
+import { isText, stateCodeOf } from './column-state.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
-import { dateText, doubleText, momentText, numericText } from './value-text.ts'
 
 /** Measures of one column over all encoded rows. `distinct` is an estimate; `min` and `max` are written as PostgreSQL prints them. */
-export interface ColumnProfile {
-  nulls: number
-  distinct: number
-  min?: string
-  max?: string
-  /** In characters; only for texts. */
-  maxLength?: number
-}
+export type ColumnProfile = Omit<FeedProfile, 'column'>
 
 export function startProfiles({ run }: WasmScanner, stored: readonly StoredType[]): void {
   run.forgetProfiles(stored.length)
-  for (const [column, { dataType }] of stored.entries()) run.setProfile(column, profileCode(dataType))
+  for (const [column, { dataType }] of stored.entries()) run.setProfile(column, stateCodeOf(dataType))
 }
 
 /** Returns the measures since `startProfiles`; `rows` is the number of encoded rows. */
-export function readProfiles(machine: WasmScanner, stored: readonly StoredType[], rows: number): ColumnProfile[] {
-  const { bytes, run } = machine
+export function readProfiles(wasm: WasmScanner, stored: readonly StoredType[], rows: number): ColumnProfile[] {
+  const { bytes, run } = wasm
   return stored.map((type, column) => {
     const { dataType } = type
     const at = run.PROFILES.value + column * run.PROFILE_BYTES.value
@@ -60,13 +60,13 @@ function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredTyp
     case 'BIGINT':
       return String(key)
     case 'DATE':
-      return dateText(key)
+      return dateText(Number(key) + epochDays)
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
-      return momentText(key, dataType === 'TIMESTAMPTZ')
+      return timestampText(key + epochMicroseconds, dataType === 'TIMESTAMPTZ' ? '+00' : '')
     case 'DOUBLE':
     case 'FLOAT':
-      return doubleText(key, dataType === 'FLOAT')
+      return floatText(doubleOf(key), dataType)
     default:
       return wholeCharacters(kept.subarray(0, length))
   }
@@ -88,4 +88,28 @@ function estimateDistinct(registers: Uint8Array): number {
   }
   const raw = ((0.7213 / (1 + 1.079 / count)) * count * count) / sum
   return Math.round(raw <= 2.5 * count && empty > 0 ? count * Math.log(count / empty) : raw)
+}
+
+function doubleOf(ordered: bigint): number {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setBigInt64(0, ordered < 0n ? ordered ^ 0x7fffffffffffffffn : ordered)
+  return view.getFloat64(0)
+}
+
+/** PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. */
+function numericText(bytes: Buffer, columnScale?: number): string {
+  const count = bytes.readUInt16BE(0)
+  const weight = bytes.readInt16BE(2)
+  const scale = columnScale ?? bytes.readUInt16BE(6)
+  const group = (power: number) => {
+    const index = weight - power
+    const there = index >= 0 && index < count && 10 + index * 2 <= bytes.length
+    return String(there ? bytes.readUInt16BE(8 + index * 2) : 0).padStart(4, '0')
+  }
+  let whole = ''
+  for (let power = Math.max(weight, 0); power >= 0; power--) whole += group(power)
+  let fraction = ''
+  for (let power = -1; fraction.length < scale; power--) fraction += group(power)
+  const text = whole.replace(/^0+(?=\d)/, '') + (scale > 0 ? `.${fraction.slice(0, scale)}` : '')
+  return bytes.readUInt16BE(4) === 0x4000 ? `-${text}` : text
 }

@@ -1,6 +1,8 @@
 import type { DataType } from '@sluice/contracts'
-import type { ColumnType, StoredType } from './column-type.ts'
-import type { DateFormat } from './dialect/delimited-options.ts'
+import { SourceProblem, type StoredType } from '@sluice/row-stream'
+import type { ColumnType } from './column-type.ts'
+import type { ColumnOptions, DateFormat } from './dialect/delimited-options.ts'
+import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
 /** Codes of the stored types, in the order of assembly/columns.ts. */
@@ -60,7 +62,8 @@ const zonedKind = 0x40
 const monthFirst = 0x50
 const dayFirst = 0x28
 
-function stateCodeOf(dataType: DataType): number {
+/** Returns the scanner's code of a stored type. */
+export function stateCodeOf(dataType: DataType): number {
   return stateCodes.indexOf(codesOfOtherTypes[dataType] ?? (dataType as StateCode))
 }
 
@@ -75,17 +78,17 @@ function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
 }
 
 /** Resets the observed values of all columns. Columns with a `given` type are checked against it; the others are observed. */
-export function resetColumns(
-  machine: WasmScanner,
+function resetColumns(
+  wasm: WasmScanner,
   given: readonly (ColumnType | undefined)[],
   dayFirstOf: readonly (boolean | undefined)[] = [],
 ): void {
-  machine.run.forgetColumns(given.length)
+  wasm.run.forgetColumns(given.length)
   for (const [column, type] of given.entries()) {
-    const state = columnStateOf(machine, column)
+    const state = columnStateOf(wasm, column)
     state[4] = inferred & ~otherOrder(dayFirstOf[column])
     state[6] = PROVEN
-    if (type) setColumn(machine, column, type, type, false)
+    if (type) setColumn(wasm, column, type, type, false)
   }
 }
 
@@ -93,8 +96,8 @@ export function resetColumns(
 export class SeenValues {
   readonly #state: Buffer
 
-  constructor(machine: WasmScanner, column: number) {
-    this.#state = columnStateOf(machine, column)
+  constructor(wasm: WasmScanner, column: number) {
+    this.#state = columnStateOf(wasm, column)
   }
 
   reset(): void {
@@ -115,19 +118,19 @@ const otherOrder = (isDayFirst: boolean | undefined): number =>
   isDayFirst === undefined ? 0 : isDayFirst ? monthFirst : dayFirst
 
 /** Whether a value contradicts the known order of day and month in its column. */
-export function hasOtherDateOrder(machine: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
-  return (columnStateOf(machine, column)[13]! & otherOrder(isDayFirst)) !== 0
+export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
+  return (columnStateOf(wasm, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
 /** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observed values. */
 export function setColumn(
-  machine: WasmScanner,
+  wasm: WasmScanner,
   column: number,
   type: ColumnType,
   stored: StoredType,
   guessed: boolean,
 ): void {
-  const state = columnStateOf(machine, column)
+  const state = columnStateOf(wasm, column)
   const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothing : stateCodeOf(type.dataType)
   const alike = taken === stateCodeOf(stored.dataType)
   // Text types differ only in the longest value they accept: the shorter one applies.
@@ -157,9 +160,9 @@ function shorterType(one: DataType, other: DataType): DataType {
 }
 
 /** Returns the narrowest type that holds all observed values of a column. */
-export function seenType(machine: WasmScanner, column: number): ColumnType {
-  const state = columnStateOf(machine, column)
-  const dataType = stateCodes[machine.run.columnType(column)] as DataType
+export function seenType(wasm: WasmScanner, column: number): ColumnType {
+  const state = columnStateOf(wasm, column)
+  const dataType = stateCodes[wasm.run.columnType(column)] as DataType
   if (dataType === 'TEXT') {
     const evidence = undecidedEvidence(state[0]!, state[4]!)
     return { dataType, ...(evidence && { evidence }) }
@@ -182,14 +185,14 @@ function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIG
 }
 
 /** Copies the observed values of all columns, for `mergeSeenValues`. */
-export function copySeenValues(machine: WasmScanner, columns: number): Buffer[] {
-  return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(machine, column)))
+export function copySeenValues(wasm: WasmScanner, columns: number): Buffer[] {
+  return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(wasm, column)))
 }
 
 /** Adds the values that another pass over the same rows observed. Types that are read afterwards hold for both passes. */
-export function mergeSeenValues(machine: WasmScanner, seen: readonly Buffer[]): void {
+export function mergeSeenValues(wasm: WasmScanner, seen: readonly Buffer[]): void {
   for (const [column, before] of seen.entries()) {
-    const state = columnStateOf(machine, column)
+    const state = columnStateOf(wasm, column)
     state[0]! |= before[0]!
     for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
     state[4]! &= before[4]!
@@ -198,8 +201,8 @@ export function mergeSeenValues(machine: WasmScanner, seen: readonly Buffer[]): 
 }
 
 /** Stops observing a column until the returned function is called. */
-export function closeColumn(machine: WasmScanner, column: number): () => void {
-  const state = columnStateOf(machine, column)
+export function closeColumn(wasm: WasmScanner, column: number): () => void {
+  const state = columnStateOf(wasm, column)
   const kinds = state[0]!
   state[0] = everyKind
   return () => {
@@ -207,5 +210,41 @@ export function closeColumn(machine: WasmScanner, column: number): () => void {
   }
 }
 
-/** Returns the profile's code of a stored type. */
-export const profileCode = (dataType: DataType): number => stateCodeOf(dataType)
+/** Returns the types that the options give, one entry for each column. */
+export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
+  return columns.map((options) => {
+    const given = options && givenType(options)
+    return given && !options.declared ? { ...given, evidence: 'REQUESTED' } : given
+  })
+}
+
+/** A date format without a type means DATE. */
+function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): ColumnType | undefined {
+  if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
+  return { dataType, ...(precision && { precision, scale: scale ?? 0 }), ...(dateFormat && { dateFormat }) }
+}
+
+/** Configures the scanner for a dialect and resets its columns to the given types. `chunkBytes` limits the size of a chunk. */
+export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
+  const { run } = wasm
+  const given = givenTypes(dialect)
+  run.setDecimal(dialect.decimal)
+  setNullSpellings(wasm, dialect.nulls)
+  resetColumns(wasm, given, dialect.dayFirst)
+  run.setUse(dialect.labels.length, chunkBytes, given.some((type) => type !== undefined) ? 1 : 0)
+}
+
+function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[]): void {
+  let at = run.NULLS.value
+  const end = at + run.NULLS_BYTES.value
+  for (const spelling of nulls) {
+    const length = Buffer.byteLength(spelling)
+    if (length > 255 || at + length + 1 > end) {
+      throw new SourceProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
+    }
+    bytes[at] = length
+    bytes.write(spelling, at + 1)
+    at += length + 1
+  }
+  run.setNulls(nulls.length)
+}

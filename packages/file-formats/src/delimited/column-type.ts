@@ -1,12 +1,5 @@
-import type { DataType } from '@sluice/contracts'
+import type { StoredType } from '@sluice/row-stream'
 import type { DateFormat } from './dialect/delimited-options.ts'
-
-/** The stored type of a column. DECIMAL has a precision (digits in total) and a scale (digits after the point). */
-export interface StoredType {
-  dataType: DataType
-  precision?: number
-  scale?: number
-}
 
 /** The type of a column and, for dates, their spelling. */
 export interface ColumnType extends StoredType {

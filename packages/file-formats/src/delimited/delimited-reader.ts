@@ -1,17 +1,25 @@
 import { type ColumnProfile, readProfiles, startProfiles } from './column-profile.ts'
-import { closeColumn, copySeenValues, hasOtherDateOrder, mergeSeenValues, seenType, setColumn } from './column-state.ts'
-import { type ColumnType, type StoredType, isSameType } from './column-type.ts'
+import {
+  closeColumn,
+  configureScanner,
+  copySeenValues,
+  givenTypes,
+  hasOtherDateOrder,
+  mergeSeenValues,
+  seenType,
+  setColumn,
+} from './column-state.ts'
+import { type ColumnType, isSameType } from './column-type.ts'
+import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { DelimitedLimits } from './limits.ts'
-import { type WasmScanner, OBSERVE, ODD_RECORD, startScanner } from './wasm-scanner.ts'
-import { type OddValue, findOddValues } from './odd-values.ts'
-import { type TupleBatch, RecordPass } from './record-pass.ts'
-import { DelimitedProblem } from './problem.ts'
-import { type RowInput, openRows } from './open-rows.ts'
+import { OBSERVE, ODD_RECORD, startScanner, type WasmScanner } from './wasm-scanner.ts'
+import { findOddValues, type OddValue } from './odd-values.ts'
+import { RecordPass, type TupleBatch } from './record-pass.ts'
+import { openRows, type RowInput } from './open-rows.ts'
 import type { TextSource } from './text-file.ts'
-import { givenTypes, configureScanner } from './configure-scanner.ts'
 import { afterLineEnd } from './record-scanner.ts'
-import { isPlain } from './field-places.ts'
+import { isPlain } from './field-positions.ts'
 
 /** A column of the file with its type. The table may use another name. */
 export interface InferredColumn extends ColumnType {
@@ -32,7 +40,7 @@ export type EncodingOutcome = { rows: number; profiles: ColumnProfile[] } | { wi
 export class DelimitedReader {
   /** The inferred columns; after an outcome `widened`, the final ones. */
   columns: InferredColumn[]
-  readonly #machine: WasmScanner
+  readonly #wasm: WasmScanner
   readonly #file: TextSource
   readonly #dialect: DelimitedDialect
   readonly #limits: DelimitedLimits
@@ -46,53 +54,53 @@ export class DelimitedReader {
     file: TextSource,
     dialect: DelimitedDialect,
     limits: DelimitedLimits,
-    machine: WasmScanner = startScanner(),
+    wasm: WasmScanner = startScanner(),
   ) {
-    this.#machine = machine
+    this.#wasm = wasm
     this.#file = file
     this.#dialect = dialect
     this.#limits = limits
     this.#given = givenTypes(dialect)
     const rows = this.#start()
-    const whole = observeSamples(machine, file, dialect, rows, limits)
+    const whole = observeSamples(wasm, file, dialect, rows, limits)
     this.columns = this.#seen()
-    if (whole) this.#seenInAll = copySeenValues(machine, this.columns.length)
+    if (whole) this.#seenInAll = copySeenValues(wasm, this.columns.length)
   }
 
   /**
    * Encodes all rows for these stored types, one for each column. Can be called again. A batch is valid until the next one is requested.
-   * Throws DelimitedProblem FILE_CHANGED if the file changed since it was opened.
+   * Throws SourceProblem FILE_CHANGED if the file changed since it was opened.
    */
   *encode(
     stored: readonly StoredType[],
-    tell: ProgressListener = () => {},
+    onProgress: ProgressListener = () => {},
   ): Generator<TupleBatch, EncodingOutcome, void> {
     const { columns } = this
-    const machine = this.#machine
+    const wasm = this.#wasm
     this.#file.assertUnchanged()
     const rows = this.#start()
     for (const [index, column] of columns.entries()) {
-      setColumn(machine, index, column, stored[index]!, this.#given[index] === undefined)
+      setColumn(wasm, index, column, stored[index]!, this.#given[index] === undefined)
     }
-    machine.run.openColumns(columns.length)
-    startProfiles(machine, stored)
+    wasm.run.openColumns(columns.length)
+    startProfiles(wasm, stored)
     const pass = new RecordPass(
-      machine,
+      wasm,
       rows,
       columns.map(({ dataType }) => dataType),
     )
-    rows.records.onRead = () => tell(rows.reader.position, pass.rows)
+    rows.records.onRead = () => onProgress(rows.reader.position, pass.rows)
     const ending = yield* pass.encode()
     if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
     this.#file.assertUnchanged()
     // Rejected rows do not count for types, and the stored types decide which rows are rejected. The passes end, because types only widen.
-    if (this.#seenInAll) mergeSeenValues(machine, this.#seenInAll)
-    this.#seenInAll = copySeenValues(machine, columns.length)
+    if (this.#seenInAll) mergeSeenValues(wasm, this.#seenInAll)
+    this.#seenInAll = copySeenValues(wasm, columns.length)
     this.assertDateOrders()
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = seen
-      return { rows: pass.rows, profiles: readProfiles(machine, stored, pass.rows - pass.rejectedRows) }
+      return { rows: pass.rows, profiles: readProfiles(wasm, stored, pass.rows - pass.rejectedRows) }
     }
     this.columns = seen
     return { widened: seen }
@@ -100,13 +108,13 @@ export class DelimitedReader {
 
   /** Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last `encode`. */
   findOddValues(maxBytes?: number): OddValue[] {
-    return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns, maxBytes)
+    return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, maxBytes)
   }
 
   #seen(): InferredColumn[] {
     return this.#dialect.labels.map((label, index) => ({
       label,
-      ...(this.#given[index] ?? seenType(this.#machine, index)),
+      ...(this.#given[index] ?? seenType(this.#wasm, index)),
     }))
   }
 
@@ -115,23 +123,23 @@ export class DelimitedReader {
     return this.#seenInAll !== undefined
   }
 
-  /** Throws DelimitedProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
+  /** Throws SourceProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
   assertDateOrders(): void {
     const { dayFirst = [], labels } = this.#dialect
-    const column = labels.findIndex((_, index) => hasOtherDateOrder(this.#machine, index, dayFirst[index]))
+    const column = labels.findIndex((_, index) => hasOtherDateOrder(this.#wasm, index, dayFirst[index]))
     if (column < 0) return
     const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
-    throw new DelimitedProblem(
+    throw new SourceProblem(
       'DATE_ORDER_CHANGED',
       `Column "${labels[column]}" has the ${now} first in some of its dates, but the table has the ${before} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
-      { advice: 'Alternatively, set dateFormat of the column.' },
+      { advice: { pipeline: 'Alternatively, set dateFormat of the column.' } },
     )
   }
 
   /** Opens the rows and resets the types to the given ones. */
   #start(): RowInput {
-    configureScanner(this.#machine, this.#dialect, this.#limits.chunkBytes)
-    return openRows(this.#file, this.#dialect, this.#limits, this.#machine.window)
+    configureScanner(this.#wasm, this.#dialect, this.#limits.chunkBytes)
+    return openRows(this.#file, this.#dialect, this.#limits, this.#wasm.window)
   }
 }
 
@@ -141,7 +149,7 @@ export class DelimitedReader {
  * all rows were observed.
  */
 function observeSamples(
-  machine: WasmScanner,
+  wasm: WasmScanner,
   file: TextSource,
   dialect: DelimitedDialect,
   rows: RowInput,
@@ -149,20 +157,20 @@ function observeSamples(
 ): boolean {
   const { from, end } = dialect
   const whole = file.size <= limits.wholeBytes
-  new RecordPass(machine, rows).observe(whole ? Infinity : from + limits.sampleBytes)
-  const atFirst = dialect.labels.map((_, column) => seenType(machine, column))
-  if (whole || file.encoding !== 'UTF-8' || !isPlain(dialect)) return whole
+  new RecordPass(wasm, rows).observe(whole ? Infinity : from + limits.sampleBytes)
+  const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
+  if (whole || !isPlain(dialect)) return whole
   const { sampleBytes, slices, sliceBytes } = limits
   const first = from + sampleBytes
   const last = Math.max(end - sampleBytes, first)
   if (first >= end) return true
   for (let slice = 0; slice < slices; slice++) {
     const position = Math.floor(first + ((last - first) * slice) / slices)
-    observeSlice(machine, file, position, Math.min(sliceBytes, last - position))
+    observeSlice(wasm, file, position, Math.min(sliceBytes, last - position))
   }
-  observeSlice(machine, file, last, end - last)
-  const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(machine, column)) ? [column] : []))
-  if (unsure.length > 0) observeColumns(machine, unsure, openRows(file, dialect, limits, machine.window))
+  observeSlice(wasm, file, last, end - last)
+  const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(wasm, column)) ? [column] : []))
+  if (unsure.length > 0) observeColumns(wasm, unsure, openRows(file, dialect, limits, wasm.window))
   return false
 }
 
@@ -178,12 +186,12 @@ function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
   return now.scale! >= computedScale || (atFirst.dataType === 'DECIMAL' && !isSameType(atFirst, now))
 }
 
-function observeColumns(machine: WasmScanner, columns: readonly number[], rows: RowInput): void {
+function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
   const others = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
     (column) => !columns.includes(column),
   )
-  const resume = others.map((column) => closeColumn(machine, column))
-  new RecordPass(machine, rows).observe(Infinity)
+  const resume = others.map((column) => closeColumn(wasm, column))
+  new RecordPass(wasm, rows).observe(Infinity)
   for (const open of resume) open()
 }
 

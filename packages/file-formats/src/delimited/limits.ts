@@ -1,11 +1,9 @@
+import type { ChunkLimits } from '../job-port.ts'
+
 /** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
-export interface DelimitedLimits {
+export interface DelimitedLimits extends ChunkLimits {
   /** Bytes of the file held at a time, as long as records are shorter than that. */
   readBytes: number
-  /** Bytes of tuples handed on at a time; a single longer record gets a chunk of its own. */
-  chunkBytes: number
-  /** Chunks that may wait for the consumer before the thread pauses. */
-  chunksInFlight: number
   /** The longest record that is read; a longer one is rejected. At most 16 MB. */
   recordBytes: number
   /** Types of a file up to this size are inferred from all of its rows before the first row is encoded. */
@@ -27,6 +25,3 @@ export const defaultDelimitedLimits: DelimitedLimits = {
   slices: 64,
   sliceBytes: 64 * 1024,
 }
-
-/** PostgreSQL's limit of columns in a table. */
-export const maxColumns = 1600

@@ -1,12 +1,11 @@
 import type { DataType } from '@sluice/contracts'
-import { givenTypes, configureScanner } from './configure-scanner.ts'
-import { SeenValues } from './column-state.ts'
+import { configureScanner, givenTypes, SeenValues } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { fieldText } from './rejected-row.ts'
-import { placeFields } from './field-places.ts'
+import { passFieldPositions } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
-import { type WasmScanner, OBSERVE, TAKEN } from './wasm-scanner.ts'
+import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
 import { openRows } from './open-rows.ts'
 import type { TextSource } from './text-file.ts'
@@ -53,7 +52,7 @@ interface WatchedColumn {
  * read, because it resets the state of the scanner. Reads past the sample only until each such column has an odd value.
  */
 export function findOddValues(
-  machine: WasmScanner,
+  wasm: WasmScanner,
   file: TextSource,
   dialect: DelimitedDialect,
   limits: DelimitedLimits,
@@ -62,17 +61,17 @@ export function findOddValues(
 ): OddValue[] {
   const given = givenTypes(dialect)
   let watched = columns.flatMap(({ dataType, evidence }, column) =>
-    dataType === 'TEXT' && !evidence && !given[column] ? [watchColumn(machine, column)] : [],
+    dataType === 'TEXT' && !evidence && !given[column] ? [watchColumn(wasm, column)] : [],
   )
   if (watched.length === 0) return []
-  configureScanner(machine, dialect, limits.chunkBytes)
-  const { records, reader } = openRows(file, dialect, limits, machine.window)
+  configureScanner(wasm, dialect, limits.chunkBytes)
+  const { records, reader } = openRows(file, dialect, limits, wasm.window)
   const start = reader.position
   for (let count = 1; records.advance(); count++) {
     if (records.fault === undefined) {
       for (const { seen } of watched) seen.reset()
-      const original = placeFields(machine, records)
-      const outcome = machine.run.take(records.next - records.from, OBSERVE)
+      const original = passFieldPositions(wasm, records)
+      const outcome = wasm.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
       if (outcome === TAKEN) for (const one of watched) observeRecord(one, records)
     }
@@ -99,9 +98,9 @@ const familyNames: Record<TypeFamily, string> = {
 export const describeOddValue = ({ label, dataType, value, line }: OddValue): string =>
   `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${familyNames[dataType]}.`
 
-const watchColumn = (machine: WasmScanner, column: number): WatchedColumn => ({
+const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
-  seen: new SeenValues(machine, column),
+  seen: new SeenValues(wasm, column),
   values: 0,
   counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
   odd: {},

@@ -1,25 +1,31 @@
 import type { DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/delimited-options.ts'
-import { describeGuesses } from './dialect/detection-notes.ts'
+import { describeGuesses } from './dialect/detected-options.ts'
 import type { ColumnType } from './column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, type WasmScanner, TAKEN, startScanner } from './wasm-scanner.ts'
+import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import { describeOddValue } from './odd-values.ts'
-import { type RejectedRow, rejectUnfitValue, rejectFaultyRecord } from './rejected-row.ts'
+import type { RejectedRow } from '@sluice/row-stream'
+import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import { detectText, openRows } from './open-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
-import { setColumn } from './column-state.ts'
-import { placeFields } from './field-places.ts'
+import { configureScanner, givenTypes, setColumn } from './column-state.ts'
+import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
-import { givenTypes, configureScanner } from './configure-scanner.ts'
 
 /** The file to preview: a descriptor or a path, with its name for messages. */
-export type PreviewFile = { fd: number; name: string } | { path: string; name: string }
+type PreviewFile = { fd: number; name: string } | { path: string; name: string }
 
-export interface PreviewColumn extends ColumnType {
+interface PreviewColumn extends ColumnType {
   /** The label in the header, or `column_1` and so on without a header. */
   label: string
+}
+
+export interface PreviewJob {
+  file: PreviewFile
+  options: DelimitedOptions
+  rows: number
 }
 
 /** The result of loading the beginning of a file, without storing anything. */
@@ -47,16 +53,19 @@ const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
- * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws DelimitedProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
+ * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
+export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
+  previewRows(file, options, { rows })
+
 export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
-  const machine = startScanner()
-  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, machine)
+  const wasm = startScanner()
+  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
   reading.assertDateOrders()
   const { columns, hasSeenAllRows } = reading
-  const rows = readFirstRows(machine, text, dialect, columns, most)
+  const rows = readFirstRows(wasm, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
@@ -68,14 +77,14 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
 }
 
 function readFirstRows(
-  machine: WasmScanner,
+  wasm: WasmScanner,
   text: TextFile,
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   most: number,
 ): Pick<DelimitedPreview, 'tuples' | 'rejected' | 'sample'> {
-  const encoder = new SampleEncoder(machine, dialect, columns)
-  const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, machine.window)
+  const encoder = new SampleEncoder(wasm, dialect, columns)
+  const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const tuples: Buffer[] = []
   const rejected: RejectedRow[] = []
   let rejectedRows = 0
@@ -113,19 +122,19 @@ type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNF
 
 /** Encodes records one by one, as a load does. The records lie in the scanner's window. */
 class SampleEncoder {
-  readonly #machine: WasmScanner
+  readonly #wasm: WasmScanner
 
-  constructor(machine: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
-    this.#machine = machine
-    configureScanner(machine, dialect, defaultDelimitedLimits.chunkBytes)
+  constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
+    this.#wasm = wasm
+    configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
     const given = givenTypes(dialect)
-    for (const [index, type] of types.entries()) setColumn(machine, index, type, type, given[index] === undefined)
+    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, given[index] === undefined)
   }
 
   /** Encodes the current record, which has no fault. */
   encode(records: RecordReader): SampledRecord {
-    const { run, bytes } = this.#machine
-    const original = placeFields(this.#machine, records)
+    const { run, bytes } = this.#wasm
+    const original = passFieldPositions(this.#wasm, records)
     run.emptyOut()
     const outcome = run.take(records.next - records.from, ENCODE)
     if (original) records.bytes.set(original, records.from)

@@ -1,6 +1,7 @@
-import { isPlain, placeFields } from './field-places.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, type WasmScanner, OBSERVE, OUT_IS_FULL, TAKEN } from './wasm-scanner.ts'
-import { rejectUnfitValue, type RejectedRow, rejectFaultyRecord } from './rejected-row.ts'
+import { isPlain, passFieldPositions } from './field-positions.ts'
+import { ENCODE, IS_REFUSED, IS_UNFIT, OBSERVE, OUT_IS_FULL, TAKEN, type WasmScanner } from './wasm-scanner.ts'
+import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
+import type { RejectedRow } from '@sluice/row-stream'
 import type { RowInput } from './open-rows.ts'
 
 /** The tuples encoded since the last batch, and the rejected rows. The tuples stay in the scanner's memory until the next batch. */
@@ -10,7 +11,7 @@ export interface TupleBatch {
 }
 
 /** Why a pass ended: at the end of the text, or at a record that does not fit the inferred types. */
-export type PassEnding = 'END' | 'NOT_AS_GUESSED'
+type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
 /** Bytes below the limit from which `RecordReader` takes over: it knows the exact limit. */
@@ -25,21 +26,21 @@ export class RecordPass {
   rows = 0
   /** The number of rejected records among `rows`. */
   rejectedRows = 0
-  readonly #machine: WasmScanner
+  readonly #wasm: WasmScanner
   readonly #rows: RowInput
   readonly #plain: boolean
   /** Types of the columns in words, for the reasons of rejected rows. */
   readonly #types: readonly string[]
   #rejected: RejectedRow[] = []
 
-  constructor(machine: WasmScanner, rows: RowInput, types: readonly string[] = []) {
-    this.#machine = machine
+  constructor(wasm: WasmScanner, rows: RowInput, types: readonly string[] = []) {
+    this.#wasm = wasm
     this.#rows = rows
     this.#types = types
     this.#plain = isPlain(rows.records.grammar)
     const { grammar, width, trailing } = rows.records
-    machine.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - nearly)
-    machine.run.emptyOut()
+    wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - nearly)
+    wasm.run.emptyOut()
   }
 
   /** Widens the types of the columns by all records that begin before byte `untilBytes`. */
@@ -56,7 +57,7 @@ export class RecordPass {
   /** Encodes records as tuples until the text ends or a record does not fit the inferred types. That record is observed. */
   *encode(): Generator<TupleBatch, PassEnding, void> {
     const { records, shape } = this.#rows
-    const { run } = this.#machine
+    const { run } = this.#wasm
     for (;;) {
       while (this.#scan(ENCODE) === OUT_IS_FULL) yield this.#batch()
       if (!records.advance()) break
@@ -72,7 +73,7 @@ export class RecordPass {
   }
 
   #batch(): TupleBatch {
-    const { run, bytes } = this.#machine
+    const { run, bytes } = this.#wasm
     const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
     run.profile(run.OUT.value, run.outEnd.value)
     const rejected = this.#rejected
@@ -85,7 +86,7 @@ export class RecordPass {
   /** Lets the scanner process the text that is known to be UTF-8. Returns why it stopped, or 0. */
   #scan(use: number): number {
     const { records } = this.#rows
-    const { run, window } = this.#machine
+    const { run, window } = this.#wasm
     if (!this.#plain) return 0
     const end = records.cleanEnd()
     if (end <= records.next) return 0
@@ -98,8 +99,8 @@ export class RecordPass {
   /** Processes a record that `RecordReader` found correct. */
   #takeOne(use: number): PassEnding | undefined {
     const { records, shape } = this.#rows
-    const { run } = this.#machine
-    const original = placeFields(this.#machine, records)
+    const { run } = this.#wasm
+    const original = passFieldPositions(this.#wasm, records)
     const outcome = run.take(records.next - records.from, use)
     if (outcome === TAKEN) return undefined
     if (outcome === OUT_IS_FULL) throw new Error('A record came before there was room for it')
@@ -110,7 +111,7 @@ export class RecordPass {
       return undefined
     }
     if (outcome === IS_UNFIT) {
-      placeFields(this.#machine, records)
+      passFieldPositions(this.#wasm, records)
       run.take(records.next - records.from, OBSERVE)
       return 'NOT_AS_GUESSED'
     }

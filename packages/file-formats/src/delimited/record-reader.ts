@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type Grammar, plainGrammar } from './grammar.ts'
+import { type Grammar, plainGrammar } from './dialect/dialect.ts'
 import type { DelimitedLimits } from './limits.ts'
 import {
   afterLineEnd,
@@ -11,13 +11,13 @@ import {
   TEXT_AFTER_QUOTE,
   UNCLOSED_QUOTE,
 } from './record-scanner.ts'
-import type { Utf8Reader } from './utf8-reader.ts'
+import type { Utf8Reader } from './text-file.ts'
 
-export type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
+type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 const noMemory = Buffer.alloc(0)
-/** The least room, in bytes, that a reader needs. */
-const leastRoom = 8
+/** Bytes that a reader needs at least. */
+const minReadBytes = 8
 /** A window with invalid UTF-8 is checked in pieces of this size. */
 const pieceBytes = 8 * 1024
 
@@ -60,7 +60,7 @@ export class RecordReader {
     this.#memory = memory
     this.grammar = typeof grammar === 'number' ? plainGrammar(grammar) : grammar
     this.scanner = new RecordScanner(this.grammar)
-    this.bytes = this.#room(limits.readBytes)
+    this.bytes = this.#allocate(limits.readBytes)
   }
 
   /** Moves to the next record; returns false at the end. Blank lines are skipped, except in files of one column, where they are nulls. */
@@ -188,18 +188,18 @@ export class RecordReader {
   #fill(): void {
     const held = this.#end - this.from
     const { readBytes } = this.#limits
-    let room = this.bytes.length
-    if (room > 4 * readBytes && held < readBytes) room = readBytes
-    else if (held > room / 2) room *= 2
-    while (room - held < leastRoom) room *= 2
-    if (room > this.#memory.length && this.#memory.length - held >= leastRoom) room = this.#memory.length
-    const window = room === this.bytes.length ? this.bytes : this.#room(room)
+    let size = this.bytes.length
+    if (size > 4 * readBytes && held < readBytes) size = readBytes
+    else if (held > size / 2) size *= 2
+    while (size - held < minReadBytes) size *= 2
+    if (size > this.#memory.length && this.#memory.length - held >= minReadBytes) size = this.#memory.length
+    const window = size === this.bytes.length ? this.bytes : this.#allocate(size)
     // Both may share memory: copy handles overlaps.
     window.set(this.bytes.subarray(this.from, this.#end))
     this.bytes = window
     this.from = 0
     this.#end = held
-    const read = this.#reader.read(window, held, room - held)
+    const read = this.#reader.read(window, held, size - held)
     this.#end += read
     this.#complete = read === 0
     this.#nul = this.#indexOfNul(0)
@@ -211,7 +211,7 @@ export class RecordReader {
     return this.bytes.subarray(0, this.#end).indexOf(0, from)
   }
 
-  #room(bytes: number): Buffer {
+  #allocate(bytes: number): Buffer {
     return bytes <= this.#memory.length ? this.#memory.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes)
   }
 

@@ -1,5 +1,5 @@
-import { type Grammar, plainGrammar } from './grammar.ts'
-import { maxColumns } from './limits.ts'
+import { type Grammar, plainGrammar } from './dialect/dialect.ts'
+import { maxColumns } from '@sluice/row-stream'
 
 /** Results of a scan. MORE: the record may continue after the available bytes. */
 export const MORE = 0
@@ -86,10 +86,10 @@ export class RecordScanner {
             at++
           }
           if (at === end || kind !== ESCAPES) break
-          const behind = this.#behindBackslash(bytes, at, end, complete)
-          if (behind < 0) return MORE
-          mark |= behind - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
-          at = behind
+          const after = this.#afterBackslash(bytes, at, end, complete)
+          if (after < 0) return MORE
+          mark |= after - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
+          at = after
         }
         fieldEnd = at
         if (padded) {
@@ -150,10 +150,10 @@ export class RecordScanner {
         mark |= ESCAPED
         this.lines++
       } else if (byte === escape) {
-        const behind = this.#behindBackslash(bytes, at, end, complete)
-        if (behind < 0) break
-        mark |= behind - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
-        at = behind - 1
+        const after = this.#afterBackslash(bytes, at, end, complete)
+        if (after < 0) break
+        mark |= after - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
+        at = after - 1
       } else if (byte === TAB || byte === BACKSLASH) mark |= ESCAPED
     }
     this.openQuote = opened
@@ -161,7 +161,7 @@ export class RecordScanner {
   }
 
   /** Returns the position after a backslash and the character it escapes; -1 if more bytes are needed. Counts line ends. */
-  #behindBackslash(bytes: Uint8Array, at: number, end: number, complete: boolean): number {
+  #afterBackslash(bytes: Uint8Array, at: number, end: number, complete: boolean): number {
     if (at + 1 === end) return complete ? end : -1
     const byte = bytes[at + 1]!
     if (byte === CR) {

@@ -1,21 +1,10 @@
 import { isUtf8 } from 'node:buffer'
+import { rawText, type RejectedRow } from '@sluice/row-stream'
 import type { RecordReader } from './record-reader.ts'
 import { DOUBLED } from './record-scanner.ts'
-import { badByte } from './utf8.ts'
+import { badByte } from './text-file.ts'
 
-const rawBytes = 4096
 const longestValue = 100
-
-/** A rejected row, as users see it. */
-export interface RejectedRow {
-  /** 1-based physical line of the record's first byte, as an editor counts it. */
-  line: number
-  /** The label of the column that caused the rejection, if there is one. */
-  column?: string
-  reason: string
-  /** The record as it stood in the source, cut to 4 KB. */
-  raw: string
-}
 
 /** The expected shape of a row, for the reasons of rejected rows. */
 export interface RowShape {
@@ -27,7 +16,11 @@ export interface RowShape {
 /** Describes a faulty record: its line, the reason and its text. */
 export function rejectFaultyRecord(records: RecordReader, shape: RowShape): RejectedRow {
   const { labels } = shape
-  const row = { line: records.line, reason: rejectionReason(records, shape), raw: rawText(records) }
+  const row = {
+    line: records.line,
+    reason: rejectionReason(records, shape),
+    raw: rawText(records.bytes.subarray(records.from, records.next)),
+  }
   const column = labels[blamedField(records, shape)]
   return column === undefined ? row : { ...row, column }
 }
@@ -42,7 +35,12 @@ export function rejectUnfitValue(
   const value = fieldText(records, column)
   const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
   const reason = `${JSON.stringify(shown)} is not a valid ${type}`
-  return { line: records.line, column: labels[column]!, reason, raw: rawText(records) }
+  return {
+    line: records.line,
+    column: labels[column]!,
+    reason,
+    raw: rawText(records.bytes.subarray(records.from, records.next)),
+  }
 }
 
 export function rejectionReason(records: RecordReader, { labels, headerRow, recordBytes }: RowShape): string {
@@ -73,9 +71,9 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
 /** What was found, what was expected, and what is probably wrong. */
 function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: number, measure: string): string {
   const { count } = scanner
-  if (trailing > 0 && count === columns + trailing) return 'text behind the last column, where every other row has none'
+  if (trailing > 0 && count === columns + trailing) return 'text after the last column, where all other rows have none'
   if (trailing > 0 && count === columns) {
-    return 'the delimiter behind the last column is missing, so a value may be missing too'
+    return 'the delimiter after the last column is missing, so a value may be missing too'
   }
   const found = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
   if (count < columns) return `${found}: something is missing, or the row was broken into two lines`
@@ -103,17 +101,6 @@ function longField({ scanner, from }: RecordReader, recordBytes: number): number
   const field = isOpen ? scanner.count : scanner.count - 1
   const start = isOpen ? scanner.openQuote : scanner.starts[field]!
   return start - from < recordBytes / 2 ? field : -1
-}
-
-/** NUL is shown as its symbol, since a report has to be storable as text too. */
-export function rawText({ bytes, from, next }: RecordReader): string {
-  let end = next
-  while (end > from && (bytes[end - 1] === 10 || bytes[end - 1] === 13)) end--
-  if (end - from > rawBytes) {
-    end = from + rawBytes
-    while (end > from && (bytes[end]! & 0xc0) === 0x80) end--
-  }
-  return bytes.toString('utf8', from, end).replaceAll('\0', '␀')
 }
 
 /** The value of a field as a string; for headers and messages, not for rows. */

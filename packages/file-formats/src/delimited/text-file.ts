@@ -1,26 +1,25 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { DelimitedProblem } from './problem.ts'
+import { SourceProblem } from '@sluice/row-stream'
 
-export type TextEncodingName = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
+const byteOrderMark = Buffer.from('\ufeff')
 
-const unsupportedEncodings: Record<string, string> = {
-  ENOENT: 'is not on the server any more; upload it again',
-  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+const openErrors: Record<string, string> = {
+  ENOENT: 'no longer exists on the server; upload it again',
+  EACCES: 'may not be read by the service; an operator must correct the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator must correct the permissions of the upload folder',
   EISDIR: 'is a folder, not a file',
 }
 
-/** A text whose bytes can be read at any position, more than once. */
+/** A text in UTF-8 whose bytes can be read at any position, more than once. */
 export interface TextSource {
   /** The name for messages. */
   readonly name: string
   readonly size: number
-  readonly encoding: TextEncodingName
   /** Bytes of the byte order mark. */
   readonly skip: number
   /** Copies at most `length` bytes from `position` to `at` in the buffer. Returns their number; 0 at the end. */
   read(into: Uint8Array, at: number, length: number, position: number): number
-  /** Throws DelimitedProblem FILE_CHANGED if the file changed since it was opened. */
+  /** Throws SourceProblem FILE_CHANGED if the file changed since it was opened. */
   assertUnchanged(): void
 }
 
@@ -28,7 +27,6 @@ export interface TextSource {
 export class TextFile implements TextSource, Disposable {
   readonly name: string
   readonly size: number
-  readonly encoding: TextEncodingName
   readonly skip: number
   readonly #descriptor: number
   /** A given descriptor is closed by the caller. */
@@ -36,29 +34,26 @@ export class TextFile implements TextSource, Disposable {
   readonly #modified: bigint
 
   /**
-   * Opens a path, or uses an open descriptor. Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or
-   * ENCODING_NOT_SUPPORTED.
+   * Opens a path, or uses an open descriptor. Throws SourceProblem FILE_NOT_FOUND or FILE_NOT_READABLE.
    */
   constructor(path: string | number, name: string) {
     this.name = name
     this.#own = typeof path === 'string'
-    let start: Uint8Array = new Uint8Array(64)
     try {
       this.#descriptor = typeof path === 'string' ? openSync(path, 'r') : path
       const stat = fstatSync(this.#descriptor, { bigint: true })
       this.size = Number(stat.size)
       this.#modified = stat.mtimeNs
-      start = start.subarray(0, readSync(this.#descriptor, start, 0, start.length, 0))
+      const start = Buffer.alloc(byteOrderMark.length)
+      readSync(this.#descriptor, start, 0, start.length, 0)
+      this.skip = start.equals(byteOrderMark) ? byteOrderMark.length : 0
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      const why = unsupportedEncodings[code] ?? `cannot be read (${code})`
-      throw new DelimitedProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
+      const why = openErrors[code] ?? `cannot be read (${code})`
+      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
         cause: error,
       })
     }
-    const { encoding, skip } = detectEncoding(start, name)
-    this.encoding = encoding
-    this.skip = skip
   }
 
   read(into: Uint8Array, at: number, length: number, position: number): number {
@@ -68,7 +63,7 @@ export class TextFile implements TextSource, Disposable {
   assertUnchanged(): void {
     const { size, mtimeNs } = fstatSync(this.#descriptor, { bigint: true })
     if (Number(size) === this.size && mtimeNs === this.#modified) return
-    throw new DelimitedProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
+    throw new SourceProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
   }
 
   [Symbol.dispose](): void {
@@ -76,23 +71,35 @@ export class TextFile implements TextSource, Disposable {
   }
 }
 
-function detectEncoding(start: Uint8Array, name: string): { encoding: TextEncodingName; skip: number } {
-  const [a, b, c, d] = start
-  const notCsv = (kind: string) =>
-    new DelimitedProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)
-  if (a === 0x50 && b === 0x4b && c === 3 && d === 4) throw notCsv('an Excel workbook or a ZIP archive')
-  if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0) throw notCsv('an old Excel workbook')
-  if (a === 0x1f && b === 0x8b) throw notCsv('compressed with gzip')
-  if (a === 0x50 && b === 0x41 && c === 0x52 && d === 0x31) throw notCsv('a Parquet file')
-  const text = Buffer.from(start).toString('latin1').replace(/^ï»¿/, '')
-  if (text.startsWith('%PDF')) throw notCsv('a PDF document')
-  if (/^\s*<(!doctype|html|\?xml)/i.test(text)) throw notCsv('a web page or another XML document')
-  if (/^\s*(\[\s*)?\{\s*"/.test(text)) throw notCsv('JSON')
-  if (a === 0xef && b === 0xbb && c === 0xbf) return { encoding: 'UTF-8', skip: 3 }
-  if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
-    throw new DelimitedProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)
+/** Reads text in UTF-8 as a stream. */
+export interface Utf8Reader {
+  /** The number of bytes read from the file. */
+  readonly position: number
+  /** Copies at most `maxBytes` (at least 8) bytes to `at`. Returns 0 at the end of the file. */
+  read(into: Uint8Array, at: number, maxBytes: number): number
+}
+
+/** Returns the first byte that is not part of a character, as `byte 0xE9`; the last byte if all are. */
+export function badByte(bytes: Uint8Array, from: number, next: number): string {
+  let at = from
+  while (at < next) {
+    const length = characterLength(bytes, at, next)
+    if (length === 0) break
+    at += length
   }
-  if (a === 0xff && b === 0xfe) return { encoding: 'UTF-16LE', skip: 2 }
-  if (a === 0xfe && b === 0xff) return { encoding: 'UTF-16BE', skip: 2 }
-  return { encoding: 'UTF-8', skip: 0 }
+  return `byte 0x${bytes[Math.min(at, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
+}
+
+/** Bytes of the well-formed character at `at`, or 0: table 3-7 of the Unicode standard. */
+function characterLength(bytes: Uint8Array, at: number, end: number): number {
+  const lead = bytes[at]!
+  if (lead < 0x80) return 1
+  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
+  if (length === 0 || at + length > end) return 0
+  const second = bytes[at + 1]!
+  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+  if (second < low || second > high) return 0
+  for (let i = 2; i < length; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0
+  return length
 }

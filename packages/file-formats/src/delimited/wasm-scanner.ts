@@ -16,7 +16,7 @@ interface WasmGlobal {
 }
 
 /** The exports of assembly/scanner.ts. Positions are addresses in its memory. */
-export interface ScannerExports {
+interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
   IN_BYTES: WasmGlobal
@@ -88,7 +88,7 @@ export function startScanner(
     isJson: (from: number, length: number) => (parsesAsJsonb(bytes.toString('utf8', from, from + length)) ? 1 : 0),
   }
   const abort = () => {
-    throw new Error('The scanner gave up')
+    throw new Error('The scanner aborted')
   }
   const { exports: run } = new WebAssembly.Instance(new WebAssembly.Module(code), { host, env: { abort } })
   const bytes = Buffer.from(run.memory.buffer)

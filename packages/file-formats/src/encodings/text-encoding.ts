@@ -30,7 +30,7 @@ export function textEncoding(start: Uint8Array, declared: string | undefined, na
   if (a === 0xfe && b === 0xff) return { encoding: 'utf-16be', skip: 2, because: 'as its byte order mark says' }
   if (declared !== undefined) return { encoding: known(declared, name), skip: 0, because: 'as declared' }
   const guessed = byZeros(start, name)
-  if (guessed) return { encoding: guessed, skip: 0, because: 'as its zero bytes tell' }
+  if (guessed) return { encoding: guessed, skip: 0, because: 'as its zero bytes show' }
   return { encoding: 'utf-8', skip: 0, because: '' }
 }
 
@@ -39,7 +39,7 @@ function known(label: string, name: string): string {
   try {
     return new TextDecoder(label).encoding
   } catch (cause) {
-    const text = `${label} is no encoding that is known here; say utf-8, utf-16le, windows-1252, iso-8859-15 or another of that kind.`
+    const text = `${label} is not a known encoding. Use utf-8, utf-16le, windows-1252, iso-8859-15 or another standard name.`
     throw new SourceProblem('ENCODING_NOT_KNOWN', text, { cause })
   }
 }

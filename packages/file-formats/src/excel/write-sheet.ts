@@ -1,17 +1,14 @@
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import type { ZipArchive } from '../archive/zip-archive.ts'
 import { type ByteSource, cutShort, cutWhen, unlessCut } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/output.ts'
-import type { NormaliseJob } from '../format/normalise-protocol.ts'
+import type { RowOutput } from '../spool/rejects.ts'
+import type { FoundSheet, NormaliseJob } from '../format/normalised-file.ts'
 import type { ScratchFiles } from '../spool/spool-file.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
-import type { FoundSheet } from '../format/normalised-file.ts'
 import { asFound, chooseSheet } from './choose-sheet.ts'
-import { partOf, scanPart } from './read-part.ts'
+import { type OpenWorkbook, partOf, readWorkbook, scanPart, type WorkbookSheet } from './workbook.ts'
 import { SharedTexts, TextReader } from './shared-texts.ts'
-import { type SheetContext, SheetReader } from './sheet-reader.ts'
-import { SheetRow } from './sheet-row.ts'
-import { readWorkbook, type OpenWorkbook, type WorkbookSheet } from './workbook.ts'
+import { type SheetContext, SheetReader, SheetRow } from './sheet-reader.ts'
 
 /** Bytes of a sheet from which the columns are guessed. */
 const guessedFrom = 1024 * 1024

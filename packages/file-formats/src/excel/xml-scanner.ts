@@ -191,6 +191,6 @@ export function pointOf(entity: string): number {
       ? Number(entity.slice(1))
       : (named[entity] ?? 0)
   const isCharacter = point > 0 && point <= 0x10ffff && (point & 0x1ff800) !== 0xd800
-  if (!isCharacter) throw new BadXml(`&${entity.slice(0, 20)}; is no character`)
+  if (!isCharacter) throw new BadXml(`&${entity.slice(0, 20)}; is not a character`)
   return point
 }

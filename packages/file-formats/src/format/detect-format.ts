@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { type TextEncoding, textEncoding } from '../encodings/text-encoding.ts'
+import { textEncoding, type TextEncoding } from '../encodings/text-encoding.ts'
 
 export type FileContent = { kind: 'PARQUET' | 'GZIP' | 'ZIP' } | ({ kind: 'JSON' | 'TEXT' } & TextEncoding)
 
@@ -63,9 +63,23 @@ function isParquet(head: string): boolean {
 /** Returns the problem for Microsoft's older container: a workbook with a password, or one from before 2007. */
 function compound(start: Buffer, name: string): SourceProblem {
   if (start.includes(Buffer.from('EncryptedPackage', 'utf16le'))) return isProtected(name)
-  const text = `${name} is an Excel workbook of the kind used before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that. If it is protected with a password, take the password away first.`
+  const text = `${name} is an Excel workbook in the format before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that file. If it is protected with a password, remove the password first.`
   return new SourceProblem('OLD_EXCEL', text)
 }
 
 const isProtected = (name: string) =>
   new SourceProblem('EXCEL_PROTECTED', `${name} is protected with a password; save it without one and upload it again.`)
+
+/** The format that a pipeline reads. Everything except Parquet is converted to text, which is DELIMITED. */
+export type UploadFormat = 'DELIMITED' | 'PARQUET'
+
+/** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET if only the other format is wanted. */
+export function assertFormat(found: UploadFormat, wanted: UploadFormat | undefined, name: string): void {
+  if (wanted === undefined || wanted === found) return
+  if (found === 'PARQUET') {
+    const text = `${name} is a Parquet file: create a PARQUET_UPLOAD pipeline for it, or save it as CSV.`
+    throw new SourceProblem('PARQUET_UPLOADED', text)
+  }
+  const text = `${name} is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.`
+  throw new SourceProblem('NOT_PARQUET', text)
+}

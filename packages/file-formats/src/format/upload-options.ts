@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { ColumnOptions } from '../delimited/delimited.ts'
+import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 
 export interface UploadOptions {
   /** A label that TextDecoder knows, such as `windows-1252`; applies to text without a byte order mark. */

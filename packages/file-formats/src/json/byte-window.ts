@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { SourceProblem } from '@sluice/row-stream'
 import type { ByteSource } from '../spool/byte-source.ts'
 
 const LF = 10
@@ -82,3 +83,26 @@ function countLines(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from; at < to; at++) if (bytes[at] === LF) lines++
   return lines
 }
+
+interface JsonPosition {
+  line: number
+  byte: number
+}
+
+export const brokenJson = (name: string, fault: string, { line, byte }: JsonPosition): SourceProblem =>
+  new SourceProblem('JSON_BROKEN', `${name} is not valid JSON: ${fault} (line ${line}, byte ${byte} of the text).`)
+
+export const endsTooEarly = (name: string, { line, byte }: JsonPosition): SourceProblem =>
+  new SourceProblem(
+    'JSON_BROKEN',
+    `${name} ends in the middle of a value (line ${line}, byte ${byte} of the text). Upload the complete file.`,
+  )
+
+export const tooLong = (name: string, bytes: number, { line }: JsonPosition): SourceProblem =>
+  new SourceProblem(
+    'RECORD_TOO_LONG',
+    `${name} has a value in line ${line} that is longer than ${formatBytes(bytes)}; the objects of an array are read one by one, each up to that length.`,
+  )
+
+export const formatBytes = (bytes: number): string =>
+  bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${bytes} bytes`

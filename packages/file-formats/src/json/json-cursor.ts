@@ -1,5 +1,5 @@
 import type { SourceProblem } from '@sluice/row-stream'
-import type { ByteWindow } from './byte-window.ts'
+import { brokenJson, type ByteWindow, endsTooEarly, tooLong } from './byte-window.ts'
 import {
   afterSpace,
   BACKSLASH,
@@ -12,7 +12,6 @@ import {
   OPEN_OBJECT,
   QUOTE,
 } from './json-scanner.ts'
-import { brokenJson, endsTooEarly, tooLong } from './problems.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { DAY, type JsonColumns, NESTED, PLAIN, TEXT } from './json-columns.ts'
-import { afterSpace, ESCAPED, HALF, HUGE, JsonScanner, MORE, NUL, OPEN_OBJECT } from './json-scanner.ts'
 import { maxColumns } from '@sluice/row-stream'
+import type { ByteWindow } from './byte-window.ts'
+import { DAY, type JsonColumns, NESTED, PLAIN, TEXT } from './json-columns.ts'
+import { afterSpace, ESCAPED, HALF, HUGE, JsonScanner, MORE, NUL, OPEN_OBJECT, unitAt } from './json-scanner.ts'
+import type { RowOutput } from '../spool/rejects.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
-import { putDoubled, putUnescaped } from './put-text.ts'
 
 const QUOTE = 34
 const COMMA = 44
@@ -19,7 +20,7 @@ const ESCAPED_TEXT = 3
 const NESTED_VALUE = 4
 
 /** One object at a time: the positions of its values by column, and their output as a line of delimited text. */
-export class JsonRecord {
+class JsonRecord {
   readonly scanner = new JsonScanner()
   readonly columns: JsonColumns
   /** The reason why valid JSON cannot be stored, and the key at fault. */
@@ -72,7 +73,7 @@ export class JsonRecord {
     const { labels, seen } = this.columns
     const width = labels.length
     // Doubled quotes make a value at most twice as long; each value has a comma and two quotes of its own.
-    writer.room(2 * length + 3 * width + 1)
+    writer.reserve(2 * length + 3 * width + 1)
     const out = writer.bytes
     let at = writer.at
     for (let column = 0; column < width; column++) {
@@ -127,7 +128,7 @@ export class JsonRecord {
       marks & NUL
         ? 'holds the character U+0000, which no text column can store'
         : marks & HALF
-          ? 'holds half a surrogate pair, which is no character'
+          ? 'holds half a surrogate pair, which is not a character'
           : 'holds a number that is too long or too large for JSONB'
     this.unfit ??= { reason, column: this.columns.labels[column]! }
   }
@@ -138,4 +139,112 @@ export const isText = (bytes: Buffer, from: number, to: number): boolean => isUt
 
 function isDay(bytes: Buffer, from: number, to: number): boolean {
   return to - from >= 10 && bytes[from]! >= 48 && bytes[from]! <= 57 && bytes[from + 4] === 45 && bytes[from + 7] === 45
+}
+
+/**
+ * One pass over the objects of a text. It writes a line for each object until an object has a key that the header lacks.
+ * From then on it only collects keys, and `late` says that another pass is necessary.
+ */
+export class JsonPass {
+  readonly record: JsonRecord
+  late = false
+  rows = 0
+  written = 0
+  readonly #output: RowOutput | undefined
+  readonly #width: number
+
+  /** If `output` is absent, the pass only collects keys. */
+  constructor(columns: JsonColumns, output?: RowOutput) {
+    this.record = new JsonRecord(columns)
+    this.#output = output
+    this.#width = columns.labels.length
+  }
+
+  get writes(): boolean {
+    return this.#output !== undefined && !this.late
+  }
+
+  /** Takes the object that was read last, which lies between two positions of the window. */
+  take(window: ByteWindow, from: number, to: number, line: () => number): void {
+    const { record } = this
+    this.rows++
+    if (record.columns.labels.length > this.#width) this.late = true
+    if (!this.writes) return
+    if (!window.clean && !isText(window.bytes, from, to)) {
+      this.reject(window, from, to, line(), 'is not valid UTF-8; save the file as UTF-8')
+    } else if (record.unfit) {
+      const { reason, column } = record.unfit
+      this.reject(window, from, to, line(), reason, column)
+    } else {
+      record.write(window.bytes, this.#output!.writer, to - from)
+      this.written++
+    }
+  }
+
+  reject(window: ByteWindow, from: number, to: number, line: number, reason: string, column?: string): void {
+    if (this.writes)
+      this.#output!.rejects.add(line, reason, window.bytes.subarray(from, Math.min(to, from + 8192)), column)
+  }
+}
+
+const BACKSLASH = 92
+
+/** Meanings of the letters after a backslash; other characters stand for themselves. */
+const meanings: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
+
+/** Writes bytes with doubled quotes. Returns the position after them. */
+export function putDoubled(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
+  let at = start
+  for (let i = from; i < to; i++) {
+    const byte = bytes[i]!
+    if (byte === QUOTE) out[at++] = QUOTE
+    out[at++] = byte
+  }
+  return at
+}
+
+/** Writes the decoded value of a well-formed JSON text as UTF-8 with doubled quotes. The output is never longer than the JSON text. */
+function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
+  let at = start
+  for (let i = from; i < to; i++) {
+    const byte = bytes[i]!
+    if (byte !== BACKSLASH) {
+      out[at++] = byte
+      continue
+    }
+    const letter = bytes[++i]!
+    if (letter === 117) {
+      let point = unitAt(bytes, i - 1)
+      i += 4
+      if ((point & 0xfc00) === 0xd800) {
+        point = 0x10000 + ((point & 0x3ff) << 10) + (unitAt(bytes, i + 1) & 0x3ff)
+        i += 6
+      }
+      at = putPoint(point, out, at)
+    } else {
+      if (letter === QUOTE) out[at++] = QUOTE
+      out[at++] = meanings[letter] ?? letter
+    }
+  }
+  return at
+}
+
+function putPoint(point: number, out: Uint8Array, start: number): number {
+  let at = start
+  if (point === QUOTE) out[at++] = QUOTE
+  if (point < 0x80) out[at++] = point
+  else if (point < 0x800) {
+    out[at++] = 0xc0 | (point >> 6)
+    out[at++] = 0x80 | (point & 63)
+  } else if (point < 0x10000) {
+    out[at++] = 0xe0 | (point >> 12)
+    out[at++] = 0x80 | ((point >> 6) & 63)
+    out[at++] = 0x80 | (point & 63)
+  } else {
+    out[at++] = 0xf0 | (point >> 18)
+    out[at++] = 0x80 | ((point >> 12) & 63)
+    out[at++] = 0x80 | ((point >> 6) & 63)
+    out[at++] = 0x80 | (point & 63)
+  }
+  return at
 }

@@ -1,7 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { unlessCut } from '../spool/byte-source.ts'
-import type { ByteWindow } from './byte-window.ts'
-import { brokenJson, endsTooEarly } from './problems.ts'
+import { brokenJson, type ByteWindow, endsTooEarly } from './byte-window.ts'
 import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
 
 export type JsonShape =

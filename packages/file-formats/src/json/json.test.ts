@@ -21,7 +21,7 @@ describe('the rows of a JSON text', () => {
       'JSON with an array of objects under data',
     ],
     ['lines', '{"a":1}\n\n{"a":2}\r\n', 'JSON with an object in each line'],
-    ['objects one behind the other', '{"a":1}{\n"a":2}', 'JSON of objects one behind the other'],
+    ['objects one behind the other', '{"a":1}{\n"a":2}', 'a sequence of JSON objects'],
   ])('are found in %s', async (_, text, kind) => {
     const opened = await open(text)
     expect(opened).toMatchObject({ text: '"a"\n1\n2\n', how: `a.json is ${kind}.`, rejected: [] })
@@ -187,10 +187,10 @@ describe('what does not fit', () => {
     expect(text).toBe('"a","b","c"\n1,,\n5,,\n7,,\n')
     expect(rejected.map(({ line, reason, column }) => `${line} ${column ?? ''} ${reason}`)).toEqual([
       '2  ends in the middle of an object',
-      '3  something stands behind the object (byte 8 of the line)',
+      '3  the line has more text after the object (byte 8 of the line)',
       '4  is not a JSON object',
       '6 a holds the character U+0000, which no text column can store',
-      '7 b holds half a surrogate pair, which is no character',
+      '7 b holds half a surrogate pair, which is not a character',
       '8 c holds a number that is too long or too large for JSONB',
       '9  is longer than 2000 bytes',
       '10  a number is not written as JSON writes numbers (byte 6 of the line)',
@@ -222,7 +222,7 @@ describe('what does not fit', () => {
   it.each([
     ['[{"a":1},\n{"a":01}]', 'line 2, byte 16'],
     ['[{"a":1},\n{"a":1}', 'ends in the middle of a value'],
-    ['[{"a":1}] {', 'something stands behind the end'],
+    ['[{"a":1}] {', 'the document has more text after its end'],
     ['[{"a":1},]', 'a value is expected'],
     ['[{"a":1 "b":2}]', 'a comma or } is expected'],
     ['[{"a":"\t"}]', 'control character'],

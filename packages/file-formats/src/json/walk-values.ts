@@ -1,10 +1,9 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { JsonCursor } from './json-cursor.ts'
-import type { JsonPass } from './json-pass.ts'
-import { BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT, afterSpace } from './json-scanner.ts'
+import type { JsonPass } from './json-record.ts'
+import { afterSpace, BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
 import { ambiguous } from './json-shape.ts'
-import { size } from './problems.ts'
-import type { ByteWindow } from './byte-window.ts'
+import { type ByteWindow, formatBytes } from './byte-window.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
@@ -33,7 +32,7 @@ export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: stri
   else await takeElements(cursor, pass)
   if (under !== undefined) await restOfObject(cursor, under, alone)
   if ((await cursor.peek()) === undefined) return
-  throw cursor.broken('something stands behind the end of the document', window.from)
+  throw cursor.broken('the document has more text after its end', window.from)
 }
 
 async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
@@ -59,7 +58,13 @@ const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end -
 
 async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window, recordBytes } = cursor
-  pass.reject(window, window.from, window.end, window.place(window.from).line, `is longer than ${size(recordBytes)}`)
+  pass.reject(
+    window,
+    window.from,
+    window.end,
+    window.place(window.from).line,
+    `is longer than ${formatBytes(recordBytes)}`,
+  )
   await cursor.skipLongValue()
 }
 
@@ -82,7 +87,7 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
     if (isLast && !isTooLong(cursor)) return MORE
     const line = () => window.place(from).line
     if (after - from > cursor.recordBytes) {
-      pass.reject(window, from, after, line(), `is longer than ${size(cursor.recordBytes)}`)
+      pass.reject(window, from, after, line(), `is longer than ${formatBytes(cursor.recordBytes)}`)
     } else if (isObject) pass.take(window, from, after, line)
     else if (pass.rows === 0) throw notRows(cursor, line())
     else pass.reject(window, from, after, line(), 'is not a JSON object')
@@ -114,7 +119,7 @@ async function restOfObject(cursor: JsonCursor, under: string, alone: boolean): 
 }
 
 function notRows({ name }: JsonCursor, line: number): SourceProblem {
-  const text = `${name} holds values that are no objects (line ${line}); rows have to be objects with the columns as keys.`
+  const text = `${name} has values that are not objects (line ${line}). Rows must be objects with the columns as keys.`
   return new SourceProblem('JSON_NOT_ROWS', text)
 }
 
@@ -153,19 +158,19 @@ function takeLine(
   const start = afterSpace(bytes, from, end)
   if (start === end) return
   const reject = (reason: string) => pass.reject(window, from, end, line, reason)
-  if (end - from > recordBytes) return reject(`is longer than ${size(recordBytes)}`)
+  if (end - from > recordBytes) return reject(`is longer than ${formatBytes(recordBytes)}`)
   if (bytes[start] !== OPEN_OBJECT) return reject('is not a JSON object')
   const after = record.read(bytes, start, end)
   if (after === MORE) return reject('ends in the middle of an object')
   if (after === BROKEN) return reject(`${record.scanner.fault} (byte ${record.scanner.faultAt - from + 1} of the line)`)
   if (afterSpace(bytes, after, end) < end)
-    return reject(`something stands behind the object (byte ${after - from + 1} of the line)`)
+    return reject(`the line has more text after the object (byte ${after - from + 1} of the line)`)
   pass.take(window, from, end, () => line)
 }
 
 /** Skips a line that is too long for memory. */
 async function skipLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
-  pass.reject(window, window.from, window.end, line, `is longer than ${size(recordBytes)}`)
+  pass.reject(window, window.from, window.end, line, `is longer than ${formatBytes(recordBytes)}`)
   do {
     const end = window.bytes.subarray(0, window.end).indexOf(LF, window.from)
     window.from = end < 0 ? window.end : end + 1

@@ -1,16 +1,14 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/output.ts'
-import type { NormaliseJob } from '../format/normalise-protocol.ts'
+import type { RowOutput } from '../spool/rejects.ts'
+import type { NormaliseJob } from '../format/normalised-file.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
-import { ByteWindow } from './byte-window.ts'
+import { ByteWindow, formatBytes } from './byte-window.ts'
 import { JsonColumns } from './json-columns.ts'
 import { JsonCursor } from './json-cursor.ts'
-import { JsonPass } from './json-pass.ts'
+import { JsonPass, putDoubled } from './json-record.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
-import { size } from './problems.ts'
-import { putDoubled } from './put-text.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
 /** Number of bytes whose keys make the first header. */
@@ -47,7 +45,7 @@ export async function writeJson(
   if (records === 0 && !complete)
     throw new SourceProblem(
       'PREVIEW_TOO_LARGE',
-      `A preview reads only the first ${size(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${size(about.limits.recordBytes)}.`,
+      `A preview reads only the first ${formatBytes(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${formatBytes(about.limits.recordBytes)}.`,
     )
   const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
   if (columns.labels.length === 0 && records === 0 && isMeant)
@@ -61,7 +59,7 @@ export async function writeJson(
       `The only list in ${about.name} is empty and has the key ${shape.under}. If this list is for the records, set rowsUnder to its key.`,
     )
   if (columns.labels.length === 0) {
-    throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)
+    throw new SourceProblem('EMPTY_FILE', `${about.name} has no object with a key, so it has no rows.`)
   }
   return { kind: described(shape), dialect: dialectOf(columns), complete, written }
 }
@@ -88,7 +86,7 @@ async function walk(
 function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
   labels.forEach((label, index) => {
     const bytes = Buffer.from(label)
-    writer.room(2 * bytes.length + 3)
+    writer.reserve(2 * bytes.length + 3)
     if (index > 0) writer.bytes[writer.at++] = 44
     writer.bytes[writer.at++] = 34
     writer.at = putDoubled(bytes, 0, bytes.length, writer.bytes, writer.at)
@@ -99,7 +97,7 @@ function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
 
 function described(shape: JsonShape): string {
   if (shape.kind === 'LINES') return 'JSON with an object in each line'
-  if (shape.kind === 'SEQUENCE') return 'JSON of objects one behind the other'
+  if (shape.kind === 'SEQUENCE') return 'a sequence of JSON objects'
   return shape.under === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.under}`
 }
 

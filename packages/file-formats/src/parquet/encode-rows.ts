@@ -1,8 +1,11 @@
 import {
   type BytesVector,
+  type ChunkSink,
   type ColumnVector,
   maxRowBytes,
+  maxRawBytes,
   maxValueBytes,
+  rawText,
   rowTooLong,
   TupleEncoder,
   valueTooLong,
@@ -10,57 +13,64 @@ import {
   type RejectedRow,
   type StoredType,
 } from '@sluice/row-stream'
-import type { ChunkPool } from './chunk-pool.ts'
+import type { JobPort } from '../job-port.ts'
 import type { ParquetFile } from './footer.ts'
 import type { ParquetLimits } from './limits.ts'
-import { ColumnMeasure } from './measure.ts'
-import type { ParquetMessage } from './protocol.ts'
+import { ColumnMeasure, type MeasuredColumn } from './column-statistics.ts'
+import { FileProblem } from './file-problems.ts'
 import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
 
-const progressInterval = 250
-const rawBytes = 4096
+export interface ParquetResult {
+  /** The columns in which digits finer than a microsecond were cut off, with the number of values. */
+  cuts: { label: string; values: number }[]
+  measured: MeasuredColumn[]
+}
 
-/** Reads all rows and sends them as tuples, with rejected rows as separate messages. Returns the final report. */
+/** Reads all rows and sends them as tuples. */
 export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
   stored: readonly StoredType[],
   limits: ParquetLimits,
-  pool: ChunkPool,
-  post: (message: ParquetMessage) => void,
-): Promise<ParquetMessage> {
+  port: JobPort,
+): Promise<ParquetResult> {
+  const pool = port.startPass(limits)
+  const maxTupleBytes = Math.max(limits.writtenFrom, file.size * limits.ratio)
+  let tupleBytes = 0
+  const close: ChunkSink['close'] = (memory, length) => {
+    tupleBytes += length
+    if (tupleBytes > maxTupleBytes)
+      throw new FileProblem(
+        'FILE_TOO_DENSE',
+        `grows to more than ${limits.ratio} times its size. It may be built to do harm.`,
+      )
+    pool.close(memory, length)
+  }
   const types = stored.map(({ dataType }) => dataType)
   const groups = new RowGroups(file, columns, types, limits)
   const kinds = columns.map(({ node }) => (isFlat(node) ? node.leaf.type.kind : 'json'))
   const encoder = new TupleEncoder(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
-    pool,
+    { open: (atLeast) => pool.open(atLeast), close },
   )
   const measures = kinds.map((kind) => new ColumnMeasure(kind))
   let rows = 0
-  let told = performance.now()
-  const progress = (bytesRead: number) =>
-    post({ kind: 'progress', totals: { bytesRead, bytesTotal: file.size, rowsRead: rows } })
   for (const batch of groups.batches()) {
     rows += batch.rows
     addFaultsOfLongRows(batch)
     const rejected: RejectedRow[] = []
     for (const [from, to] of between(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
       for (const [column, vector] of batch.vectors.entries()) measures[column]!.observe(vector, from, to)
-      for (const _ of encoder.encode(batch.vectors, from, to)) await pool.room()
+      for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
-    if (rejected.length > 0) post({ kind: 'rejected', rows: rejected })
-    const now = performance.now()
-    if (now - told < progressInterval) continue
-    told = now
-    progress(groups.bytesRead)
+    if (rejected.length > 0) await pool.reject(rejected)
+    port.progress({ bytesRead: groups.bytesRead, bytesTotal: file.size, rowsRead: rows })
   }
   encoder.flush()
-  progress(file.size)
+  port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rows }, true)
   const cuts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
   return {
-    kind: 'done',
     cuts: cuts.filter(({ values }) => values > 0),
     measured: measures.map((measure) => measure.result()),
   }
@@ -110,22 +120,19 @@ function rejectedRow(
     line: before + row + 1,
     column: columns[column]!.column.label,
     reason,
-    raw: Buffer.from(raw.slice(0, rawBytes))
-      .subarray(0, rawBytes)
-      .toString('utf8')
-      .replace(/\uFFFD$/, ''),
+    raw: rawText(Buffer.from(raw.slice(0, maxRawBytes))),
   }
 }
 
 /** Returns the value as text. A number or time that does not fit was not kept; the reason contains it. */
 function shown(vector: ColumnVector, row: number, faulty: boolean): string {
   if (vector.nulls[row]) return 'null'
-  if ('data' in vector && vector.lengths[row]! > rawBytes) return `${textStart(vector, row)}…`
+  if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
   return faulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
 }
 
 function textStart({ data, starts }: BytesVector, row: number): string {
   const start = starts[row]!
-  return Buffer.from(data.subarray(start, start + rawBytes)).toString('utf8')
+  return Buffer.from(data.subarray(start, start + maxRawBytes)).toString('utf8')
 }

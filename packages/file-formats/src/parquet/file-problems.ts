@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-export type FileProblemCode =
+type FileProblemCode =
   | 'FILE_DAMAGED'
   | 'FILE_EMPTY'
   | 'NOT_PARQUET'
@@ -9,8 +9,8 @@ export type FileProblemCode =
   | 'FILE_TOO_DENSE'
 
 /** An error of the file, raised where the file's display name is unknown: `message` follows the file's name. */
-export class FileWarning extends Error {
-  override readonly name = 'FileTrouble'
+export class FileProblem extends Error {
+  override readonly name = 'FileProblem'
   readonly code: FileProblemCode
 
   constructor(code: FileProblemCode, message: string, options?: ErrorOptions) {
@@ -24,11 +24,11 @@ export class FileWarning extends Error {
 }
 
 /** `where` names the part that cannot be read. */
-export function damagedFileProblem(where: string, cause?: unknown): FileWarning {
+export function damagedFileProblem(where: string, cause?: unknown): FileProblem {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
-  return new FileWarning(
+  return new FileProblem(
     'FILE_DAMAGED',
-    `is damaged: ${where} cannot be read${detail}. Upload the file again, or have it written anew.`,
+    `is damaged: ${where} cannot be read${detail}. Upload the file again, or write it again.`,
     { cause },
   )
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type ColumnChunk, type FileMetaData, type SchemaElement, parquetMetadata } from 'hyparquet'
 import { SourceProblem } from '@sluice/row-stream'
-import { FileWarning, damagedFileProblem } from './file-problems.ts'
+import { FileProblem, damagedFileProblem } from './file-problems.ts'
 import type { ParquetLimits } from './limits.ts'
 import type { ParquetColumn } from './schema.ts'
 
@@ -22,7 +22,7 @@ export class ParquetFile implements Disposable {
   readonly #owned: boolean
   readonly #stamp: string
 
-  /** A descriptor, if given instead of a path, stays open. Throws FileWarning, or SourceProblem FILE_MISSING. */
+  /** A descriptor, if given instead of a path, stays open. Throws FileProblem, or SourceProblem FILE_MISSING. */
   constructor(path: string | number, fileName: string, limits: ParquetLimits) {
     this.#owned = typeof path === 'string'
     this.#fd = typeof path === 'string' ? open(path, fileName) : path
@@ -39,7 +39,7 @@ export class ParquetFile implements Disposable {
     }
   }
 
-  /** Reads exactly these bytes; throws FileWarning if the file has become shorter. */
+  /** Reads exactly these bytes; throws FileProblem if the file has become shorter. */
   read(from: number, length: number, into = Buffer.allocUnsafeSlow(length)): Buffer {
     let done = 0
     while (done < length) {
@@ -52,7 +52,7 @@ export class ParquetFile implements Disposable {
 
   assertUnchanged(): void {
     if (this.#stampNow() === this.#stamp) return
-    throw new FileWarning('FILE_DAMAGED', 'changed while it was being read. Run the load again.')
+    throw new FileProblem('FILE_DAMAGED', 'changed while it was being read. Run the load again.')
   }
 
   [Symbol.dispose](): void {
@@ -65,11 +65,14 @@ export class ParquetFile implements Disposable {
   }
 
   #footerLength(size: number, { footerBytes }: ParquetLimits): number {
-    if (size === 0) throw new FileWarning('FILE_EMPTY', 'is empty. Upload a file with data.')
+    if (size === 0) throw new FileProblem('FILE_EMPTY', 'is empty. Upload a file with data.')
     const head = this.read(0, Math.min(4, size)).toString('latin1')
     if (head === encryptedMagic) throw encrypted()
     if (head !== magic) {
-      throw new FileWarning('NOT_PARQUET', 'is no Parquet file. Upload one, or use a pipeline for the format it has.')
+      throw new FileProblem(
+        'NOT_PARQUET',
+        'is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
+      )
     }
     if (size < smallest) throw cutShort()
     const tail = this.read(size - 8, 8)
@@ -79,7 +82,7 @@ export class ParquetFile implements Disposable {
     const length = tail.readUInt32LE(0)
     if (length > size - smallest) throw damagedFileProblem('its footer')
     if (length > footerBytes) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
         `has a footer of ${length} bytes; up to ${footerBytes} are read. Write it with larger row groups.`,
       )
@@ -131,10 +134,10 @@ function refuseEndlessNumbers(footer: Buffer): void {
 }
 
 const encrypted = () =>
-  new FileWarning('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
+  new FileProblem('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
 
 const cutShort = () =>
-  new FileWarning('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
+  new FileProblem('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
 /** hyparquet returns values of whatever type the bytes declare. Throws RangeError unless all used values have the expected type. */
 function assertSane({ schema, row_groups: groups }: FileMetaData): void {
@@ -161,14 +164,14 @@ function assertChunk({ meta_data: data }: ColumnChunk): void {
   if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
 }
 
-/** Checks the footer's row counts. Throws FileWarning if they contradict each other or exceed the plausible number for the file's size. */
+/** Checks the footer's row counts. Throws FileProblem if they contradict each other or exceed the plausible number for the file's size. */
 export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioFrom }: ParquetLimits): number {
   const counts = metadata.row_groups.map((group) => Number(group.num_rows))
   if (counts.some((count) => !(count >= 0 && Number.isSafeInteger(count))))
     throw damagedFileProblem('its number of rows')
   const rows = counts.reduce((sum, count) => sum + count, 0)
   if (rows > ratioFrom.rows + ratio * size) {
-    throw new FileWarning('FILE_TOO_DENSE', `claims ${rows} rows in ${size} bytes. It may be built to do harm.`)
+    throw new FileProblem('FILE_TOO_DENSE', `claims ${rows} rows in ${size} bytes. It may be built to do harm.`)
   }
   return rows
 }

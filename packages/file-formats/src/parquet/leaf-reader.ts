@@ -1,21 +1,20 @@
 import type { DataType } from '@sluice/contracts'
 import { type ColumnVector, emptyVector } from '@sluice/row-stream'
 import type { ColumnMetaData } from 'hyparquet'
-import type { MemoryBudget } from './memory-budget.ts'
-import { damagedFileProblem, FileWarning } from './file-problems.ts'
-import { type FillFunction, filler, type ConversionNotes } from './fill.ts'
+import type { MemoryBudget, ParquetLimits } from './limits.ts'
+import { damagedFileProblem, FileProblem } from './file-problems.ts'
+import { type ConversionNotes, filler, type FillFunction } from './fill-vector.ts'
 import type { ParquetFile } from './footer.ts'
-import { HybridReader } from './hybrid.ts'
-import type { ParquetLimits } from './limits.ts'
+import { HybridReader } from './rle-hybrid.ts'
 import { type DataPage, PageReader } from './pages.ts'
 import type { SchemaLeaf } from './schema.ts'
-import { forget, free, NotText, readValues, type DecodedValues } from './values.ts'
+import { type DecodedValues, forget, free, NotText, readValues } from './decode-values.ts'
 
 const nothing = new Uint8Array(0)
 
 /**
  * Reads the values of one leaf, a batch at a time, over all row groups. It holds at most one page and one dictionary, so a
- * row group may have any size. Errors caused by the bytes are thrown as FileWarning with the column's name.
+ * row group may have any size. Errors caused by the bytes are thrown as FileProblem with the column's name.
  */
 export class LeafReader implements ConversionNotes {
   readonly leaf: SchemaLeaf
@@ -182,7 +181,7 @@ export class LeafReader implements ConversionNotes {
     try {
       run()
     } catch (error) {
-      if (error instanceof FileWarning || error instanceof NotText) throw error
+      if (error instanceof FileProblem || error instanceof NotText) throw error
       throw damagedFileProblem(`column "${this.leaf.path}"`, error)
     }
   }

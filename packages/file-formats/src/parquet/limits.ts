@@ -1,9 +1,8 @@
+import type { ChunkLimits } from '../job-port.ts'
+import { FileProblem } from './file-problems.ts'
+
 /** Limits of the reader. Tests use tiny limits so that every boundary is crossed. */
-export interface ParquetLimits {
-  /** Bytes of tuples per chunk; a single longer row gets a chunk of its own. */
-  chunkBytes: number
-  /** Chunks that may wait for the consumer before the thread pauses. */
-  chunksInFlight: number
+export interface ParquetLimits extends ChunkLimits {
   /** Rows that are decoded and encoded at a time. */
   batchRows: number
   footerBytes: number
@@ -38,3 +37,42 @@ export const defaultLimits: ParquetLimits = {
 
 /** Maximum nesting of groups; deeper groups are not read. */
 export const maxDepth = 64
+
+/** Limits the memory that a small file can use: every page is admitted before it is decompressed. */
+export class MemoryBudget {
+  readonly #limits: ParquetLimits
+  #compressed = 0
+  #whole = 0
+  #held = 0
+
+  constructor(limits: ParquetLimits) {
+    this.#limits = limits
+  }
+
+  /** Admits a page of `compressed` bytes before it is decompressed to `whole` bytes. */
+  admit(compressed: number, whole: number): void {
+    const { pageBytes, ratio, ratioFrom } = this.#limits
+    if (!(whole >= 0)) throw new RangeError(`a page of ${whole} bytes`)
+    if (whole > pageBytes) {
+      throw new FileProblem(
+        'FILE_TOO_DENSE',
+        `has a page of ${whole} bytes; up to ${pageBytes} are read. Write it with smaller pages.`,
+      )
+    }
+    this.#compressed += compressed
+    this.#whole += whole
+    if (this.#whole > ratioFrom.bytes + ratio * this.#compressed) {
+      throw new FileProblem('FILE_TOO_DENSE', `grows to more than ${ratio} times its size. It may be built to do harm.`)
+    }
+  }
+
+  /** Adds bytes that are held while a column is read; negative to release them. */
+  hold(bytes: number): void {
+    this.#held += bytes
+    if (this.#held <= this.#limits.heldBytes) return
+    throw new FileProblem(
+      'FILE_TOO_DENSE',
+      `needs more than ${this.#limits.heldBytes} bytes of memory at a time. Write it with smaller pages or fewer columns.`,
+    )
+  }
+}

@@ -9,9 +9,8 @@ import {
 import type { ColumnMetaData } from 'hyparquet'
 import { damagedFileProblem } from './file-problems.ts'
 import type { LeafReader } from './leaf-reader.ts'
-import type { ParquetLimits } from './limits.ts'
-import type { MemoryBudget } from './memory-budget.ts'
-import { type SchemaLeaf, type SchemaNode, elementOf } from './schema.ts'
+import type { MemoryBudget, ParquetLimits } from './limits.ts'
+import { elementOf, type SchemaLeaf, type SchemaNode } from './schema.ts'
 
 /** The position in one leaf of a nested column: the entries of its reader, one at a time. */
 class LeafCursor {

@@ -1,11 +1,11 @@
-import { crc32 } from 'node:zlib'
-import type { ColumnMetaData, Encoding, PageHeader } from 'hyparquet'
+import { brotliDecompressSync, crc32, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import type { ColumnMetaData, CompressionCodec, Encoding, PageHeader } from 'hyparquet'
+import { compressors } from 'hyparquet-compressors'
 import { parquetHeader } from 'hyparquet/src/column.js'
-import { decompress, findDecompression } from './codecs.ts'
 import type { ParquetFile } from './footer.ts'
+import { bitWidth, HybridReader } from './rle-hybrid.ts'
+import type { MemoryBudget } from './limits.ts'
 import type { SchemaLeaf } from './schema.ts'
-import type { MemoryBudget } from './memory-budget.ts'
-import { bitWidth, HybridReader } from './hybrid.ts'
 
 /** A decompressed page of values. Levels that the schema does not need are absent: all values are present and not repeated. */
 export interface DataPage {
@@ -20,7 +20,7 @@ export interface DataPage {
   values?: number
 }
 
-export interface DictionaryPage {
+interface DictionaryPage {
   values: number
   body: Uint8Array
 }
@@ -101,14 +101,14 @@ export class PageReader {
     const { compressed_page_size: length, uncompressed_page_size: whole, crc } = header
     if (!(length >= 0 && this.#at + length <= this.#end)) throw new RangeError('a page ends outside its column')
     this.#budget.admit(length, whole)
-    const bytes = this.#file.read(this.#at, length, this.#room(length))
+    const bytes = this.#file.read(this.#at, length, this.#reserve(length))
     this.#at += length
     if (crc !== undefined && crc32(bytes) !== crc >>> 0) throw new RangeError('a checksum does not match')
     return bytes
   }
 
   /** Returns memory for reading. Decompression copies the bytes, so all columns may share this memory; a large buffer is not kept. */
-  #room(length: number): Buffer<ArrayBuffer> | undefined {
+  #reserve(length: number): Buffer<ArrayBuffer> | undefined {
     if (!this.#compressed || length > scratch.length) return undefined
     return scratch.subarray(0, length)
   }
@@ -174,4 +174,35 @@ function chunkStart({ dictionary_page_offset: dictionary, data_page_offset: data
 function count(value: number | undefined): number {
   if (value === undefined || !(value >= 0)) throw new RangeError(`a count of ${value}`)
   return value
+}
+
+type Decompress = (input: Uint8Array, length: number) => Uint8Array
+
+/**
+ * Decompressors by codec. All of them stop at `length`: a page cannot exceed the length in its header, which is checked
+ * before. Node's own are several times faster than the same in JavaScript; Snappy is WebAssembly.
+ */
+const decompressions: Partial<Record<CompressionCodec, Decompress>> = {
+  UNCOMPRESSED: (input) => input,
+  SNAPPY: compressors.SNAPPY!,
+  GZIP: (input, length) => gunzipSync(input, { maxOutputLength: atLeastOne(length) }),
+  BROTLI: (input, length) => brotliDecompressSync(input, { maxOutputLength: atLeastOne(length) }),
+  ZSTD: (input, length) => zstdDecompressSync(input, { maxOutputLength: atLeastOne(length) }),
+  LZ4: compressors.LZ4!,
+  LZ4_RAW: compressors.LZ4_RAW!,
+}
+
+const atLeastOne = (length: number) => Math.max(1, length)
+
+export const knownCodecs = Object.keys(decompressions).filter((codec) => codec !== 'UNCOMPRESSED')
+
+export function findDecompression(codec: CompressionCodec | undefined): Decompress | undefined {
+  return codec === undefined ? undefined : decompressions[codec]
+}
+
+/** Throws if the bytes do not match their header. */
+export function decompress(run: Decompress, input: Uint8Array, length: number): Uint8Array {
+  const page = length === 0 && input.length === 0 ? input : run(input, length)
+  if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes where its header says ${length}`)
+  return page
 }

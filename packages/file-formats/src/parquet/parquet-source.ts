@@ -3,21 +3,20 @@ import {
   describeColumns,
   type ColumnProfile,
   type SourceFeed,
-  type FeedColumn,
   type LoadReport,
   type DataSource,
   SourceProblem,
   type StoredType,
   type TupleChunk,
   TypesWidened,
-  ReadingThread,
-  suspendSpareThreads,
 } from '@sluice/row-stream'
 import { type ParquetLimits, defaultLimits } from './limits.ts'
-import type { MeasuredColumn } from './measure.ts'
-import type { ParquetCommand, InspectedFile, ParquetJob, ParquetMessage } from './protocol.ts'
+import type { MeasuredColumn } from './column-statistics.ts'
+import type { ParquetResult } from './encode-rows.ts'
+import type { HexColumn, InspectedFile, ParquetJob } from './parquet-job.ts'
+import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
-export interface ParquetConfig {
+interface ParquetConfig {
   /** A path on this machine, or a descriptor, which the caller closes after reading. */
   path: string | number
   /** The display name; messages show it instead of the path. */
@@ -42,53 +41,32 @@ export async function* readParquet(
 ): AsyncGenerator<SourceFeed, void, void> {
   signal.throwIfAborted()
   await using thread = startParquetThread({ path, fileName, limits }, signal)
-  const inspected = await thread.receive()
-  if (inspected.kind !== 'inspected') throw new Error(`${inspected.kind} came before the schema`)
-  report.log('INFO', 'LOW', describeFile(inspected, fileName))
-  const { columns, size } = inspected
+  const first = await thread.receive()
+  if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
+  const { opened } = first
+  report.log('INFO', 'LOW', describeFile(opened, fileName))
+  const { columns, size } = opened
   let measured: MeasuredColumn[] = []
-  const profile = (): ColumnProfile[] => measured.map((each, index) => ({ column: columns[index]!.name, ...each }))
-  const rows = (types: readonly StoredType[]) =>
-    tuples(thread, columns, types, fileName, report, (all) => {
-      measured = all
-    })
-  yield { table: '', columns, content: { format: 'copy-binary', rows, size, profile } }
-}
-
-async function* tuples(
-  thread: ReturnType<typeof startParquetThread>,
-  columns: FeedColumn[],
-  types: readonly StoredType[],
-  fileName: string,
-  report: LoadReport,
-  keep: (measured: MeasuredColumn[]) => void,
-): AsyncGenerator<TupleChunk, void, void> {
-  thread.send({ kind: 'encode', types })
-  for (;;) {
-    const message = await thread.receive()
-    if (message.kind === 'progress') report.progress(message.totals)
-    if (message.kind === 'rejected') for (const row of message.rows) report.reject(row)
-    if (message.kind === 'widened') {
+  let hasStarted = false
+  async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    if (hasStarted) await report.startOver()
+    hasStarted = true
+    const outcome = yield* receiveRows(thread, types, report)
+    if ('widened' in outcome) {
+      const { label } = outcome.widened
       report.log(
         'INFO',
         'LOW',
-        `Column "${message.label}" of ${fileName} holds bytes that are no text; it is read again, in hex.`,
+        `Column "${label}" of ${fileName} has bytes that are not text. The file is read again with this column in hex.`,
       )
-      await report.startOver()
       throw new TypesWidened(columns)
     }
-    if (message.kind === 'done') {
-      keep(message.measured)
-      for (const { label, values } of message.cuts) {
-        report.log('WARN', 'MEDIUM', `${values} times in column "${label}" of ${fileName} were cut to microseconds.`)
-      }
-      return
-    }
-    if (message.kind !== 'chunk') continue
-    const { memory, length } = message
-    yield { bytes: new Uint8Array(memory, 0, length), release: () => thread.send({ kind: 'memory', memory }, [memory]) }
-    thread.send({ kind: 'more' })
+    measured = outcome.result.measured
+    for (const { label, values } of outcome.result.cuts)
+      report.log('WARN', 'MEDIUM', `${values} times in column "${label}" of ${fileName} were cut to microseconds.`)
   }
+  const profile = (): ColumnProfile[] => measured.map((each, index) => ({ column: columns[index]!.name, ...each }))
+  yield { table: '', columns, content: { format: 'copy-binary', rows, size, profile } }
 }
 
 function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFile, fileName: string): string {
@@ -97,25 +75,18 @@ function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFil
   return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`
 }
 
-/** Heap limit of one thread; pages and chunks are outside of the heap, and `limits` bounds them. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 }
+type ParquetThread = ReaderThread<ParquetResult, InspectedFile, HexColumn>
 
 /** Starts reading a file. A timeout ends files crafted to keep a decoder busy for years. */
-function startParquetThread(job: ParquetJob, signal: AbortSignal): ReadingThread<ParquetMessage, ParquetCommand> {
+function startParquetThread(job: ParquetJob, signal: AbortSignal): ParquetThread {
   const { fileName, limits } = job
   const milliseconds = limits.silence
-  const stuck = `${fileName} could not be read any further: nothing came of it for ${milliseconds / 1000} seconds. Have it written anew.`
+  const stuck = `${fileName} cannot be read: the reader made no progress for ${milliseconds / 1000} seconds. Write the file again.`
   const dense = `${fileName} needs more memory than a file may take. Write it with smaller row groups or fewer columns.`
-  const reader = {
-    program: new URL('./parquet-thread.ts', import.meta.url),
-    name: 'parquet',
-    job,
+  const options = {
     reading: fileName,
-    resourceLimits,
     tooDense: new SourceProblem('FILE_TOO_DENSE', dense),
     silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuck) },
   }
-  const thread = new ReadingThread<ParquetMessage, ParquetCommand>(reader, signal)
-  suspendSpareThreads(thread.ended)
-  return thread
+  return startReaderThread('parquet', job, options, signal)
 }

@@ -1,15 +1,14 @@
 import type { ColumnVector } from '@sluice/row-stream'
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import type { DataType } from '@sluice/contracts'
-import { MemoryBudget } from './memory-budget.ts'
-import { damagedFileProblem, FileWarning } from './file-problems.ts'
-import { knownCodecs, findDecompression } from './codecs.ts'
+import { MemoryBudget, type ParquetLimits } from './limits.ts'
+import { damagedFileProblem, FileProblem } from './file-problems.ts'
+import { findDecompression, knownCodecs } from './pages.ts'
 import type { ParquetFile } from './footer.ts'
 import { LeafReader } from './leaf-reader.ts'
-import type { ParquetLimits } from './limits.ts'
 import { NestedColumn } from './nested-column.ts'
-import { isFlat, type SchemaLeaf, type ParquetColumn } from './schema.ts'
-import { NotText } from './values.ts'
+import { isFlat, type ParquetColumn, type SchemaLeaf } from './schema.ts'
+import { NotText } from './decode-values.ts'
 
 /** One column of the table during the reading. */
 interface OpenColumn {
@@ -43,12 +42,12 @@ export interface RowBatch {
   faults: Map<number, { column: number; reason: string }>
 }
 
-/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileWarning, or HoldsBytes. */
+/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileProblem, or HoldsBytes. */
 export class RowGroups {
   readonly #file: ParquetFile
   readonly #limits: ParquetLimits
   readonly #columns: OpenColumn[]
-  #behind = 0
+  #finishedBytes = 0
   #current = () => 0
 
   constructor(file: ParquetFile, columns: readonly ParquetColumn[], types: readonly DataType[], limits: ParquetLimits) {
@@ -66,7 +65,7 @@ export class RowGroups {
 
   /** Number of bytes of the file read so far. */
   get bytesRead(): number {
-    return this.#behind + this.#current()
+    return this.#finishedBytes + this.#current()
   }
 
   /** Number of values that lost digits finer than a microsecond, by column. */
@@ -87,7 +86,7 @@ export class RowGroups {
         before += batch.rows
       }
       for (const column of this.#columns) column.assertEnded()
-      this.#behind += this.#current()
+      this.#finishedBytes += this.#current()
       this.#current = () => 0
     }
   }
@@ -156,13 +155,13 @@ function nested(column: NestedColumn): OpenColumn {
 function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
   return group.columns.map((chunk) => {
     if (chunk.crypto_metadata || chunk.encrypted_column_metadata) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_ENCRYPTED',
         'has encrypted columns. Write it without encryption and upload it again.',
       )
     }
     if (chunk.file_path) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
         'keeps its columns in other files. Write it as one file and upload it again.',
       )
@@ -170,7 +169,7 @@ function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
     const data = chunk.meta_data
     if (!data) throw damagedFileProblem(`row group ${index + 1}`)
     if (!findDecompression(data.codec)) {
-      throw new FileWarning(
+      throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
         `is compressed with ${data.codec ?? 'an unknown codec'}. Use none, or ${knownCodecs.join(', ')}.`,
       )

@@ -1,7 +1,7 @@
-import { type FileMetaData, parquetSchema, type SchemaTree } from 'hyparquet'
-import { type FeedColumn, maxColumns, identifiers } from '@sluice/row-stream'
-import { damagedFileProblem, FileWarning } from './file-problems.ts'
-import { type LeafType, leafType } from './leaf-types.ts'
+import type { DataType } from '@sluice/contracts'
+import { type Column, identifiers, maxColumns, type VectorKind } from '@sluice/row-stream'
+import { type FileMetaData, parquetSchema, type ParquetType, type SchemaElement, type SchemaTree } from 'hyparquet'
+import { damagedFileProblem, FileProblem } from './file-problems.ts'
 import { maxDepth } from './limits.ts'
 
 /** A node of the schema below a column. Levels are Dremel's: the definition level and the repetition level. */
@@ -30,18 +30,18 @@ export interface SchemaLeaf {
 
 /** One column of the table: a plain leaf, or a tree that becomes JSON. */
 export interface ParquetColumn {
-  column: FeedColumn
+  column: Column
   node: SchemaNode
 }
 
-/** Returns the table that a schema describes. Throws FileWarning. */
+/** Returns the table that a schema describes. Throws FileProblem. */
 export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const root = treeOf(metadata)
   const seen = { leaves: 0 }
   const nodes = root.children.map((child) => nodeOf(child, { definition: 0, repetition: 0, depth: 1 }, seen))
-  if (nodes.length === 0) throw new FileWarning('FILE_EMPTY', 'has no columns. Upload a file with data.')
+  if (nodes.length === 0) throw new FileProblem('FILE_EMPTY', 'has no columns. Upload a file with data.')
   if (nodes.length > maxColumns) {
-    throw new FileWarning(
+    throw new FileProblem(
       'PARQUET_NOT_SUPPORTED',
       `has ${nodes.length} columns; a table has at most ${maxColumns}. Leave some out.`,
     )
@@ -55,7 +55,7 @@ export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLea
   return node.leaf !== undefined && !node.repeated
 }
 
-function typeOf(node: SchemaNode): Pick<FeedColumn, 'dataType' | 'precision' | 'scale'> {
+function typeOf(node: SchemaNode): Pick<Column, 'dataType' | 'precision' | 'scale'> {
   if (!isFlat(node)) return { dataType: 'JSONB' }
   const { dataType, precision, scale } = node.leaf.type
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
@@ -85,7 +85,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
     depth: above.depth + 1,
   }
   if (levels.depth > maxDepth) {
-    throw new FileWarning('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
+    throw new FileProblem('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
   }
   const base = { name: element.name, optional, repeated, definition: levels.definition, repetition: levels.repetition }
   if (children.length === 0 && element.type !== undefined) {
@@ -99,7 +99,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
     return { ...base, shape: 'leaf', children: [], leaf, leaves: [leaf] }
   }
   if (element.logical_type?.type === 'VARIANT') {
-    throw new FileWarning(
+    throw new FileProblem(
       'PARQUET_NOT_SUPPORTED',
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
@@ -133,4 +133,155 @@ export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: S
   const itself =
     !only || more.length > 0 || only.repeated || repeated.name === 'array' || repeated.name === `${list.name}_tuple`
   return itself ? { repeated } : { repeated, element: only }
+}
+
+/** The interpretation of a leaf's values, from the bytes of PLAIN encoding. */
+export type LeafReading =
+  | { as: 'boolean' }
+  /** `from` and `to` are the range of the annotation, if it has fewer than 32 bits. */
+  | { as: 'int32' | 'uint32'; from?: number; to?: number }
+  | { as: 'int64' | 'float16' | 'float' | 'double' | 'date' | 'int96' }
+  /** Exact numbers of up to `digits` digits. */
+  | { as: 'decimal32' | 'decimal64' | 'unsigned64' | 'decimal-bytes'; digits: number }
+  /** A timestamp, with its units per second. */
+  | { as: 'timestamp'; perSecond: 1_000 | 1_000_000 | 1_000_000_000 }
+  | { as: 'time'; nanoseconds: 1 | 1_000 | 1_000_000; wide: boolean }
+  | { as: 'text' | 'json' | 'uuid' | 'interval' }
+  /** Bytes in PostgreSQL's hex notation, or in PostGIS's notation without prefix. */
+  | { as: 'hex'; prefix: '\\x' | '' }
+  /** Unannotated bytes: text if the whole column is valid text, otherwise hex. */
+  | { as: 'text-or-hex' }
+
+export interface LeafType {
+  physical: ParquetType
+  /** Bytes of a FIXED_LEN_BYTE_ARRAY. */
+  width: number
+  reading: LeafReading
+  kind: VectorKind
+  dataType: DataType
+  precision?: number
+  scale?: number
+}
+
+/** Maximum number of digits in a declared numeric of PostgreSQL. */
+const mostDigits = 1000
+
+/**
+ * Returns the type of a leaf of the schema, exact by its annotation. Throws FileProblem for types that cannot be read or
+ * are not supported.
+ */
+function leafType(element: SchemaElement, label: string): LeafType {
+  const physical = element.type
+  if (physical === undefined) throw unreadable(label, 'has no type')
+  const width = element.type_length ?? 0
+  if (physical === 'FIXED_LEN_BYTE_ARRAY' && (width < 1 || width > 1_000_000)) {
+    throw unreadable(label, `has values of ${width} bytes`)
+  }
+  return { physical, width, ...annotated(element, physical, width, label) }
+}
+
+type TypedElement = Omit<LeafType, 'physical' | 'width'>
+
+const typed = (dataType: DataType, kind: VectorKind, reading: LeafReading): TypedElement => ({
+  dataType,
+  kind,
+  reading,
+})
+
+function annotated(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
+  const { converted_type: converted, logical_type: logical } = element
+  const bytes = physical === 'BYTE_ARRAY'
+  if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimal(element, physical, label)
+  if (physical === 'INT32' || physical === 'INT64') return integer(element, physical)
+  if (bytes && (logical?.type === 'JSON' || converted === 'JSON')) return typed('JSONB', 'json', { as: 'json' })
+  if (bytes && (logical?.type === 'STRING' || converted === 'UTF8')) return typed('TEXT', 'text', { as: 'text' })
+  if (bytes && (logical?.type === 'ENUM' || converted === 'ENUM')) return typed('TEXT', 'text', { as: 'text' })
+  if (bytes && (logical?.type === 'GEOMETRY' || logical?.type === 'GEOGRAPHY')) {
+    return typed('GEOMETRY', 'text', { as: 'hex', prefix: '' })
+  }
+  if (bytes && (logical?.type === 'BSON' || converted === 'BSON')) return hex
+  if (physical === 'FIXED_LEN_BYTE_ARRAY') {
+    if (logical?.type === 'UUID' && width === 16) return typed('TEXT', 'text', { as: 'uuid' })
+    if (logical?.type === 'FLOAT16' && width === 2) return typed('FLOAT', 'float', { as: 'float16' })
+    if ((logical?.type === 'INTERVAL' || converted === 'INTERVAL') && width === 12) {
+      return typed('TEXT', 'text', { as: 'interval' })
+    }
+  }
+  return unannotated[physical]
+}
+
+const hex = typed('TEXT', 'text', { as: 'hex', prefix: '\\x' })
+
+const unannotated: Record<ParquetType, TypedElement> = {
+  BOOLEAN: typed('BOOLEAN', 'boolean', { as: 'boolean' }),
+  INT32: typed('INTEGER', 'integer', { as: 'int32' }),
+  INT64: typed('BIGINT', 'integer', { as: 'int64' }),
+  INT96: typed('TIMESTAMP', 'timestamp', { as: 'int96' }),
+  FLOAT: typed('FLOAT', 'float', { as: 'float' }),
+  DOUBLE: typed('DOUBLE', 'double', { as: 'double' }),
+  BYTE_ARRAY: typed('TEXT', 'text', { as: 'text-or-hex' }),
+  FIXED_LEN_BYTE_ARRAY: hex,
+}
+
+function integer(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
+  const { converted_type: converted, logical_type: logical } = element
+  const wide = physical === 'INT64'
+  if (logical?.type === 'TIMESTAMP' && wide) return timestamp(logical.unit, logical.isAdjustedToUTC)
+  if (logical?.type === 'TIME') return time(logical.unit, wide)
+  if (!wide && (logical?.type === 'DATE' || converted === 'DATE')) return typed('DATE', 'date', { as: 'date' })
+  // In the old annotation, timestamps were always UTC.
+  if (wide && converted === 'TIMESTAMP_MILLIS') return timestamp('MILLIS', true)
+  if (wide && converted === 'TIMESTAMP_MICROS') return timestamp('MICROS', true)
+  if (converted === 'TIME_MILLIS') return time('MILLIS', wide)
+  if (converted === 'TIME_MICROS') return time('MICROS', wide)
+  const annotated = /^(U?)INT_(8|16|32|64)$/.exec(converted ?? '')
+  const signed = logical?.type === 'INTEGER' ? logical.isSigned : annotated?.[1] !== 'U'
+  const bits = logical?.type === 'INTEGER' ? logical.bitWidth : Number(annotated?.[2] ?? (wide ? 64 : 32))
+  if (wide) {
+    if (signed) return unannotated.INT64
+    return { ...typed('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
+  }
+  if (bits >= 32) return signed ? unannotated.INT32 : typed('BIGINT', 'integer', { as: 'uint32' })
+  const to = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
+  const reading: LeafReading = { as: 'int32', from: signed ? -to - 1 : 0, to }
+  return typed(to > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
+}
+
+type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'
+const perSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
+const nanoseconds = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
+
+function timestamp(unit: TimeUnit, utc: boolean): TypedElement {
+  const reading: LeafReading = { as: 'timestamp', perSecond: perSecond[unit] }
+  return utc ? typed('TIMESTAMPTZ', 'timestamptz', reading) : typed('TIMESTAMP', 'timestamp', reading)
+}
+
+function time(unit: TimeUnit, wide: boolean): TypedElement {
+  return typed('TEXT', 'text', { as: 'time', nanoseconds: nanoseconds[unit], wide })
+}
+
+function decimal(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
+  const logical = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
+  const precision = logical?.precision ?? element.precision ?? 0
+  const scale = logical?.scale ?? element.scale ?? 0
+  if (!(precision >= 1 && precision <= mostDigits && scale >= 0 && scale <= precision)) {
+    throw unreadable(label, `is a DECIMAL(${precision},${scale}), which there is not`)
+  }
+  const as =
+    physical === 'INT32'
+      ? 'decimal32'
+      : physical === 'INT64'
+        ? 'decimal64'
+        : physical === 'BYTE_ARRAY' || physical === 'FIXED_LEN_BYTE_ARRAY'
+          ? 'decimal-bytes'
+          : undefined
+  if (!as) throw unreadable(label, `is a DECIMAL of ${physical}, which there is not`)
+  return { ...typed('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
+}
+
+function unreadable(label: string, why: string): FileProblem {
+  return new FileProblem(
+    'PARQUET_NOT_SUPPORTED',
+    `cannot be read: column "${label}" ${why}. Write the column as another type.`,
+  )
 }

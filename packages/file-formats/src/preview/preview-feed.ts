@@ -1,4 +1,4 @@
-import { type SourceFeed, type FeedColumn, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import { type SourceFeed, type Column, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
@@ -37,7 +37,7 @@ async function firstRows(
   most: number,
 ): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
   if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')
-  for (let known: FeedColumn[] = columns; ; ) {
+  for (let known: Column[] = columns; ; ) {
     try {
       return { columns: known, ...(await take(content.rows(known), known, most)) }
     } catch (error) {
@@ -49,7 +49,7 @@ async function firstRows(
 
 async function take(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
-  types: FeedColumn[],
+  types: Column[],
   most: number,
 ): Promise<{ rows: PreviewCell[][]; complete: boolean }> {
   const rows: PreviewCell[][] = []

@@ -1,8 +1,9 @@
-import type { DelimitedOptions } from '../delimited/delimited.ts'
-import { identifiers, likelyRejected, tooManyRejected, type RejectedRow, type StoredType } from '@sluice/row-stream'
+import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
+import { identifiers, likelyRejected, type RejectedRow, type StoredType, tooManyRejected } from '@sluice/row-stream'
 import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open-upload.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
-import { previewInThread } from './preview-in-thread.ts'
+import type { DelimitedPreview, PreviewJob } from '../delimited/preview.ts'
+import { startReaderThread } from '../start-reader-thread.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
@@ -57,6 +58,15 @@ export async function previewUpload(
     ...(tooMany !== undefined && { tooManyRejected: tooMany }),
     ...(opened.sheets && { sheets: opened.sheets }),
   }
+}
+
+/** Samples of a large file take a tenth of a second, which would block the event loop. */
+async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<DelimitedPreview> {
+  signal.throwIfAborted()
+  await using thread = startReaderThread<DelimitedPreview>('preview', job, { reading: job.file.name }, signal)
+  const message = await thread.receive()
+  if (message.kind !== 'done') throw new Error(`The thread sent ${message.kind} instead of a preview`)
+  return message.result
 }
 
 const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.line}: ${row.reason}` } : {})

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { StoredType } from '@sluice/row-stream'
+import { dateText, epochDays, epochMicroseconds, type StoredType, timestampText } from '@sluice/row-stream'
 import type { PreviewCell } from './source-preview.ts'
 
 export interface ReadRows {
@@ -17,17 +17,22 @@ const shortest = 1000
 const perCell = 5
 
 /**
- * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `room`
+ * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `maxCharacters`
  * characters. Bytes are a poor measure of that: ten bytes can be a number of a hundred thousand digits. A text or document
- * longer than the remaining `room` is cut and ends in `…`.
+ * longer than the remaining `maxCharacters` is cut and ends in `…`.
  */
-export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
+export function readTuples(
+  chunk: Uint8Array,
+  types: readonly StoredType[],
+  most: number,
+  maxCharacters: number,
+): ReadRows {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const rows: PreviewCell[][] = []
   let characters = 0
   let at = 0
   while (at < bytes.length && rows.length < most) {
-    if (characters > room) break
+    if (characters > maxCharacters) break
     at += 2
     rows.push(
       types.map(({ dataType }) => {
@@ -37,7 +42,7 @@ export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most
         if (length < 0) return null
         const value = bytes.subarray(at, at + length)
         at += length
-        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, room - characters))
+        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, maxCharacters - characters))
         characters += typeof cell === 'string' ? cell.length : length
         return cell
       }),
@@ -46,11 +51,11 @@ export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most
   return { rows, characters }
 }
 
-type ValueReader = (value: Buffer, room: number) => PreviewCell
+type ValueReader = (value: Buffer, maxCharacters: number) => PreviewCell
 
-const text: ValueReader = (value, room) => {
-  if (value.length <= room) return value.toString('utf8')
-  let end = room
+const text: ValueReader = (value, maxCharacters) => {
+  if (value.length <= maxCharacters) return value.toString('utf8')
+  let end = maxCharacters
   // Do not cut in the middle of a character.
   while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
   return `${value.toString('utf8', 0, end)}…`
@@ -68,46 +73,24 @@ const readers: Partial<Record<DataType, ValueReader>> = {
   DATE: (value) => day(value.readInt32BE()),
   TIMESTAMP: (value) => moment(value.readBigInt64BE()),
   TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
-  JSONB: (value, room) =>
-    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell) : text(value.subarray(1), room),
+  JSONB: (value, maxCharacters) =>
+    value.length <= maxCharacters
+      ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell)
+      : text(value.subarray(1), maxCharacters),
 }
 
 const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
 
-const dayLength = 86_400_000
-const epoch = Date.UTC(2000, 0, 1)
-const endless = { low: -0x8000_0000, high: 0x7fff_ffff }
-
 function day(days: number): string {
-  if (days === endless.high) return 'infinity'
-  if (days === endless.low) return '-infinity'
-  return dayText(epoch + days * dayLength)
+  if (days === 0x7fff_ffff) return 'infinity'
+  if (days === -0x8000_0000) return '-infinity'
+  return dateText(days + epochDays)
 }
 
-/** Formats a date as PostgreSQL prints it: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
-function dayText(milliseconds: number): string {
-  const date = new Date(milliseconds)
-  // The range of years in PostgreSQL exceeds that of Date.
-  if (Number.isNaN(date.getTime())) return 'beyond the calendar'
-  const year = date.getUTCFullYear()
-  const digits = (amount: number, length = 2) => String(amount).padStart(length, '0')
-  const shown = year > 0 ? year : 1 - year
-  return `${digits(shown, 4)}-${digits(date.getUTCMonth() + 1)}-${digits(date.getUTCDate())}${year > 0 ? '' : ' BC'}`
-}
-
-/** Formats microseconds since 2000 as PostgreSQL prints them: `2026-01-31 12:30:00.25`. */
 function moment(microseconds: bigint, zone = ''): string {
   if (microseconds === 0x7fff_ffff_ffff_ffffn) return 'infinity'
   if (microseconds === -0x8000_0000_0000_0000n) return '-infinity'
-  const inDay = 86_400_000_000n
-  const time = ((microseconds % inDay) + inDay) % inDay
-  const date = dayText(epoch + Number((microseconds - time) / 1000n))
-  const [plain = '', era = ''] = date.split(/(?= BC)/)
-  const seconds = new Date(Number(time / 1000n)).toISOString().slice(11, 19)
-  const fraction = String(time % 1_000_000n)
-    .padStart(6, '0')
-    .replace(/0+$/, '')
-  return `${plain} ${seconds}${fraction && `.${fraction}`}${zone}${era}`
+  return timestampText(microseconds + epochMicroseconds, zone)
 }
 
 const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }

@@ -1,13 +1,13 @@
 import type { CsvGuesses } from '@sluice/contracts'
 import type { FoundSheet } from '../format/normalised-file.ts'
-import type { FeedColumn, RejectedRow } from '@sluice/row-stream'
+import type { Column, RejectedRow } from '@sluice/row-stream'
 
 /** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */
 export type PreviewCell = string | number | boolean | null | object
 
 /** The first rows of a source, and its detected structure. */
 export interface SourcePreview {
-  columns: FeedColumn[]
+  columns: Column[]
   rows: PreviewCell[][]
   /** The rejected rows among them. */
   rejected: RejectedRow[]

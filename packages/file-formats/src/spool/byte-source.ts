@@ -5,31 +5,31 @@ export interface ByteSource {
   chunks(): AsyncIterable<Buffer>
 }
 
-/** A part of an open file. `tell` receives the position after each chunk that was read. */
+/** A part of an open file. `onRead` receives the position after each chunk that was read. */
 export class FileBytes implements ByteSource {
   readonly descriptor: number
   readonly from: number
   readonly to: number
   readonly #chunkBytes: number
-  readonly #tell: (position: number) => void
+  readonly #onRead: (position: number) => void
 
   constructor(
     descriptor: number,
     from: number,
     to: number,
     chunkBytes: number,
-    tell: (position: number) => void = () => {},
+    onRead: (position: number) => void = () => {},
   ) {
     this.descriptor = descriptor
     this.from = from
     this.to = to
     this.#chunkBytes = chunkBytes
-    this.#tell = tell
+    this.#onRead = onRead
   }
 
   /** Returns another part of the same file. */
   part(from: number, to: number): FileBytes {
-    return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#tell)
+    return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#onRead)
   }
 
   /** `taken` receives the number of bytes handed out. Each piece has its own memory, because a decompressor may still hold it. */
@@ -49,7 +49,7 @@ export class FileBytes implements ByteSource {
       if (read === 0) return
       at += read
       taken(at - this.from)
-      this.#tell(at)
+      this.#onRead(at)
       yield chunk.subarray(0, read)
     }
   }

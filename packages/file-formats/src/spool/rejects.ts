@@ -1,9 +1,8 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
-import type { RejectedRow } from '@sluice/row-stream'
+import { rawText, type RejectedRow } from '@sluice/row-stream'
 import type { SpoolWriter } from './spool-writer.ts'
 
-const rawBytes = 4096
 const readBytes = 64 * 1024
 const LF = 10
 const readAt = promisify(read)
@@ -24,7 +23,7 @@ export class RejectsFile {
   add(line: number, reason: string, raw: Uint8Array, column?: string): void {
     this.count++
     if (this.count > this.#kept) return
-    const row: RejectedRow = { line, reason, raw: shown(raw), ...(column !== undefined && { column }) }
+    const row: RejectedRow = { line, reason, raw: rawText(raw), ...(column !== undefined && { column }) }
     this.#writer.put(Buffer.from(`${JSON.stringify(row)}\n`))
   }
 
@@ -36,16 +35,6 @@ export class RejectsFile {
   flush(): void {
     this.#writer.flush()
   }
-}
-
-function shown(raw: Uint8Array): string {
-  let end = raw.length
-  while (end > 0 && (raw[end - 1] === LF || raw[end - 1] === 13)) end--
-  if (end > rawBytes) {
-    end = rawBytes
-    while (end > 0 && (raw[end]! & 0xc0) === 0x80) end--
-  }
-  return Buffer.from(raw.buffer, raw.byteOffset, end).toString('utf8').replaceAll('\0', '␀')
 }
 
 /** Yields the rows of a rejects file from its start, in batches: the event loop is free between two batches. The owner closes the file. */
@@ -66,4 +55,10 @@ export async function* readRejects(descriptor: number): AsyncGenerator<RejectedR
     held = Buffer.from(bytes.subarray(from))
     if (rows.length > 0) yield rows
   }
+}
+
+/** The writer of the rows, and the destination of rejected rows. */
+export interface RowOutput {
+  writer: SpoolWriter
+  rejects: RejectsFile
 }

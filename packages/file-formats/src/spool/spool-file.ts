@@ -27,7 +27,7 @@ export function openSpool(directory: string): number {
     const full = diskProblem(cause)
     if (full) throw full
     const text =
-      'The service cannot make files in its own folder; an operator has to mend the permissions of FILES_DIRECTORY.'
+      'The service cannot create files in its folder. An operator must correct the permissions of FILES_DIRECTORY.'
     throw new SourceProblem('SPOOL_NOT_WRITABLE', text, { cause })
   }
 }
@@ -51,7 +51,7 @@ const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 export function diskProblem(error: unknown): SourceProblem | undefined {
   if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =
-    'The disk of the service is full, so the upload could not be unpacked; an operator has to make room where FILES_DIRECTORY is.'
+    'The disk of the service is full, so the upload could not be unpacked. An operator must free space for FILES_DIRECTORY.'
   return new SourceProblem('DISK_FULL', text, { cause: error })
 }
 

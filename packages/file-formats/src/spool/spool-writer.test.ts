@@ -28,7 +28,7 @@ describe('a spool', () => {
         for (const [index, piece] of expected.entries()) {
           if (!pieces[index]!.inRoom) writer.put(piece)
           else {
-            writer.room(piece.length)
+            writer.reserve(piece.length)
             writer.bytes.set(piece, writer.at)
             writer.at += piece.length
           }

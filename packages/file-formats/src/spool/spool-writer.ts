@@ -5,7 +5,7 @@ import { diskProblem } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool from its start. To write many small pieces, call `room`, write into `bytes` from `at` on and advance
+ * Writes a spool from its start. To write many small pieces, call `reserve`, write into `bytes` from `at` on and advance
  * `at`; to write whole chunks, call `put`. Only the buffer is kept in memory.
  */
 export class SpoolWriter {
@@ -33,7 +33,7 @@ export class SpoolWriter {
   }
 
   /** Ensures that `length` bytes can be written from `at` on. */
-  room(length: number): void {
+  reserve(length: number): void {
     if (length <= this.bytes.length - this.at) return
     this.flush()
     if (length > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(length)
@@ -45,7 +45,7 @@ export class SpoolWriter {
     // The buffered bytes precede a large chunk, so they are flushed even if both fit into the buffer.
     if (large || chunk.length > this.bytes.length - this.at) this.flush()
     if (large) return this.#write(chunk)
-    this.room(chunk.length)
+    this.reserve(chunk.length)
     this.bytes.set(chunk, this.at)
     this.at += chunk.length
   }
@@ -81,12 +81,12 @@ export class SpoolWriter {
 }
 
 function tooDense(name: string): SourceProblem {
-  const text = `${name} grows to far more than its size when it is read, as files do that are made to fill a disk. Upload it as plain CSV if it is meant so.`
+  const text = `${name} grows to many times its size when it is read, like a file that is built to fill a disk. If this is intended, upload it as plain CSV.`
   return new SourceProblem('SUSPICIOUS_ARCHIVE', text)
 }
 
 export function tooLarge(name: string, limit: number): SourceProblem {
   const most =
     limit >= 1e9 ? `${Math.floor(limit / 1e9)} GB` : limit >= 1e6 ? `${Math.floor(limit / 1e6)} MB` : `${limit} bytes`
-  return new SourceProblem('TOO_LARGE', `${name} comes to more than ${most} once it is unpacked; load it in parts.`)
+  return new SourceProblem('TOO_LARGE', `${name} is larger than ${most} after unpacking. Load it in parts.`)
 }

@@ -5,30 +5,33 @@ import { ZipArchive } from '../archive/zip-archive.ts'
 import { convertToUtf8 } from '../encodings/convert-to-utf8.ts'
 import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
-import { size } from '../json/problems.ts'
+import { formatBytes } from '../json/byte-window.ts'
 import { writeJson } from '../json/write-json.ts'
-import { type FileContent, detectionBytes, detectFormat } from '../format/detect-format.ts'
-import { assertFormat } from '../format/assert-format.ts'
+import { assertFormat, detectFormat, detectionBytes, type FileContent } from '../format/detect-format.ts'
 import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/output.ts'
-import type { NormalisedFile } from '../format/normalised-file.ts'
-import type { NormaliseJob } from '../format/normalise-protocol.ts'
-import { RejectsFile } from '../spool/rejects.ts'
+import { RejectsFile, type RowOutput } from '../spool/rejects.ts'
+import type { NormalisedFile, NormaliseJob } from '../format/normalised-file.ts'
+import type { JobPort } from '../job-port.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
 
 /** A job, and where it gets its temporary files. */
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
-/** Converts an upload that is not plain UTF-8 text into the job's spool. `tell` receives the number of bytes read from the source. */
-export async function normalise(job: NormaliseJob, tell: (bytes: number) => void): Promise<NormalisedFile> {
+/** Converts an upload that is not plain UTF-8 text into the job's spool. Reports the number of bytes read from the source. */
+export async function normalise(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)
-  return await normaliseWith({ ...job, scratch }, tell)
+  let furthest = 0
+  return await normaliseWith({ ...job, scratch }, (bytes) => {
+    // Progress never decreases, even if the source is read a second time.
+    furthest = Math.max(furthest, bytes)
+    port.progress({ bytesRead: furthest })
+  })
 }
 
-async function normaliseWith(job: NormaliseWork, tell: (bytes: number) => void): Promise<NormalisedFile> {
+async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void): Promise<NormalisedFile> {
   const { source, size, name, limits, options } = job
-  const file = new FileBytes(source, 0, size, limits.chunkBytes, tell)
+  const file = new FileBytes(source, 0, size, limits.chunkBytes, onRead)
   const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
   if (content.kind === 'GZIP') return packed(job, gunzip(file, name, limits), name, 'gzip')
   if (content.kind !== 'ZIP') return plain(job, file, content, [])
@@ -68,14 +71,14 @@ async function plain(
   if (!('encoding' in content)) throw nested(job.name)
   const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
   const text = convertToUtf8(source, content)
-  const told = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
+  const description = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
     const { kind, ...rest } = await writeJson(text, out, job)
-    const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${told}`
+    const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${description}`
     return finished('DELIMITED', out, { ...rest, sparse: true, found: [...found, inside] })
   }
   const complete = (await copy(text, out.writer).catch(unlessCut)) !== 'CUT'
-  return finished('DELIMITED', out, { found: [...found, told], complete })
+  return finished('DELIMITED', out, { found: [...found, description], complete })
 }
 
 async function workbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {
@@ -128,8 +131,8 @@ function limitBytes(source: ByteSource, most: number, name: string): ByteSource 
 const tooLargeForPreview = (name: string, most: number) =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `A preview unpacks workbooks of up to ${size(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
+    `A preview unpacks workbooks of up to ${formatBytes(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
   )
 
 const nested = (name: string) =>
-  new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it once and upload what is inside.`)
+  new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it and upload the file inside.`)

@@ -1,15 +1,13 @@
-import type { ColumnOptions } from '../delimited/delimited.ts'
+import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
-import type { FoundSheet } from '../format/normalised-file.ts'
+import type { FoundSheet, NormalisedFile } from '../format/normalised-file.ts'
 import { unreadSheets } from '../excel/choose-sheet.ts'
-import { detectionBytes, detectFormat } from '../format/detect-format.ts'
+import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/limits.ts'
 import { normaliseInThread } from './normalise-in-thread.ts'
-import type { NormalisedFile } from '../format/normalised-file.ts'
 import { readRejects } from '../spool/rejects.ts'
 import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
-import { assertFormat, type UploadFormat } from '../format/assert-format.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from '../format/upload-options.ts'
 
 export interface UploadToOpen {
@@ -29,7 +27,7 @@ export interface UploadToOpen {
   onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
 
-export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
+type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
 
 /** An open upload of plain rows. Disposing it closes the file, which deletes a spool. */
 export interface OpenedUpload extends Disposable {
@@ -61,10 +59,10 @@ export interface OpenedUpload extends Disposable {
 }
 
 const unreadable: Record<string, string> = {
-  ENOENT: 'is not on the server any more; upload it again',
-  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EISDIR: 'is a folder or something else that is not a file',
+  ENOENT: 'no longer exists on the server; upload it again',
+  EACCES: 'may not be read by the service; an operator must correct the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator must correct the permissions of the upload folder',
+  EISDIR: 'is not a file',
 }
 
 /**

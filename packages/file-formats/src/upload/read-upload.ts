@@ -1,14 +1,14 @@
 import type { CsvOptions } from '@sluice/contracts'
-import type { RememberedDialect } from '../delimited/delimited.ts'
+import type { RememberedDialect } from '../delimited/dialect/delimited-options.ts'
 import { csvSource } from '../csv/csv-source.ts'
-import { type OpenedUpload, type UploadToOpen, openUpload } from './open-upload.ts'
+import { type OpenedUpload, openUpload, type UploadToOpen } from './open-upload.ts'
 import {
-  tooManyRejected,
   emptyFeed,
-  type SourceFeed,
-  type FeedColumn,
+  type Column,
   type LoadReport,
+  type SourceFeed,
   SourceProblem,
+  tooManyRejected,
 } from '@sluice/row-stream'
 import { splitProgress } from './split-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
@@ -24,7 +24,7 @@ export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtA
  */
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
-  { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: FeedColumn[] },
+  { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: Column[] },
   report: LoadReport,
   signal: AbortSignal,
 ): AsyncGenerator<SourceFeed, void, void> {
@@ -51,7 +51,7 @@ export async function* readOpened(
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
 
   let first: string | undefined
-  const tellRejects = async () => {
+  const reportRejects = async () => {
     let kept = 0
     for await (const rows of opened.rejects()) {
       first ??= `line ${rows[0]!.line}: ${rows[0]!.reason}`
@@ -61,14 +61,14 @@ export async function* readOpened(
     }
     if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
   }
-  const told: LoadReport = {
+  const uploadReport: LoadReport = {
     ...report,
     async startOver() {
       await report.startOver()
-      await tellRejects()
+      await reportRejects()
     },
   }
-  await tellRejects()
+  await reportRejects()
   // The written rows are all rows that can fit: if too many are rejected already, loading the rest is unnecessary.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
@@ -82,7 +82,7 @@ export async function* readOpened(
     reportOddValues: true,
     ...(lookAtAll && { lookAtAll }),
   }
-  for await (const feed of csvSource.read(config, told, signal))
+  for await (const feed of csvSource.read(config, uploadReport, signal))
     yield {
       ...feed,
       ...(opened.sparse && { sparse: true }),

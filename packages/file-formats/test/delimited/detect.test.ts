@@ -3,7 +3,7 @@ import { drawCount } from '@sluice/testing/draw-count'
 import { detectDialect } from '../../src/delimited/dialect/detect-dialect.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { describeGuesses } from '../../src/delimited/dialect/detection-notes.ts'
+import { describeGuesses } from '../../src/delimited/dialect/detected-options.ts'
 import { below, pick, seeded } from './random-files.ts'
 import { readText, textOf } from './read-text.ts'
 
@@ -130,7 +130,7 @@ describe('a large file', () => {
   })
 })
 
-/** Microseconds of CPU, of the best of five: the machine may do other things beside. */
+/** Microseconds of CPU, the best of five, because the machine may be busy. */
 function leastWork(text: string): number {
   const runs = Array.from({ length: 5 }, () => {
     const started = process.cpuUsage()
@@ -186,7 +186,7 @@ it('any bytes at all come to a dialect that lies within the file, or to a senten
     } catch (error) {
       expect({ seed, name: (error as Error).name, message: (error as Error).message }).toMatchObject({
         seed,
-        name: 'DelimitedProblem',
+        name: 'SourceProblem',
         message: expect.stringMatching(/^.+\.$/s),
       })
     }

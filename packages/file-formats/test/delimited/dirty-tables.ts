@@ -233,7 +233,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'id,name,\n1,Ama,\n2,Kofi,\n',
     labels: 'id¦name',
     rows: ['1¦Ama', '2¦Kofi'],
-    notes: ['Every row ends with 1 delimiter behind the last column; they are left out.'],
+    notes: ['Every row ends with 1 delimiter after the last column; they are left out.'],
   },
   {
     name: 'a delimiter at the end of every row',

@@ -1,18 +1,16 @@
-import { isUtf8 } from 'node:buffer'
 import { expect } from '@jest/globals'
 import type { ColumnType } from '../../src/delimited/column-type.ts'
 import { grammarAtRandom, grammarOf } from './grammars.ts'
-import { TextFile } from '../../src/delimited/text-file.ts'
 import { below, charactersAtRandom, pick, type Random, rowsAtRandom, seeded } from './random-files.ts'
-import { type inputFolder, readText } from './read-whole.ts'
 import { textOf } from './read-text.ts'
-import { readSlowly } from './slow-reader.ts'
+import { readText } from './read-whole.ts'
+import { readByReference } from './reference-reader.ts'
 
 /**
- * Reads one random file the fast and the slow way, both as of `seed`: same types, same cells, or the same rows rejected for the same reasons.
- * Throws with all that is needed to see it again.
+ * Reads one random file with the reader and with the reference reader, and expects the same types, cells and rejected rows.
+ * The error contains everything for another run of the seed.
  */
-export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>): void {
+export function compareOne(seed: number): void {
   const random = seeded(seed)
   const grammar = grammarAtRandom(random)
   const { delimiter } = grammar
@@ -25,9 +23,9 @@ export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>)
   const given = random() < 0.8 ? [] : givenAtRandom(random)
   const trailing = random() < 0.9 ? 0 : 1 + below(random, 2)
   const dialect = { ...grammar, headerRow, decimal, nulls, given, trailing } as const
-  const slow = readSlowly(content, { ...dialect, recordBytes: limits.recordBytes })
-  if ('problem' in slow) return
-  const { from, line, labels } = slow
+  const expected = readByReference(content, { ...dialect, recordBytes: limits.recordBytes })
+  if ('problem' in expected) return
+  const { from, line, labels } = expected
   const plain = {
     ...grammarOf(grammar),
     from,
@@ -40,24 +38,22 @@ export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>)
     nulls,
     columns: labels.map((_, column) => given[column]),
   }
-  const encoded = encodedAtRandom(random, content)
   const context = `seed ${seed}, ${JSON.stringify({ ...dialect, limits })}, input ${JSON.stringify(characters)}`
   try {
-    using file = encoded && new TextFile(folder.write(encoded), 'input.csv')
-    const fast = readText(file ?? textOf(content), plain, limits)
+    const fast = readText(textOf(content), plain, limits)
     const types = fast.columns.map(({ dataType, precision, scale }, column) =>
       precision === undefined || given[column] ? dataType : `${dataType}(${precision},${scale})`,
     )
-    same(types, slow.types)
-    same(fast.rows, slow.rows)
+    same(types, expected.types)
+    same(fast.rows, expected.rows)
     // Of a record over the limit only as much is shown as was read before it was given up.
     const compared = (raw: string) => (limits.recordBytes < 100 ? raw.slice(0, 2) : raw)
     same(
       fast.rejected.map((row) => [row.line, compared(row.raw)]),
-      slow.rejected.map((row) => [row.line, compared(shown(row.raw))]),
+      expected.rejected.map((row) => [row.line, compared(shown(row.raw))]),
     )
     for (const [index, { reason }] of fast.rejected.entries()) {
-      if (!slow.rejected[index]!.reason.test(reason)) expect(reason).toMatch(slow.rejected[index]!.reason)
+      if (!expected.rejected[index]!.reason.test(reason)) expect(reason).toMatch(expected.rejected[index]!.reason)
     }
   } catch (error) {
     throw new Error(`${context}\n${(error as Error).message}`, { cause: error })
@@ -98,13 +94,6 @@ const someGiven: readonly (ColumnType | undefined)[] = [
 
 function givenAtRandom(random: Random): (ColumnType | undefined)[] {
   return Array.from({ length: 5 }, () => pick(random, someGiven))
-}
-
-/** Now and then the same text as UTF-16, where it is text; a NUL at its start would be the mark of UTF-32. */
-function encodedAtRandom(random: Random, content: Buffer): Buffer | undefined {
-  if (random() < 0.98 || !isUtf8(content) || content[0] === 0) return undefined
-  const units = Buffer.from(`\ufeff${content.toString('utf8')}`, 'utf16le')
-  return random() < 0.5 ? units : units.swap16()
 }
 
 const shown = (raw: string) => Buffer.from(raw, 'latin1').toString('utf8').replaceAll('\0', '␀')

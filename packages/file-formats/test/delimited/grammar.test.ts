@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
-import { valueText } from '../../src/delimited/dialect/cell-text.ts'
-import type { Grammar } from '../../src/delimited/grammar.ts'
+import { valueText } from '../../src/delimited/dialect/sample.ts'
+import type { Grammar } from '../../src/delimited/dialect/dialect.ts'
 import { RecordReader } from '../../src/delimited/record-reader.ts'
-import { rawText, rejectionReason } from '../../src/delimited/rejected-row.ts'
+import { rawText } from '@sluice/row-stream'
+import { rejectionReason } from '../../src/delimited/rejected-row.ts'
 import { grammarAtRandom, grammarOf } from './grammars.ts'
 import { below, pick, seeded } from './random-files.ts'
-import { isBlank, type SlowGrammar, splitRecords } from './slow-records.ts'
+import { isBlank, type ReferenceGrammar, splitRecords } from './reference-records.ts'
 
 interface Read {
   line: number
@@ -36,17 +37,17 @@ function readFast(text: string, grammar: Grammar, readBytes: number, recordBytes
     )
     all.push({
       line: records.line,
-      raw: rawText(records),
+      raw: rawText(records.bytes.subarray(records.from, records.next)),
       values: records.fault === undefined ? values : rejectionReason(records, shape),
     })
   }
   return all
 }
 
-function expectSame(text: string, slow: SlowGrammar, readBytes = 4096, recordBytes = 100_000): void {
-  const fast = readFast(text, grammarOf(slow), readBytes, recordBytes)
-  const expected = splitRecords(text, 0, 1, slow, recordBytes).filter((record) => !isBlank(record))
-  const context = JSON.stringify({ text, slow, readBytes, recordBytes })
+function expectSame(text: string, grammar: ReferenceGrammar, readBytes = 4096, recordBytes = 100_000): void {
+  const fast = readFast(text, grammarOf(grammar), readBytes, recordBytes)
+  const expected = splitRecords(text, 0, 1, grammar, recordBytes).filter((record) => !isBlank(record))
+  const context = JSON.stringify({ text, grammar, readBytes, recordBytes })
   expect({ context, lines: fast.map(({ line }) => line) }).toEqual({ context, lines: expected.map(({ line }) => line) })
   for (const [index, { values, raw }] of fast.entries()) {
     const record = expected[index]!
@@ -58,7 +59,7 @@ function expectSame(text: string, slow: SlowGrammar, readBytes = 4096, recordByt
   }
 }
 
-/** The slow reader's own words, held against values written by hand. */
+/** The reference reader, compared with values written by hand. */
 describe('a field', () => {
   it.each<[string, string, string[]]>([
     ['BACKSLASH', '"a\\"b",c', ['a"b', 'c']],
@@ -71,12 +72,14 @@ describe('a field', () => {
     ['DOUBLED', '"a\\",c', ['a\\', 'c']],
     ['DOUBLED', "'a','b'", ["'a'", "'b'"]],
   ])('with quotes %s reads %j', (escape, text, values) => {
-    const slow = { delimiter: ',', escape } as SlowGrammar
-    expect(splitRecords(text, 0, 1, slow, 1000).map(({ fields }) => fields.map(({ bytes }) => bytes))).toEqual([values])
-    expectSame(text, slow)
+    const grammar = { delimiter: ',', escape } as ReferenceGrammar
+    expect(splitRecords(text, 0, 1, grammar, 1000).map(({ fields }) => fields.map(({ bytes }) => bytes))).toEqual([
+      values,
+    ])
+    expectSame(text, grammar)
   })
 
-  it.each<[SlowGrammar, string, string[][]]>([
+  it.each<[ReferenceGrammar, string, string[][]]>([
     [
       { delimiter: ';', quote: 'SINGLE' },
       "'a;b';'it''s'\n\"x\";y",
@@ -88,9 +91,11 @@ describe('a field', () => {
     [{ delimiter: ',', quote: 'NONE' }, '"a,b"\n', [['"a', 'b"']]],
     [{ delimiter: ',', trimSpaces: true }, ' a , "b, c" ,  \n', [['a', 'b, c', '']]],
     [{ delimiter: ',', comment: '#' }, '#x\na,#b\n#\n', [['a', '#b']]],
-  ])('under %j reads %j', (slow, text, values) => {
-    expect(splitRecords(text, 0, 1, slow, 1000).map(({ fields }) => fields.map(({ bytes }) => bytes))).toEqual(values)
-    expectSame(text, slow)
+  ])('under %j reads %j', (grammar, text, values) => {
+    expect(splitRecords(text, 0, 1, grammar, 1000).map(({ fields }) => fields.map(({ bytes }) => bytes))).toEqual(
+      values,
+    )
+    expectSame(text, grammar)
   })
 })
 
@@ -117,7 +122,7 @@ describe('any grammar', () => {
     '\t',
   ]
 
-  it('reads random text as the slow reader does, over every boundary', () => {
+  it('reads random text as the reference reader does, over every boundary', () => {
     const seeds = drawCount({ short: 2_000, long: 60_000 })
     for (let seed = 1; seed <= seeds; seed++) {
       const random = seeded(seed)

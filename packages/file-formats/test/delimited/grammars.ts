@@ -1,11 +1,17 @@
-import type { Grammar } from '../../src/delimited/grammar.ts'
+import type { Grammar } from '../../src/delimited/dialect/dialect.ts'
 import { pick, type Random } from './random-files.ts'
-import type { SlowGrammar } from './slow-records.ts'
+import type { ReferenceGrammar } from './reference-records.ts'
 
 const quotes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
 
-/** A grammar of the slow reader as the fast one wants it. */
-export function grammarOf({ delimiter, quote = 'DOUBLE', escape, comment, trimSpaces = false }: SlowGrammar): Grammar {
+/** A grammar of the reference reader as the fast one wants it. */
+export function grammarOf({
+  delimiter,
+  quote = 'DOUBLE',
+  escape,
+  comment,
+  trimSpaces = false,
+}: ReferenceGrammar): Grammar {
   return {
     delimiter: delimiter.charCodeAt(0),
     quote: quotes[quote],
@@ -16,7 +22,7 @@ export function grammarOf({ delimiter, quote = 'DOUBLE', escape, comment, trimSp
 }
 
 /** Mostly as files are; now and then with any quote, escape and comment there is. */
-export function grammarAtRandom(random: Random): SlowGrammar {
+export function grammarAtRandom(random: Random): ReferenceGrammar {
   if (random() < 0.6) return { delimiter: pick(random, [',', ';', '\t', '|']) }
   const delimiter = pick(random, [',', ';', '\t', '|', ':', ' ', '#', '\u001f'])
   const comment = random() < 0.2 ? pick(random, ['#', '%', 'a', ' ']) : delimiter

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
-import { DelimitedProblem } from '../../src/delimited/problem.ts'
+import { SourceProblem } from '@sluice/row-stream'
 import { readText } from './read-text.ts'
 
 /**
@@ -40,7 +40,7 @@ function load(path: string, options: DelimitedOptions): Table | undefined {
     const records = rows.map((row) => [...row.map((cell) => cell?.trim() ?? ''), ...dropped])
     return { header: [...labels.map((label) => label.trim()), ...dropped], records }
   } catch (error) {
-    if (!(error instanceof DelimitedProblem)) throw error
+    if (!(error instanceof SourceProblem)) throw error
     return error.code === 'EMPTY_FILE' ? { header: [], records: [] } : undefined
   }
 }

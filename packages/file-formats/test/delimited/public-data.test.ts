@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { readInPlace } from './read-whole.ts'
-import { readSlowly } from './slow-reader.ts'
+import { readByReference } from './reference-reader.ts'
 
 const covid = new URL('../../../../shared/data/covid-19/', import.meta.url)
 const files = existsSync(covid) ? readdirSync(covid).filter((name) => name.endsWith('.csv')) : []
@@ -10,16 +10,16 @@ const files = existsSync(covid) ? readdirSync(covid).filter((name) => name.endsW
 describe('public data', () => {
   if (files.length === 0) {
     console.info('No ../shared/data/covid-19 beside the repository: its files are not compared.')
-    it.skip('has every cell as a slow reader reads it (no ../shared/data/covid-19 here)', () => {})
+    it.skip('has every cell as a reference reader reads it (no ../shared/data/covid-19 here)', () => {})
     return
   }
-  it.each(files)('has every cell as a slow reader reads it: %s', (name) => {
+  it.each(files)('has every cell as a reference reader reads it: %s', (name) => {
     const path = new URL(name, covid).pathname
     const whole = readInPlace(path, {}, defaultDelimitedLimits)
-    const slow = readSlowly(readFileSync(path), { delimiter: ',', headerRow: true, recordBytes: 1e6 })
-    if ('problem' in slow || 'problem' in whole) throw new Error('It could not be read')
+    const expected = readByReference(readFileSync(path), { delimiter: ',', headerRow: true, recordBytes: 1e6 })
+    if ('problem' in expected || 'problem' in whole) throw new Error('It could not be read')
     expect(whole.rows.length).toBeGreaterThan(100)
-    expect(whole.rows).toEqual(slow.rows)
+    expect(whole.rows).toEqual(expected.rows)
     expect(whole.rejected).toEqual([])
   })
 })

@@ -1,8 +1,9 @@
-import { valueText } from '../../src/delimited/dialect/cell-text.ts'
+import { valueText } from '../../src/delimited/dialect/sample.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
-import { describeGuesses } from '../../src/delimited/dialect/detection-notes.ts'
+import { describeGuesses } from '../../src/delimited/dialect/detected-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { type RejectedRow, rejectFaultyRecord } from '../../src/delimited/rejected-row.ts'
+import type { RejectedRow } from '@sluice/row-stream'
+import { rejectFaultyRecord } from '../../src/delimited/rejected-row.ts'
 import { detectText, openRows } from '../../src/delimited/open-rows.ts'
 import { QUOTED } from '../../src/delimited/record-scanner.ts'
 import type { TextSource } from '../../src/delimited/text-file.ts'
@@ -13,7 +14,6 @@ export function textOf(content: string | Uint8Array): TextSource {
   return {
     name: 'input.csv',
     size: bytes.length,
-    encoding: 'UTF-8',
     skip: 0,
     read: (into, at, length, position) => bytes.copy(into, at, position, Math.min(bytes.length, position + length)),
     assertUnchanged: () => {},

@@ -6,14 +6,12 @@ import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-opt
 import type { DelimitedDialect } from '../../src/delimited/dialect/dialect.ts'
 import type { DelimitedLimits } from '../../src/delimited/limits.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
-import { DelimitedProblem } from '../../src/delimited/problem.ts'
-import { type InferredColumn, DelimitedReader } from '../../src/delimited/delimited-reader.ts'
-import type { RejectedRow } from '../../src/delimited/rejected-row.ts'
+import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
+import { DelimitedReader, type InferredColumn } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-rows.ts'
 import { TextFile, type TextSource } from '../../src/delimited/text-file.ts'
 import { tuplesOf } from './tuples.ts'
-
-import type { Cell } from './slow-reader.ts'
+import type { Cell } from './reference-reader.ts'
 
 export type { Cell }
 
@@ -27,7 +25,7 @@ export interface Whole {
   widened: number
 }
 
-const machine = startScanner()
+const wasm = startScanner()
 
 /** A folder for one test file's inputs, gone after its tests. */
 export function inputFolder() {
@@ -53,14 +51,14 @@ export function readInPlace(
     using file = new TextFile(path, 'input.csv')
     return readText(file, detectText(file, options).dialect, limits)
   } catch (error) {
-    if (error instanceof DelimitedProblem) return { problem: error.code }
+    if (error instanceof SourceProblem) return { problem: error.code }
     throw error
   }
 }
 
 /** Reads a text twice: its rows as they are inferred say what is null, and as TEXT they say what is written. */
 export function readText(file: TextSource, dialect: DelimitedDialect, limits: DelimitedLimits): Whole {
-  const reading = new DelimitedReader(file, dialect, limits, machine)
+  const reading = new DelimitedReader(file, dialect, limits, wasm)
   let widened = 0
   let typed = passOver(reading, reading.columns)
   for (; !typed; typed = passOver(reading, reading.columns)) if (++widened > 1) throw new Error('Widened twice')

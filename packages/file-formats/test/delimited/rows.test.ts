@@ -99,39 +99,3 @@ describe('rows', () => {
     ])
   })
 })
-
-describe('UTF-16', () => {
-  const text = '\ufeffname;größe\n"日本 😀";1,5\n\n"a\r\nb";2,5\nü;\n'
-  const swapped = Buffer.from(text, 'utf16le').swap16()
-
-  it.each([
-    ['little-endian', Buffer.from(text, 'utf16le')],
-    ['big-endian', swapped],
-  ])('%s is read over every boundary', async (_, content) => {
-    for (let readBytes = 7; readBytes < 40; readBytes++) {
-      const whole = await read(content, { headerRow: true }, { readBytes })
-      expect(whole.columns.map(({ label }) => label)).toEqual(['name', 'größe'])
-      expect(whole.rows).toEqual([
-        ['日本 😀', '1,5'],
-        ['a\r\nb', '2,5'],
-        ['ü', null],
-      ])
-    }
-  })
-
-  it('that is broken is rejected by the row', async () => {
-    const content = Buffer.concat([
-      Buffer.from('\ufeffa,b\n1,\ud83d\n2,\ude00x\n3,😀\n4,', 'utf16le'),
-      Buffer.from([65]),
-    ])
-    for (let readBytes = 7; readBytes < 40; readBytes++) {
-      const { rows, rejected } = await read(content, comma, { readBytes })
-      expect(rows).toEqual([['3', '😀']])
-      expect(rejected.map(({ line, column }) => [line, column])).toEqual([
-        [2, 'b'],
-        [3, 'b'],
-        [5, 'b'],
-      ])
-    }
-  })
-})

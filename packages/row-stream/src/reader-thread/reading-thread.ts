@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
-import { SourceProblem } from '../source-feed.ts'
+import { type ReaderAdvice, SourceProblem } from '../source-problem.ts'
 
 /** The message of a thread that reports a problem which a user can fix. */
 export interface ProblemMessage {
   kind: 'problem'
   code: string
+  /** The message without the advice. */
   message: string
-  /** A sentence that names the setting that helps, for owners of a pipeline. */
-  advice?: string
+  advice?: ReaderAdvice
   cause?: unknown
 }
 
@@ -45,8 +45,8 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   readonly #reader: ThreadReader
   readonly #signal: AbortSignal
   readonly #messages: (Message | ProblemMessage)[] = []
-  readonly #over = Promise.withResolvers<void>()
-  #letGo = false
+  readonly #exited = Promise.withResolvers<void>()
+  #isReleased = false
   #ending: Promise<void> | undefined
   #isDone = false
   #failure: unknown
@@ -56,20 +56,20 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     const { program, name, job, reading, resourceLimits, ready, env } = reader
     this.#reader = reader
     this.#signal = signal
-    const asked = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
-    this.#worker = ready ?? new Worker(program, { name, workerData: job, ...asked })
+    const options = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
+    this.#worker = ready ?? new Worker(program, { name, workerData: job, ...options })
     if (ready) this.#worker.postMessage(job, [])
-    this.ended = this.#over.promise
+    this.ended = this.#exited.promise
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
       this.#messages.push(message)
       this.#wake?.()
     })
-    this.#worker.on('error', (cause) => this.#fail(this.#explained(cause)))
-    this.#worker.on('messageerror', (cause) => this.#fail(this.#explained(cause)))
+    this.#worker.on('error', (cause) => this.#fail(this.#explain(cause)))
+    this.#worker.on('messageerror', (cause) => this.#fail(this.#explain(cause)))
     this.#worker.on('exit', () => {
       this.#isDone = true
-      this.#over.resolve()
+      this.#exited.resolve()
       this.#fail(new Error(`The thread that reads ${reading} has ended`))
     })
     signal.addEventListener('abort', this.#abort, { once: true })
@@ -87,40 +87,40 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
       if (message && isProblem(message)) throw problemOf(message)
       if (message) return message as Exclude<Message, ProblemMessage>
       if (this.#failure !== undefined) throw this.#failure
-      await this.#something()
+      await this.#nextEvent()
     }
   }
 
   /** Releases the thread for another job. Call it when the job is done and all of its messages were received. */
-  letGo(): void {
+  release(): void {
     const { keep } = this.#reader
-    if (!keep || this.#letGo || this.#signal.aborted || this.#failure !== undefined) return
-    this.#letGo = true
+    if (!keep || this.#isReleased || this.#signal.aborted || this.#failure !== undefined) return
+    this.#isReleased = true
     this.#signal.removeEventListener('abort', this.#abort)
     for (const event of ['message', 'error', 'messageerror', 'exit']) this.#worker.removeAllListeners(event)
     keep(this.#worker)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#letGo) return
+    if (this.#isReleased) return
     this.#signal.removeEventListener('abort', this.#abort)
     this.#messages.length = 0
     await this.#end()
   }
 
   /** Waits for a message, a failure, the abort, or the silence timeout. */
-  async #something(): Promise<void> {
+  async #nextEvent(): Promise<void> {
     const { silence } = this.#reader
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
-    const patience =
+    const timeout =
       silence &&
       setTimeout(() => {
         this.#fail(silence.problem)
         void this.#worker.terminate()
       }, silence.milliseconds)
     await promise
-    clearTimeout(patience)
+    clearTimeout(timeout)
   }
 
   readonly #abort = () => {
@@ -136,7 +136,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
         this.#worker.postMessage(cancellation.command, [])
         const late = new AbortController()
         await Promise.race([
-          this.#over.promise,
+          this.#exited.promise,
           sleep(cancellation.milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {}),
         ])
         late.abort()
@@ -151,7 +151,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#wake?.()
   }
 
-  #explained(cause: Error): Error {
+  #explain(cause: Error): Error {
     const { reading, tooDense } = this.#reader
     const outOfMemory = (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
     return (outOfMemory && tooDense) || new Error(`Reading ${reading} failed`, { cause })
@@ -165,5 +165,5 @@ function isProblem(message: { kind: string }): message is ProblemMessage {
 const problemOf = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>
   new SourceProblem(code, message, {
     ...(cause !== undefined && { cause }),
-    ...(advice !== undefined && { advice: { pipeline: advice } }),
+    ...(advice && { advice }),
   })

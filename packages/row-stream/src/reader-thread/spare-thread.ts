@@ -1,4 +1,4 @@
-import { type ResourceLimits, Worker } from 'node:worker_threads'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 export interface SpareThread {
   /** Keeps a thread ready until every returned object is disposed of. The thread keeps no process alive. */
@@ -12,6 +12,11 @@ export interface SpareThread {
   trackBorrowed(ended: Promise<void>): void
 }
 
+export interface SpareThreadOptions extends Pick<WorkerOptions, 'name' | 'workerData' | 'resourceLimits'> {
+  program: URL
+  startEarly: boolean
+}
+
 /** Wait before a lost thread is replaced, so that the new one does not compete with the next job for the processor. */
 const restartDelayMs = 1_000
 
@@ -23,19 +28,14 @@ let memoryHeavyReaders = 0
  * A pool of at most one idle thread, whose modules are loaded and, after its first job, whose hot code is compiled. With
  * `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
  */
-export function spareThread(
-  program: URL,
-  name: string,
-  resourceLimits: ResourceLimits,
-  { startEarly = true } = {},
-): SpareThread {
+export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
   let holders = 0
   let spare: Worker | undefined
   let borrowed = 0
 
   const startSpare = () => {
     if (startEarly && holders > 0 && !spare && borrowed === 0 && memoryHeavyReaders === 0)
-      keepOrTerminate(new Worker(program, { name, resourceLimits }))
+      keepOrTerminate(new Worker(program, options))
   }
   const terminateSpare = () => {
     void spare?.terminate()

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { defaultDelimitedLimits } from '../../delimited/delimited.ts'
+import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { type LoadReport, SourceProblem } from '@sluice/row-stream'
 import { csvSource } from '../csv-source.ts'
-import { startCsvThread } from '../csv-in-thread.ts'
+import { startReaderThread } from '../../start-reader-thread.ts'
+import type { CsvJob } from '../csv-job.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -85,7 +86,7 @@ describe('the CSV source', () => {
     const failure = await readThroughThread({ path: '/nowhere/0815' }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(SourceProblem)
     const { code, message, cause } = failure as SourceProblem
-    expect([code, message]).toEqual(['FILE_NOT_FOUND', 'input.csv is not on the server any more; upload it again.'])
+    expect([code, message]).toEqual(['FILE_NOT_FOUND', 'input.csv no longer exists on the server; upload it again.'])
     expect(String(cause)).toContain('ENOENT')
   })
 
@@ -111,15 +112,13 @@ describe('the CSV source', () => {
 
 describe('the thread', () => {
   it('waits while as many batches as are allowed are not taken', async () => {
-    await using thread = startCsvThread(
-      {
-        file: manyRows(1),
-        fileName: 'input.csv',
-        options: { headerRow: true },
-        limits: { ...defaultDelimitedLimits, chunkBytes: 4096, chunksInFlight: 3 },
-      },
-      never,
-    )
+    const job: CsvJob = {
+      file: manyRows(1),
+      fileName: 'input.csv',
+      options: { headerRow: true },
+      limits: { ...defaultDelimitedLimits, chunkBytes: 4096, chunksInFlight: 3 },
+    }
+    await using thread = startReaderThread('csv', job, { reading: 'input.csv' }, never)
     const chunk = async () => {
       for (;;) {
         const message = await thread.receive()
@@ -127,12 +126,12 @@ describe('the thread', () => {
       }
     }
     const types = ['INTEGER', 'TEXT', 'DECIMAL', 'BOOLEAN'] as const
-    thread.send({ kind: 'ENCODE', types: types.map((dataType) => ({ dataType })) })
-    const { memory, writing } = await chunk()
+    thread.send({ kind: 'encode', types: types.map((dataType) => ({ dataType })) })
+    const { memory, pass } = await chunk()
     for (let chunks = 1; chunks < 3; chunks++) expect((await chunk()).length).toBeGreaterThan(0)
     const fourth = chunk()
     expect(await Promise.race([fourth, pause(300, 'nothing')])).toBe('nothing')
-    thread.send({ kind: 'FREE', memory, writing }, [memory])
+    thread.send({ kind: 'release', memory, pass }, [memory])
     expect((await fourth).length).toBeGreaterThan(0)
   })
 

@@ -1,21 +1,18 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  type ColumnProfile,
-  defaultDelimitedLimits,
-  detectText,
-  type EncodingOutcome,
-  DelimitedReader,
-  type StoredType,
-} from '../../delimited/delimited.ts'
+import type { ColumnProfile } from '../../delimited/column-profile.ts'
+import { defaultDelimitedLimits } from '../../delimited/limits.ts'
+import { detectText } from '../../delimited/open-rows.ts'
+import { DelimitedReader, type EncodingOutcome } from '../../delimited/delimited-reader.ts'
+import type { StoredType } from '@sluice/row-stream'
 import { drawCount } from '@sluice/testing/draw-count'
-import fc from 'fast-check'
 import type { Client } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { textOf } from '../../../test/delimited/read-text.ts'
 import { sqlType } from '@sluice/row-stream/testing/sql-type'
 import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { type SpelledColumn, spelledColumns } from './spelled-columns.ts'
+import fc from 'fast-check'
 
 const runs = drawCount({ short: 6, long: 200 })
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])

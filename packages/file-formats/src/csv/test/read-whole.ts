@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defaultDelimitedLimits, type DelimitedLimits } from '../../delimited/delimited.ts'
+import { defaultDelimitedLimits, type DelimitedLimits } from '../../delimited/limits.ts'
 import { tuplesOf } from '../../../test/delimited/tuples.ts'
-import type { SourceFeed, FeedColumn, RejectedRow } from '@sluice/row-stream'
+import type { Column, RejectedRow, SourceFeed } from '@sluice/row-stream'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
 
 /** A folder for one test file's inputs. */
@@ -36,7 +36,7 @@ export async function readThroughThread(
     startOver: async () => {},
     log: (level: string, importance: string, message: string) => logs.push(`${level} ${importance} ${message}`),
   }
-  const feeds: { table: string; columns: FeedColumn[]; rows: (Buffer | null)[][] }[] = []
+  const feeds: { table: string; columns: Column[]; rows: (Buffer | null)[][] }[] = []
   const source = readCsv({ fileName: 'input.csv', ...config }, report, signal, { ...defaultDelimitedLimits, ...limits })
   for await (const feed of source) {
     const { table, columns } = feed

@@ -1,4 +1,4 @@
-import type { StoredType } from '../../delimited/delimited.ts'
+import type { StoredType } from '@sluice/row-stream'
 import fc, { type Arbitrary } from 'fast-check'
 
 /** A value as the file has it, and as PostgreSQL understands it without being told more. */

@@ -90,17 +90,17 @@ function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let points = 0
   let commas = 0
   let last = 0
-  let behind = 0
+  let digitsAfterComma = 0
   for (; at < to; at++) {
     const kind = classes[bytes[at]!]!
     if (kind === UNIT) return bytes[at] === 37 && at === to - 1
     if (kind === DIGIT) {
       last = 0
-      behind++
+      digitsAfterComma++
       continue
     }
-    if (commas > 1 && behind !== 3) return false
-    behind = 0
+    if (commas > 1 && digitsAfterComma !== 3) return false
+    digitsAfterComma = 0
     if (kind !== POINT && kind !== COMMA && kind !== GAP) return false
     if (last !== 0) return false
     last = kind
@@ -110,7 +110,7 @@ function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   }
   return (
     last !== COMMA &&
-    (commas < 2 || points > 0 || behind === 3) &&
+    (commas < 2 || points > 0 || digitsAfterComma === 3) &&
     separators <= 6 &&
     !(points > 1 && commas > 1) &&
     !(points > 1 && commas === 0 && to - from < 9)

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { DelimitedProblem } from '../problem.ts'
+import { SourceProblem } from '@sluice/row-stream'
 
 export const delimiters = { COMMA: ',', SEMI_COLON: ';', TAB: '\t', PIPE: '|' } as const
 export type DelimiterName = keyof typeof delimiters
@@ -71,7 +71,7 @@ const isSeparator = (text: string) => {
   return text.length === 1 && code > 0 && code < 127 && !/[\w"'\\.+\-\r\n]/.test(text)
 }
 
-/** Returns the byte of a delimiter, which is given by name or as a character. Throws DelimitedProblem OPTIONS_NOT_USABLE. */
+/** Returns the byte of a delimiter, which is given by name or as a character. Throws SourceProblem OPTIONS_NOT_USABLE. */
 export function delimiterByte(delimiter: string): number {
   const character = delimiters[delimiter as DelimiterName] ?? delimiter
   if (isSeparator(character)) return character.charCodeAt(0)
@@ -80,7 +80,7 @@ export function delimiterByte(delimiter: string): number {
   )
 }
 
-/** Throws DelimitedProblem OPTIONS_NOT_USABLE with a sentence when two options contradict each other. */
+/** Throws SourceProblem OPTIONS_NOT_USABLE with a sentence when two options contradict each other. */
 export function assertUsableOptions(options: DelimitedOptions): void {
   const { delimiter, comment, headerRow, headerLines, columns = [] } = options
   const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)
@@ -99,6 +99,6 @@ export function assertUsableOptions(options: DelimitedOptions): void {
   }
 }
 
-export function optionsProblem(why: string): DelimitedProblem {
-  return new DelimitedProblem('OPTIONS_NOT_USABLE', `${why}.`)
+export function optionsProblem(why: string): SourceProblem {
+  return new SourceProblem('OPTIONS_NOT_USABLE', `${why}.`)
 }

@@ -1,36 +1,40 @@
 import { countLineEnds } from '../record-scanner.ts'
-import { cellTexts } from './cell-text.ts'
-import { chooseGrammar } from './choose-grammar.ts'
-import type { DetectedDialect, DelimitedDialect } from './dialect.ts'
-import { type DetectedFooter, skipLines, findFooter, lastLines, steadyKind } from './footer.ts'
-import { describeDetection } from './detected-options.ts'
-import { DelimitedProblem } from '../problem.ts'
 import {
+  cellTexts,
+  type FileSample,
+  type ParsedSample,
+  parseSample,
+  type ReadableFile,
+  readSample,
+  sampleBytes,
+  type SampleRecord,
+} from './sample.ts'
+import { chooseGrammar } from './choose-grammar.ts'
+import type { DelimitedDialect, DetectedDialect, Grammar } from './dialect.ts'
+import { type DetectedFooter, findFooter, lastLines, skipLines, steadyKind } from './footer.ts'
+import { describeDetection, detectionNotes } from './detected-options.ts'
+import { maxColumns, SourceProblem } from '@sluice/row-stream'
+import {
+  assertUsableOptions,
   type ColumnOptions,
   type DelimitedOptions,
-  type RememberedDialect,
-  assertUsableOptions,
   delimiterByte,
   optionsProblem,
+  type RememberedDialect,
 } from './delimited-options.ts'
-import { type ParsedSample, type SampleRecord, parseSample } from './parse-sample.ts'
-import { type ReadableFile, type FileSample, readSample, sampleBytes } from './sample.ts'
 import { type DetectedTable, findTable } from './find-table.ts'
-import { type DecimalGuess, areDecimals, guessDecimal, suggestNulls } from './guess-decimal.ts'
-import { detectionNotes } from './detection-notes.ts'
-import type { Grammar } from '../grammar.ts'
+import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './guess-decimal.ts'
 import { isUtf8 } from 'node:buffer'
-import { maxColumns } from '../limits.ts'
-import { badByte } from '../utf8.ts'
+import { badByte } from '../text-file.ts'
 
 const parsedRecords = { records: 2000, cells: 20_000 }
 /** The largest sample, in bytes. A record can be that long. */
-export const longestSample = 16 * 1024 * 1024
+const longestSample = 16 * 1024 * 1024
 const valuesSeen = 1000
 
 /**
  * Detects the dialect of a file in UTF-8 from its first 256 KB and its last 64 KB. Values in `options` take precedence.
- * Throws DelimitedProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
+ * Throws SourceProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
  */
 export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}): DetectedDialect {
   assertUsableOptions(options)
@@ -103,10 +107,10 @@ function decimalOf(
   )
   if (changed < 0) return known
   const [before, now] = known === signs.POINT ? ['point', 'comma'] : ['comma', 'point']
-  throw new DelimitedProblem(
+  throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
     `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
-    { advice: 'Alternatively, set decimal.' },
+    { advice: { pipeline: 'Alternatively, set decimal.' } },
   )
 }
 
@@ -167,7 +171,7 @@ function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): 
   return /^"?sep=([^\w"'\\\r\n])"?\s*[\r\n]/i.exec(start)?.[1]?.charCodeAt(0)
 }
 
-/** Returns the options of each column, in the order of the labels. Throws DelimitedProblem OPTIONS_NOT_USABLE for an unknown column. */
+/** Returns the options of each column, in the order of the labels. Throws SourceProblem OPTIONS_NOT_USABLE for an unknown column. */
 function columnOptions(labels: readonly string[], columns: readonly ColumnOptions[]): (ColumnOptions | undefined)[] {
   const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
   for (const column of columns) {
@@ -199,28 +203,28 @@ const describeColumn = ({ index, label }: ColumnOptions) =>
 
 const longestLabel = 1000
 
-/** Throws DelimitedProblem if the file has no rows. `skipsText`: the option skipLines leaves out lines with text. */
+/** Throws SourceProblem if the file has no rows. `skipsText`: the option skipLines leaves out lines with text. */
 function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
   if (records.length > 0) return
   if (skipsText)
-    throw new DelimitedProblem(
+    throw new SourceProblem(
       'LINES_ALL_SKIPPED',
       `${file.name} has no row after the lines that the option skipLines leaves out. Lower skipLines.`,
     )
-  throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
+  throw new SourceProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
 }
 
-/** Throws DelimitedProblem if the header (or, without a header, every row of the sample) is unreadable, or if there are too many columns. */
+/** Throws SourceProblem if the header (or, without a header, every row of the sample) is unreadable, or if there are too many columns. */
 function assertReadable({ records }: ParsedSample, table: DetectedTable, sample: Uint8Array, file: ReadableFile): void {
   const { start, headerLines, labels, width } = table
   const { line } = records[start]!
   if (headerLines === 0 && records.slice(start).every(({ count }) => count === 0)) {
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
-    throw new DelimitedProblem('NO_READABLE_ROW', text)
+    throw new SourceProblem('NO_READABLE_ROW', text)
   }
   const refuse = (why: string, where = line) => {
     const text = `The header of ${file.name} in line ${where} cannot be read: ${why}. If it has no header row, say so in the options.`
-    return new DelimitedProblem('HEADER_NOT_READABLE', text)
+    return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {
     const why = whyUnreadable(record, sample)
@@ -228,7 +232,7 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
   }
   if (width > maxColumns) {
     const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}.`
-    throw new DelimitedProblem('TOO_MANY_COLUMNS', text)
+    throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   const long = labels.findIndex((label) => label.length > longestLabel)
   if (long < 0) return

@@ -1,12 +1,11 @@
-import { maxColumns } from '../limits.ts'
-import { QUOTED, afterLineEnd } from '../record-scanner.ts'
+import { maxColumns } from '@sluice/row-stream'
+import { afterLineEnd, QUOTED } from '../record-scanner.ts'
+import { cellTexts, type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
 import { EMPTY } from './cell-kind.ts'
-import { cellTexts } from './cell-text.ts'
-import { type HeaderCandidate, areDistinct, headerVotes, isRule, isText, joinLabels, lookLikeLabels } from './header.ts'
+import { areDistinct, type HeaderCandidate, headerVotes, isRule, isText, joinLabels, lookLikeLabels } from './header.ts'
 import type { DelimitedOptions } from './delimited-options.ts'
-import { type ParsedSample, type SampleRecord, parseSample } from './parse-sample.ts'
-import { usualWidth } from './score-grammar.ts'
-import type { Grammar } from '../grammar.ts'
+import { usualWidth } from './choose-grammar.ts'
+import type { Grammar } from './dialect.ts'
 
 /** The position of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {

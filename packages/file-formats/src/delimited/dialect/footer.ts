@@ -1,4 +1,4 @@
-import type { Grammar } from '../grammar.ts'
+import type { Grammar } from './dialect.ts'
 import { afterLineEnd, countLineEnds, QUOTED, RECORD, RecordScanner } from '../record-scanner.ts'
 import { cellKind, EMPTY, NUMBER, TIME } from './cell-kind.ts'
 import type { FileSample } from './sample.ts'
@@ -14,7 +14,7 @@ export interface DetectedFooter {
 }
 
 /** The properties of rows that distinguish them from footer lines. */
-export interface FooterShape {
+interface FooterShape {
   /** The number of fields of a row, including empty ones after the last column. */
   fields: number
   /** The position in the file after the header. A footer begins after it. */
@@ -69,19 +69,19 @@ export function findFooter(sample: FileSample, size: number, grammar: Grammar, s
     setOff = filled === 0 && !shape.hasGaps
     end = from
   }
-  const told = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
-  if (!clear || told.length === 0 || !(setOff || told.every(isMeaningful))) return none
+  const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
+  if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return none
   // If a similar total occurs between the rows, both are subtotals, and both stay.
-  const rows = Buffer.from(sample.tail.subarray(0, told[0]!.from))
-  const subtotal = told.find(({ fields, text }) => {
+  const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
+  const subtotal = noteLines.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
     return totals.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
   })
   if (subtotal) return { ...none, doubt: shortened(subtotal.text) }
-  const from = sample.tailFrom + told[0]!.from
-  const count = countLineEnds(sample.tail, told[0]!.from, sample.tail.length)
+  const from = sample.tailFrom + noteLines[0]!.from
+  const count = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
-  const text = told.map((line) => line.text).join(' / ')
+  const text = noteLines.map((line) => line.text).join(' / ')
   return { from, lines: count + open, text: shortened(text) }
 }
 

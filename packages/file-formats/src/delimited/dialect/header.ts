@@ -1,5 +1,5 @@
 import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cell-kind.ts'
-import type { SampleRecord } from './parse-sample.ts'
+import type { SampleRecord } from './sample.ts'
 
 /** A column votes if at least this share of its values are numbers or times. */
 const clearMajority = 0.9

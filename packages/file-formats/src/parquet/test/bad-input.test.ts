@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { SourceProblem } from '@sluice/row-stream'
-import { FileWarning } from '../file-problems.ts'
+import { FileProblem } from '../file-problems.ts'
 import { encodeRows } from '../encode-rows.ts'
-import { ChunkPool } from '../chunk-pool.ts'
-import { ParquetFile, assertPlausible } from '../footer.ts'
+import { JobPort } from '../../job-port.ts'
+import { assertPlausible, ParquetFile } from '../footer.ts'
 import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { HoldsBytes } from '../row-groups.ts'
 import { readSchema } from '../schema.ts'
 import { allTypes, withNulls } from './all-types.ts'
-import { type WrittenColumn, written, writtenNested } from './files.ts'
+import { written, type WrittenColumn, writtenNested } from './files.ts'
 import { inputFolder, readWhole } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -38,18 +38,19 @@ async function readInPlace(path: string): Promise<string> {
     using file = new ParquetFile(path, 'input.parquet', small)
     const columns = readSchema(file.metadata)
     assertPlausible(file, small)
-    const pool = new ChunkPool(small, () => pool.allowOne())
+    const port: JobPort = new JobPort((message) => {
+      if (message.kind === 'chunk') port.handle({ kind: 'release', memory: message.memory, pass: message.pass })
+    })
     await encodeRows(
       file,
       columns,
       columns.map(({ column }) => column),
       small,
-      pool,
-      () => {},
+      port,
     )
     return 'was read'
   } catch (error) {
-    if (error instanceof FileWarning) return error.code
+    if (error instanceof FileProblem) return error.code
     if (error instanceof HoldsBytes) return 'was read'
     throw error
   }
@@ -62,7 +63,7 @@ describe('a bad Parquet file', () => {
     const many = written({ a: ints(Array.from({ length: 100_000 }, (_, index) => index)) })
     const limits = { ratio: 1, ratioFrom: { bytes: 1e9, rows: 1e9 } }
     expect(await problemOf(many, { ...limits, writtenFrom: 1_000 })).toMatch(
-      /^FILE_TOO_DENSE: .*comes to more than 1 times its size/,
+      /^FILE_TOO_DENSE: .*grows to more than 1 times its size/,
     )
     expect(await problemOf(many, { ...limits, writtenFrom: 1e9 })).toBe('was read')
   })
@@ -72,7 +73,7 @@ describe('a bad Parquet file', () => {
     [
       'is something else',
       Buffer.from('id,name\n1,x\n'),
-      'NOT_PARQUET: input.parquet is no Parquet file. Upload one, or use a pipeline for the format it has.',
+      'NOT_PARQUET: input.parquet is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
     ],
     [
       'is cut short',
@@ -92,7 +93,7 @@ describe('a bad Parquet file', () => {
     [
       'has a footer longer than itself',
       Buffer.from('PAR1\0\0\0\0\xff\xff\xff\x7fPAR1', 'latin1'),
-      'FILE_DAMAGED: input.parquet is damaged: its footer cannot be read. Upload the file again, or have it written anew.',
+      'FILE_DAMAGED: input.parquet is damaged: its footer cannot be read. Upload the file again, or write it again.',
     ],
     [
       'has a footer of noise',
@@ -187,7 +188,9 @@ describe('a bad Parquet file', () => {
   })
 
   it('that says nothing for too long is given up', async () => {
-    expect(await problemOf(good, { silence: 0 })).toMatch(/^FILE_DAMAGED: input.parquet could not be read any further/)
+    expect(await problemOf(good, { silence: 0 })).toMatch(
+      /^FILE_DAMAGED: input.parquet cannot be read: the reader made no progress/,
+    )
   })
 
   it('never does more than end in a sentence, whichever byte is wrong and wherever it is cut', async () => {

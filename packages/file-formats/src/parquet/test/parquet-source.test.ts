@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { ChunkPool } from '../chunk-pool.ts'
+import { ChunkPool } from '../../job-port.ts'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { allTypes, withNulls } from './all-types.ts'
@@ -78,14 +78,13 @@ describe('the source of Parquet files', () => {
     const pool = new ChunkPool({ ...defaultLimits, chunksInFlight: 2 }, (memory) => sent.push(memory))
     for (let chunk = 0; chunk < 2; chunk++) pool.close(pool.open(1), 1)
     let waited = false
-    const room = pool.room().then(() => {
+    const room = pool.waitForRoom().then(() => {
       waited = true
     })
     await new Promise(setImmediate)
     expect(waited).toBe(false)
-    pool.allowOne()
-    await room
     pool.giveBack(sent[1]!)
+    await room
     expect(pool.open(1).buffer).toBe(sent[1])
     expect(pool.open(defaultLimits.chunkBytes + 1).length).toBe(defaultLimits.chunkBytes + 1)
   })

@@ -1,19 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  type ColumnProfile,
-  type FeedColumn,
-  type RejectedRow,
-  type StoredType,
-  TypesWidened,
-} from '@sluice/row-stream'
+import { type ColumnProfile, type Column, type RejectedRow, type StoredType, TypesWidened } from '@sluice/row-stream'
 import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { type Cell, decodeTuples } from './tuples.ts'
 
 export interface Whole {
-  columns: FeedColumn[]
+  columns: Column[]
   rows: Cell[][]
   rejected: RejectedRow[]
   logs: string[]

@@ -78,7 +78,7 @@ describe('an uploaded Parquet file', () => {
   ])('is told from what is none: %s', async (name, bytes) => {
     await expect(asParquet(name, bytes)).rejects.toMatchObject({
       code: 'NOT_PARQUET',
-      message: `${name} is no Parquet file. Upload one, or use a pipeline for the format it has.`,
+      message: `${name} is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.`,
     })
     expect(readdirSync(join(folder, 'spool'))).toEqual([])
   })

@@ -1,0 +1,126 @@
+import { readdirSync, readlinkSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { defaultDelimitedLimits } from '../../delimited/limits.ts'
+import { suspendSpareThreads } from '@sluice/row-stream'
+import { keepReaderThread } from '../../start-reader-thread.ts'
+import { readCsv } from '../csv-source.ts'
+import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const many = Array.from({ length: 200_000 }, (_, row) => `${row},name ${row}\n`).join('')
+
+/** What a thread of its own makes of these, before any is kept. */
+const files = {
+  semicolons: {
+    text: 'n;amount;day\n1;1,5;2024-01-31\nNA;2,25;\n',
+    options: { decimal: 'COMMA', nullValues: ['NA', ''] },
+  },
+  commas: { text: 'n,amount,NA\n1,1.5,NA\n2,3.25,x\n', options: {} },
+  narrow: { text: 'a\ntrue\nfalse\n', options: {} },
+} as const
+const names = Object.keys(files) as (keyof typeof files)[]
+
+const never = new AbortController().signal
+const nobody = { progress() {}, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+
+async function read(name: keyof typeof files) {
+  const { text, options } = files[name]
+  const { progress: _progress, ...read } = await readThroughThread({ path: folder.write(text), ...options })
+  return read
+}
+
+/** Returns the next thread id; ids count the threads created so far. */
+async function nextThreadId(): Promise<number> {
+  const thread = new Worker('', { eval: true })
+  const { threadId } = thread
+  await thread.terminate()
+  return threadId
+}
+
+describe('a thread that is kept for the next file', () => {
+  it('reads each file as a thread of its own does, whatever it read before, and is the same one', async () => {
+    const alone = new Map<string, unknown>()
+    for (const name of names) alone.set(name, await read(name))
+    const before = await nextThreadId()
+    using _kept = keepReaderThread('csv')
+    for (const name of [...names, ...names.toReversed(), ...names]) expect(await read(name)).toEqual(alone.get(name))
+    expect((await nextThreadId()) - before).toBe(2)
+  })
+
+  it('is no more while somebody reads who needs much memory, and there again afterwards', async () => {
+    using _kept = keepReaderThread('csv')
+    await read('commas')
+    const reading = Promise.withResolvers<void>()
+    const before = await nextThreadId()
+    suspendSpareThreads(reading.promise)
+    await read('semicolons')
+    expect((await nextThreadId()) - before).toBe(2)
+    reading.resolve()
+    // Somewhat later, for whatever else needs the processor then.
+    await sleep(1_500)
+    expect((await nextThreadId()) - before).toBe(4)
+    await read('semicolons')
+    expect((await nextThreadId()) - before).toBe(5)
+  })
+
+  it('holds no file open that it has read', async () => {
+    if (process.platform !== 'linux') return
+    using _kept = keepReaderThread('csv')
+    const path = folder.write('a,b\n1,2\n')
+    await readThroughThread({ path })
+    const open = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`)
+      } catch {
+        return ''
+      }
+    })
+    expect(open).not.toContain(path)
+  })
+
+  it('is ended where its file was given up in the middle, and the next file is read all the same', async () => {
+    using _kept = keepReaderThread('csv')
+    const path = folder.write(`n,name\n${many}`)
+    const given = new AbortController()
+    const reading = (async () => {
+      for await (const feed of readCsv({ path, fileName: 'x.csv' }, nobody, given.signal, defaultDelimitedLimits))
+        for await (const _chunk of chunksOf(feed)) given.abort(new Error('Given up'))
+    })()
+    await expect(reading).rejects.toThrow('Given up')
+    expect((await readThroughThread({ path })).rows).toHaveLength(200_000)
+  })
+
+  it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
+    using _kept = keepReaderThread('csv')
+    await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
+    const before = await nextThreadId()
+    for await (const feed of readCsv(
+      { path: folder.write('a\n1\n'), fileName: 'x.csv' },
+      nobody,
+      never,
+      defaultDelimitedLimits,
+    ))
+      for await (const _chunk of chunksOf(feed)) await sleep(1_500)
+    // The file's own, and the one that is asked for its number.
+    expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)
+  })
+
+  it('is ended when nobody keeps it any more', async () => {
+    const kept = keepReaderThread('csv')
+    await read('commas')
+    kept[Symbol.dispose]()
+    const before = await nextThreadId()
+    await read('commas')
+    expect((await nextThreadId()) - before).toBe(2)
+  })
+
+  it('is ended by a file that cannot be read, and says why', async () => {
+    using _kept = keepReaderThread('csv')
+    await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
+    expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)
+  })
+})

@@ -1,0 +1,51 @@
+import type { Grammar } from './dialect/dialect.ts'
+import type { WasmScanner } from './wasm-scanner.ts'
+import type { RecordReader } from './record-reader.ts'
+import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './record-scanner.ts'
+
+const QUOTE = 34
+const wasQuoted = 1
+const stillDoubled = 2
+const isLiteral = 4
+const numbersOfField = 4
+
+/**
+ * Passes the positions of the current record's fields to the scanner. Unescapes fields in the window where the scanner cannot, and then
+ * returns a copy of the original record, so that it can be restored for messages.
+ */
+export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Buffer | undefined {
+  const { fields, window, run } = wasm
+  const { bytes, grammar, scanner } = records
+  if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')
+  const { starts, ends, marks, count } = scanner
+  let original: Buffer | undefined
+  for (let field = 0; field < count; field++) {
+    const mark = marks[field]!
+    const start = starts[field]!
+    let end = ends[field]!
+    let how = mark & QUOTED ? wasQuoted : 0
+    if (mark & (DOUBLED | BACKSLASHED)) {
+      if (grammar.quote === QUOTE && !(mark & BACKSLASHED)) how |= stillDoubled
+      else {
+        original ??= Buffer.from(bytes.subarray(records.from, records.next))
+        if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
+          end = start
+          how = 0
+        } else {
+          how |= isLiteral
+          end = start + unescape(bytes, start, end, mark, grammar, bytes.subarray(start))
+        }
+      }
+    }
+    const at = field * numbersOfField
+    fields[at] = bytes.byteOffset + start
+    fields[at + 1] = bytes.byteOffset + end
+    fields[at + 2] = how
+  }
+  return original
+}
+
+/** Whether the scanner can read records of this grammar by itself. */
+export function isPlain({ quote, escape, padded, comment }: Grammar): boolean {
+  return quote === QUOTE && escape < 0 && !padded && comment < 0
+}

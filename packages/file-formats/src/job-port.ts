@@ -1,0 +1,150 @@
+import type { ChunkSink, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
+
+/** A reader thread does jobs of one kind, and loads the code of no other kind. */
+export type JobKind = 'normalise' | 'csv' | 'parquet' | 'preview'
+
+/** The `workerData` of a thread, and the message with its next job. A thread without a job waits for one. */
+export interface ThreadJob {
+  kind: JobKind
+  job?: object
+}
+
+/** Commands to a thread that has opened a file: write all rows from the start, or reuse the memory of a chunk. */
+export type RowsCommand =
+  | { kind: 'encode'; types: readonly StoredType[] }
+  | { kind: 'release'; memory: ArrayBuffer; pass: number }
+
+/** Counts since the start of the pass. */
+export interface ReadTotals {
+  bytesRead: number
+  bytesTotal?: number
+  rowsRead?: number
+}
+
+/** Messages of a thread. A chunk message transfers the memory of the chunk; `pass` counts the passes over all files. */
+export type ReaderMessage<Result, Opened = never, Widened = never> =
+  | { kind: 'progress'; totals: ReadTotals }
+  /** Sent before any row. */
+  | { kind: 'opened'; opened: Opened }
+  | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; pass: number }
+  /** The rows need other types than the opened file said, and must be requested again. */
+  | { kind: 'widened'; widened: Widened }
+  | { kind: 'done'; result: Result }
+  | ProblemMessage
+
+type Post = (message: ReaderMessage<object, object, object>, transfer?: ArrayBuffer[]) => void
+
+const progressIntervalMs = 250
+
+/** A thread's connection to the main thread. It outlives its jobs. */
+export class JobPort {
+  readonly #post: Post
+  #types: ((types: readonly StoredType[]) => void) | undefined
+  #pool: ChunkPool | undefined
+  #pass = 0
+  #reportedAt = performance.now()
+
+  constructor(post: Post) {
+    this.#post = post
+  }
+
+  handle(command: RowsCommand): void {
+    if (command.kind === 'encode') this.#types?.(command.types)
+    // The consumer may still return chunks of an abandoned pass, or of an earlier file.
+    else if (command.pass === this.#pass) this.#pool?.giveBack(command.memory)
+  }
+
+  /** Describes the opened file. Resolves to the stored types when the consumer requests the rows. */
+  open(opened: object): Promise<readonly StoredType[]> {
+    this.#post({ kind: 'opened', opened })
+    return this.#nextTypes()
+  }
+
+  /** Ends a pass because the types were too narrow. Resolves to the stored types when the consumer requests the rows again. */
+  widen(widened: object): Promise<readonly StoredType[]> {
+    this.#post({ kind: 'widened', widened })
+    return this.#nextTypes()
+  }
+
+  /** Returns the memory for the chunks of one pass over the rows. */
+  startPass(limits: ChunkLimits): ChunkPool {
+    const pass = ++this.#pass
+    this.#pool = new ChunkPool(limits, (memory, length, rejected) =>
+      this.#post({ kind: 'chunk', memory, length, rejected, pass }, [memory]),
+    )
+    return this.#pool
+  }
+
+  /** Reports progress, at most four times a second unless it is the last report. */
+  progress(totals: ReadTotals, isLast = false): void {
+    const now = performance.now()
+    if (now - this.#reportedAt < progressIntervalMs && !isLast) return
+    this.#reportedAt = now
+    this.#post({ kind: 'progress', totals })
+  }
+
+  /** Frees the memory of the chunks. */
+  endJob(): void {
+    this.#pool = undefined
+    this.#types = undefined
+  }
+
+  #nextTypes(): Promise<readonly StoredType[]> {
+    const { promise, resolve } = Promise.withResolvers<readonly StoredType[]>()
+    this.#types = resolve
+    return promise
+  }
+}
+
+export interface ChunkLimits {
+  /** Bytes of tuples per chunk; a single longer row gets a chunk of its own. */
+  chunkBytes: number
+  /** Chunks that may wait for the consumer before the thread pauses. */
+  chunksInFlight: number
+}
+
+/** Reusable memory for a limited number of chunks: it goes to the consumer with a chunk, and returns after use. */
+export class ChunkPool implements ChunkSink {
+  readonly #limits: ChunkLimits
+  readonly #send: (memory: ArrayBuffer, length: number, rejected: RejectedRow[]) => void
+  readonly #free: ArrayBuffer[] = []
+  #inFlight = 0
+  #wake: (() => void) | undefined
+
+  constructor(limits: ChunkLimits, send: (memory: ArrayBuffer, length: number, rejected: RejectedRow[]) => void) {
+    this.#limits = limits
+    this.#send = send
+  }
+
+  /** Resolves when another chunk may be sent. */
+  async waitForRoom(): Promise<void> {
+    while (this.#inFlight >= this.#limits.chunksInFlight) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+    }
+  }
+
+  open(atLeast: number): Uint8Array<ArrayBuffer> {
+    const { chunkBytes } = this.#limits
+    if (atLeast > chunkBytes) return new Uint8Array(atLeast)
+    return new Uint8Array(this.#free.pop() ?? new ArrayBuffer(chunkBytes))
+  }
+
+  close({ buffer }: Uint8Array<ArrayBuffer>, length: number, rejected: RejectedRow[] = []): void {
+    this.#inFlight++
+    this.#send(buffer, length, rejected)
+  }
+
+  /** Sends rejected rows without a chunk, when there is room for one. */
+  async reject(rows: RejectedRow[]): Promise<void> {
+    await this.waitForRoom()
+    this.close(new Uint8Array(0), 0, rows)
+  }
+
+  giveBack(memory: ArrayBuffer): void {
+    this.#inFlight--
+    if (memory.byteLength === this.#limits.chunkBytes) this.#free.push(memory)
+    this.#wake?.()
+  }
+}

@@ -1,0 +1,249 @@
+import { isUtf8 } from 'node:buffer'
+import { checkJson, Misfit } from '@sluice/row-stream'
+import type { Encoding } from 'hyparquet'
+import { deltaBinaryUnpack } from 'hyparquet/src/delta.js'
+import { readVarInt } from 'hyparquet/src/thrift.js'
+import { HybridReader } from './rle-hybrid.ts'
+import type { LeafType } from './schema.ts'
+
+/** The values of a page or a dictionary in one of two layouts, independent of their encoding. */
+export type DecodedValues = FixedValues | ByteValues
+
+/** Values as in PLAIN encoding, little-endian and consecutive; booleans take a byte each. */
+export interface FixedValues {
+  count: number
+  bytes: Uint8Array
+  view: DataView
+}
+
+export interface ByteValues {
+  count: number
+  bytes: Uint8Array
+  starts: Uint32Array
+  lengths: Uint32Array
+  /** Faults of values, by index. */
+  faults?: Map<number, string>
+}
+
+/** Bytes without annotation are not valid text. */
+export class NotText extends Error {
+  override readonly name = 'NotText'
+}
+
+/** Node's own pool of small buffers is not larger. */
+const smallBytes = 64 * 1024
+
+const widths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
+
+/** Reads at most `most` values of a body. `longest` limits the output of encodings with shared prefixes. Throws on invalid bytes. */
+export function readValues(
+  body: Uint8Array,
+  encoding: Encoding,
+  most: number,
+  type: LeafType,
+  longest: number,
+): DecodedValues {
+  const { physical } = type
+  if (physical === 'BYTE_ARRAY') return checked(readByteArrays(body, encoding, most, longest), type)
+  if (physical === 'BOOLEAN') return fixed(readBooleans(body, encoding, most), 1)
+  const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : widths[physical]
+  switch (encoding) {
+    case 'PLAIN':
+      return fixed(body, width)
+    case 'BYTE_STREAM_SPLIT':
+      return fixed(joinStreams(body, width), width)
+    case 'DELTA_BINARY_PACKED':
+      if (physical === 'INT32')
+        return fixed(bytesOf(unpackDeltas(body, most, (count) => new Int32Array(count)).values), width)
+      if (physical === 'INT64')
+        return fixed(bytesOf(unpackDeltas(body, most, (count) => new BigInt64Array(count)).values), width)
+      break
+    case 'DELTA_BYTE_ARRAY':
+      if (physical === 'FIXED_LEN_BYTE_ARRAY') {
+        const { bytes, lengths } = joinPrefixes(body, most, longest)
+        if (lengths.some((length) => length !== width))
+          throw new RangeError('a value has another width than its column')
+        return fixed(bytes, width)
+      }
+  }
+  throw new RangeError(`values of ${physical} in encoding ${encoding}`)
+}
+
+function fixed(bytes: Uint8Array, width: number): FixedValues {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return { count: Math.floor(bytes.length / width), bytes, view }
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | BigInt64Array) =>
+  new Uint8Array(buffer, byteOffset, byteLength)
+
+function readBooleans(body: Uint8Array, encoding: Encoding, most: number): Uint8Array {
+  if (encoding === 'RLE') {
+    const bits = new Uint8Array(most)
+    const end = 4 + new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(0, true)
+    new HybridReader(body, 4, end, 1).read(bits, most)
+    return bits
+  }
+  if (encoding !== 'PLAIN') throw new RangeError(`booleans in encoding ${encoding}`)
+  const bits = new Uint8Array(Math.min(most, body.length * 8))
+  for (let i = 0; i < bits.length; i++) bits[i] = (body[i >> 3]! >> (i & 7)) & 1
+  return bits
+}
+
+function joinStreams(body: Uint8Array, width: number): Uint8Array {
+  const count = Math.floor(body.length / width)
+  const bytes = new Uint8Array(count * width)
+  for (let stream = 0; stream < width; stream++) {
+    for (let i = 0; i < count; i++) bytes[i * width + stream] = body[stream * count + i]!
+  }
+  return bytes
+}
+
+function readByteArrays(body: Uint8Array, encoding: Encoding, most: number, longest: number): ByteValues {
+  if (encoding === 'PLAIN') return plainByteArrays(body, most)
+  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, most, longest)
+  if (encoding !== 'DELTA_LENGTH_BYTE_ARRAY') throw new RangeError(`values of BYTE_ARRAY in encoding ${encoding}`)
+  const { values, end } = unpackDeltas(body, most, (count) => new Int32Array(count))
+  const starts = new Uint32Array(values.length)
+  let at = end
+  for (let i = 0; i < values.length; i++) {
+    if (values[i]! < 0) throw new RangeError('a value of negative length')
+    starts[i] = at
+    at += values[i]!
+  }
+  if (at > body.length) throw new RangeError('a value ends outside its page')
+  return { count: values.length, bytes: body, starts, lengths: new Uint32Array(values.buffer) }
+}
+
+function plainByteArrays(bytes: Uint8Array, most: number): ByteValues {
+  // A value has at least the four bytes of its length.
+  const maxValues = Math.min(most, bytes.length >> 2)
+  const starts = new Uint32Array(maxValues)
+  const lengths = new Uint32Array(maxValues)
+  let count = 0
+  for (let at = 0; count < maxValues && at + 4 <= bytes.length; count++) {
+    const length = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
+    at += 4
+    starts[count] = at
+    lengths[count] = length
+    at += length
+    if (at > bytes.length) throw new RangeError('a value ends outside its page')
+  }
+  return { count, bytes, starts, lengths }
+}
+
+/** Each value shares its first bytes with the previous one, so a few bytes may expand to very many: the lengths are summed up first. */
+function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValues {
+  const prefixes = unpackDeltas(body, most, (count) => new Int32Array(count))
+  const suffixes = unpackDeltas(body.subarray(prefixes.end), most, (count) => new Int32Array(count))
+  const count = prefixes.values.length
+  if (suffixes.values.length !== count) throw new RangeError('prefixes and suffixes do not match')
+  const lengths = new Uint32Array(count)
+  const starts = new Uint32Array(count)
+  let size = 0
+  for (let i = 0; i < count; i++) {
+    const shared = prefixes.values[i]!
+    const own = suffixes.values[i]!
+    if (shared < 0 || own < 0 || shared > (i === 0 ? 0 : lengths[i - 1]!)) throw new RangeError('a prefix without end')
+    starts[i] = size
+    lengths[i] = shared + own
+    size += shared + own
+    if (size > longest) throw new RangeError(`values grow beyond ${longest} bytes`)
+  }
+  const bytes = new Uint8Array(size)
+  let from = prefixes.end + suffixes.end
+  for (let i = 0; i < count; i++) {
+    const shared = prefixes.values[i]!
+    const own = suffixes.values[i]!
+    if (from + own > body.length) throw new RangeError('a value ends outside its page')
+    if (shared > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + shared)
+    bytes.set(body.subarray(from, from + own), starts[i]! + shared)
+    from += own
+  }
+  return { count, bytes, starts, lengths }
+}
+
+/** Reads all the deltas at the start of a body. Returns them and the position where they end. */
+function unpackDeltas<T extends Int32Array | BigInt64Array>(
+  body: Uint8Array,
+  most: number,
+  allocate: (count: number) => T,
+) {
+  const reader = { view: new DataView(body.buffer, body.byteOffset, body.byteLength), offset: 0 }
+  const blockSize = readVarInt(reader)
+  const miniblocks = readVarInt(reader)
+  const count = readVarInt(reader)
+  if (!(blockSize > 0 && miniblocks > 0 && miniblocks <= blockSize && count >= 0 && count <= most)) {
+    throw new RangeError(`${count} deltas in blocks of ${blockSize}`)
+  }
+  if (blockSize > 1 << 20) throw new RangeError(`blocks of ${blockSize}`)
+  const values = allocate(count)
+  if (count > 0) {
+    reader.offset = 0
+    deltaBinaryUnpack(reader, count, values)
+  } else {
+    // The first value is stored even if the count is zero.
+    readVarInt(reader)
+  }
+  return { values, end: reader.offset }
+}
+
+/** Finds the values that are invalid for their declared type in the warehouse. */
+function checked(values: ByteValues, { reading }: LeafType): ByteValues {
+  if (reading.as !== 'text' && reading.as !== 'json' && reading.as !== 'text-or-hex') return values
+  const { bytes, starts, lengths, count } = values
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let faults: Map<number, string> | undefined
+  for (let i = 0; i < count; i++) {
+    const start = starts[i]!
+    const end = start + lengths[i]!
+    let all = 0
+    let less = 0
+    let at = start
+    for (; at + 4 <= end; at += 4) {
+      const word = view.getInt32(at)
+      all |= word
+      // The highest bit of a byte is set if the byte is 0.
+      less |= (word - 0x01010101) & ~word
+    }
+    for (; at < end; at++) {
+      const byte = bytes[at]!
+      all |= byte
+      less |= (byte - 1) & ~byte
+    }
+    all &= 0x80808080
+    less &= 0x80808080
+    let fault: string | undefined
+    if (all !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
+    else if (less !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
+    else if (reading.as === 'json') fault = jsonFault(bytes, start, end)
+    if (fault === undefined) continue
+    if (reading.as === 'text-or-hex') throw new NotText()
+    faults ??= new Map()
+    faults.set(i, fault)
+  }
+  return faults ? { ...values, faults } : values
+}
+
+function jsonFault(bytes: Uint8Array, start: number, end: number): string | undefined {
+  try {
+    checkJson(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
+    return undefined
+  } catch (error) {
+    if (error instanceof Misfit) return error.message
+    throw error
+  }
+}
+
+/** Frees the memory of values at once, before garbage collection. No code may read the values afterwards. */
+export function forget(values: DecodedValues): void {
+  free(values.bytes)
+  if (!('starts' in values)) return
+  free(values.starts)
+  free(values.lengths)
+}
+
+/** Frees a buffer. Small buffers may share their memory with others, so they are left to the garbage collector. */
+export function free({ buffer, byteLength }: Uint8Array | Uint32Array): void {
+  if (byteLength > smallBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+}

@@ -1,0 +1,367 @@
+import type { DataType } from '@sluice/contracts'
+import {
+  type BooleanVector,
+  type BytesVector,
+  type ColumnVector,
+  type DateVector,
+  type DecimalVector,
+  type FloatingVector,
+  type IntegerVector,
+  type TimestampVector,
+  timeText,
+  wholeOf,
+} from '@sluice/row-stream'
+import { parseFloat16 } from 'hyparquet/src/convert.js'
+import type { LeafReading, LeafType } from './schema.ts'
+import type { ByteValues, DecodedValues, FixedValues } from './decode-values.ts'
+
+/** Receives notes about single values while a vector is filled. */
+export interface ConversionNotes {
+  /** The warehouse cannot store the row's value, for this reason. */
+  fault(row: number, reason: string): void
+  /** Digits that the warehouse does not store were cut off. */
+  cut(): void
+}
+
+/** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector has already marked. */
+export type FillFunction = (
+  values: DecodedValues,
+  places: Int32Array,
+  count: number,
+  vector: ColumnVector,
+  notes: ConversionNotes,
+) => void
+
+type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, notes: ConversionNotes) => void
+
+/** Returns the function that converts a leaf's values into a vector of type `dataType`, the leaf's own type or a wider one. */
+export function filler(type: LeafType, dataType: DataType): FillFunction {
+  const { reading } = type
+  switch (reading.as) {
+    case 'text':
+    case 'json':
+    case 'text-or-hex':
+      return fillBytes
+    case 'hex':
+    case 'uuid':
+    case 'interval':
+    case 'time':
+      return renderer(type)
+    case 'decimal-bytes':
+      return fillDecimalBytes(type, reading.digits)
+    case 'decimal32':
+    case 'decimal64':
+    case 'unsigned64':
+      return each(reading.as === 'decimal32' ? 4 : 8, fillDecimal(reading.as, reading.digits))
+    default:
+      return each(...plain(reading, dataType))
+  }
+}
+
+function each<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
+  return (values, places, count, vector, notes) => {
+    for (let row = 0; row < count; row++) {
+      const place = places[row]!
+      if (place >= 0) one(values as FixedValues, place * width, vector as V, row, notes)
+    }
+  }
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
+type AnyFill = FillFixed<any>
+
+function plain(reading: LeafReading, dataType: DataType): [width: number, one: AnyFill] {
+  switch (reading.as) {
+    case 'boolean':
+      return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
+    case 'int32':
+      return [4, reading.to === undefined ? fillInt32 : fillNarrow(reading.from!, reading.to)]
+    case 'uint32':
+      return [4, fillUnsigned32]
+    case 'int64':
+      return [8, fillInt64]
+    case 'float':
+      return [4, ({ view }, at, vector: FloatingVector, row) => void (vector.values[row] = view.getFloat32(at, true))]
+    case 'double':
+      return [8, ({ view }, at, vector: FloatingVector, row) => void (vector.values[row] = view.getFloat64(at, true))]
+    case 'float16':
+      return [2, fillFloat16]
+    case 'date':
+      return [4, fillDate(dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ' ? endOfTimestampDays : endOfDates)]
+    case 'timestamp':
+      return [8, fillTimestamp(reading.perSecond)]
+    case 'int96':
+      return [12, fillInt96]
+    default:
+      throw new Error(`${reading.as} is not of fixed width`)
+  }
+}
+
+const fillInt32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
+  const value = view.getInt32(at, true)
+  vector.low[row] = value
+  vector.high[row] = value >> 31
+}
+
+const fillNarrow =
+  (from: number, to: number): FillFixed<IntegerVector> =>
+  ({ view }, at, vector, row, notes) => {
+    const value = view.getInt32(at, true)
+    vector.low[row] = value
+    vector.high[row] = value >> 31
+    if (value < from || value > to) notes.fault(row, `is ${value}, where its column says ${from} to ${to}`)
+  }
+
+const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
+  vector.low[row] = view.getInt32(at, true)
+  vector.high[row] = 0
+}
+
+const fillInt64: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
+  vector.low[row] = view.getInt32(at, true)
+  vector.high[row] = view.getInt32(at + 4, true)
+}
+
+const fillFloat16: FillFixed<FloatingVector> = ({ bytes }, at, vector, row) => {
+  vector.values[row] = parseFloat16(bytes.subarray(at, at + 2))!
+}
+
+const fillDate =
+  (end: number): FillFixed<DateVector> =>
+  ({ view }, at, vector, row, notes) => {
+    const days = view.getInt32(at, true)
+    vector.days[row] = days
+    if (days < firstDay || days >= end) notes.fault(row, outOfRange(days, 'days'))
+  }
+
+const unitNames = { 1_000: 'milliseconds', 1_000_000: 'microseconds', 1_000_000_000: 'nanoseconds' }
+
+const fillTimestamp =
+  (perSecond: keyof typeof unitNames): FillFixed<TimestampVector> =>
+  ({ view }, at, vector, row, notes) => {
+    const low = view.getInt32(at, true)
+    const high = view.getInt32(at + 4, true)
+    if (!storeMoment(vector, row, low, high, perSecond)) {
+      notes.fault(row, outOfRange(view.getBigInt64(at, true), unitNames[perSecond]))
+    }
+    if (perSecond === 1_000_000_000 && isFiner(low, high)) notes.cut()
+  }
+
+const fillInt96: FillFixed<TimestampVector> = ({ view }, at, vector, row, notes) => {
+  const low = view.getInt32(at, true)
+  const high = view.getInt32(at + 4, true)
+  const julianDay = view.getInt32(at + 8, true)
+  if (!storeJulian(vector, row, low, high, julianDay)) notes.fault(row, outOfRange(julianDay - 2_440_588, 'days'))
+  if (isFiner(low, high)) notes.cut()
+}
+
+function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: number): FillFixed<DecimalVector> {
+  return ({ view }, at, vector, row, notes) => {
+    const low = view.getInt32(at, true)
+    const high = as === 'decimal32' ? low >> 31 : view.getInt32(at + 4, true)
+    const big = as === 'unsigned64' && high < 0 ? view.getBigUint64(at, true) : undefined
+    storeDecimal(vector, row, low, high, big, digits, notes)
+  }
+}
+
+/** Reads big-endian two's complement of any width; most values are wide and hold small numbers. */
+function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
+  return (values, places, count, vector, notes) => {
+    const { bytes } = values
+    const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
+    for (let row = 0; row < count; row++) {
+      const place = places[row]!
+      if (place < 0) continue
+      const start = varying ? varying.starts[place]! : place * width
+      const end = start + (varying ? varying.lengths[place]! : width)
+      const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
+      let first = start
+      while (end - first > 8 && bytes[first] === (sign & 0xff)) first++
+      const fits = end - first < 8 || (end - first === 8 && (bytes[first]! >= 0x80 ? -1 : 0) === sign)
+      let low = sign
+      let high = sign
+      for (let at = fits ? first : end; at < end; at++) {
+        high = (high << 8) | (low >>> 24)
+        low = (low << 8) | bytes[at]!
+      }
+      const big = fits ? undefined : bigOf(bytes, start, end)
+      storeDecimal(vector as DecimalVector, row, low, high, big, digits, notes)
+    }
+  }
+}
+
+function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('hex')
+  return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
+}
+
+const fillBytes: FillFunction = (values, places, count, vector, notes) => {
+  const { bytes, starts, lengths, faults } = values as ByteValues
+  const into = vector as BytesVector
+  into.data = bytes
+  for (let row = 0; row < count; row++) {
+    const place = places[row]!
+    if (place < 0) continue
+    into.starts[row] = starts[place]!
+    into.lengths[row] = lengths[place]!
+  }
+  if (!faults) return
+  for (let row = 0; row < count; row++) {
+    const fault = faults.get(places[row]!)
+    if (fault) notes.fault(row, fault)
+  }
+}
+
+/** Puts an unscaled integer into the vector, given by its halves, or as `big` if it does not fit them. */
+function storeDecimal(
+  vector: DecimalVector,
+  row: number,
+  low: number,
+  high: number,
+  big: bigint | undefined,
+  digits: number,
+  notes: ConversionNotes,
+): void {
+  vector.low[row] = low
+  vector.high[row] = high
+  if (big !== undefined) {
+    vector.big ??= new Map()
+    vector.big.set(row, big)
+  } else vector.big?.delete(row)
+  // 64 bits hold no more than 19 digits.
+  if (big === undefined && digits >= 19) return
+  const value = big ?? wholeOf(low, high)
+  const tooLong =
+    typeof value === 'number' && digits <= 15
+      ? Math.abs(value) >= 10 ** digits
+      : magnitude(value) >= 10n ** BigInt(digits)
+  if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column says`)
+}
+
+function magnitude(value: number | bigint): bigint {
+  const whole = BigInt(value)
+  return whole < 0n ? -whole : whole
+}
+
+const nanosecondsOfDay = 86_400_000_000_000n
+
+type RenderOne = (values: DecodedValues, place: number, row: number, notes: ConversionNotes) => string
+
+/** Returns the function that formats values that the warehouse stores as text. */
+function renderer(type: LeafType): FillFunction {
+  const one = renderOne(type)
+  return (values, places, count, vector, notes) => {
+    const into = vector as BytesVector
+    const texts: Buffer[] = []
+    let length = 0
+    for (let row = 0; row < count; row++) {
+      if (places[row]! < 0) continue
+      const text = Buffer.from(one(values, places[row]!, row, notes), 'latin1')
+      into.starts[row] = length
+      into.lengths[row] = text.length
+      length += text.length
+      texts.push(text)
+    }
+    into.data = Buffer.concat(texts, length)
+  }
+}
+
+function renderOne({ physical, width, reading }: LeafType): RenderOne {
+  const hexOf = (values: DecodedValues, place: number) => {
+    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[place]! : place * width
+    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[place]! : width
+    return Buffer.from(values.bytes.buffer, values.bytes.byteOffset + start, length).toString('hex')
+  }
+  switch (reading.as) {
+    case 'hex':
+      return (values, place) => reading.prefix + hexOf(values, place)
+    case 'uuid':
+      return (values, place) => hexOf(values, place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    case 'interval':
+      return (values, place) => interval((values as FixedValues).view, place * 12)
+    case 'time':
+      return (values, place, row, notes) => {
+        const { view } = values as FixedValues
+        const units = reading.wide ? view.getBigInt64(place * 8, true) : BigInt(view.getInt32(place * 4, true))
+        const all = units * BigInt(reading.nanoseconds)
+        if (all >= 0n && all < nanosecondsOfDay) return timeText(Number(all))
+        notes.fault(row, 'is not a time of day')
+        return ''
+      }
+    default:
+      throw new Error(`${reading.as} is not rendered`)
+  }
+}
+
+/** Formats months, days and milliseconds as an ISO 8601 duration. */
+function interval(view: DataView, at: number): string {
+  const [months, days, milliseconds] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true))
+  return `P${months}M${days}DT${milliseconds! / 1000}S`
+}
+
+/** A 64-bit integer in two halves, read without allocating an object. */
+interface Int64Halves {
+  low: Int32Array
+  high: Int32Array
+}
+
+const two32 = 4294967296
+/** 24 November 4714 BC, where PostgreSQL's calendar begins; its end exceeds the range of 64-bit microseconds. */
+const firstMicrosecond = -210_866_803_200_000_000
+const microsecondsOfDay = 86_400_000_000
+const unixJulianDay = 2_440_588
+export const firstDay = -unixJulianDay
+const endOfDates = 2_145_042_906
+const endOfTimestampDays = 106_762_940
+
+const outOfRange = (value: number | bigint, unit: string) =>
+  `is ${value} ${unit} from 1970, a time that the warehouse’s calendar does not reach`
+
+function storeWhole(halves: Int64Halves, row: number, value: number): void {
+  const high = Math.floor(value / two32)
+  halves.high[row] = high
+  halves.low[row] = value - high * two32
+}
+
+function storeBig(halves: Int64Halves, row: number, value: bigint): boolean {
+  if (value >= 2n ** 63n || value < BigInt(firstMicrosecond)) return false
+  halves.high[row] = Number(value >> 32n)
+  halves.low[row] = Number(BigInt.asIntN(32, value))
+  return true
+}
+
+/** Converts units since 1970 to microseconds; returns false if PostgreSQL cannot store the timestamp. */
+function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
+  if (perSecond === 1_000_000_000) {
+    // (high * 2^32 + low) / 1000, rounded down, in numbers that stay exact.
+    const quotient = Math.floor(high / 1000)
+    halves.high[row] = quotient
+    halves.low[row] = Math.floor(((high - quotient * 1000) * two32 + (low >>> 0)) / 1000)
+    return true
+  }
+  if (perSecond === 1_000_000) {
+    halves.high[row] = high
+    halves.low[row] = low
+    return high * two32 + (low >>> 0) >= firstMicrosecond
+  }
+  const milliseconds = high * two32 + (low >>> 0)
+  // 2^53 microseconds are 285 years.
+  if (milliseconds > -9e12 && milliseconds < 9e12) storeWhole(halves, row, milliseconds * 1000)
+  else return storeBig(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
+  return true
+}
+
+/** Whether nanoseconds are not a whole number of microseconds. */
+function isFiner(low: number, high: number): boolean {
+  const rest = high - Math.floor(high / 1000) * 1000
+  return (rest * two32 + (low >>> 0)) % 1000 !== 0
+}
+
+/** Converts Impala's timestamps: nanoseconds of the day and the Julian day. */
+function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
+  const ofDay = Math.floor((high * two32 + (low >>> 0)) / 1000)
+  const days = julianDay - unixJulianDay
+  if (days > -100_000 && days < 100_000 && ofDay < 1e12) storeWhole(halves, row, days * microsecondsOfDay + ofDay)
+  else return storeBig(halves, row, BigInt(days) * BigInt(microsecondsOfDay) + BigInt(ofDay))
+  return true
+}

@@ -1,0 +1,115 @@
+import type { ResourceLimits } from 'node:worker_threads'
+import {
+  type LoadReport,
+  ReadingThread,
+  type SpareThread,
+  spareThread,
+  type StoredType,
+  suspendSpareThreads,
+  type ThreadReader,
+  type TupleChunk,
+} from '@sluice/row-stream'
+import type { JobKind, ReaderMessage, RowsCommand, ThreadJob } from './job-port.ts'
+import { defaultUploadLimits } from './spool/limits.ts'
+
+const program = new URL('./reader-thread.ts', import.meta.url)
+
+/** Limits of the heap, which has few objects: rows, pages and chunks are bytes in buffers, outside of the heap. */
+const resourceLimits: Record<JobKind, ResourceLimits> = {
+  // A small young generation keeps garbage from accumulating.
+  csv: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 4 },
+  normalise: { maxOldGenerationSizeMb: defaultUploadLimits.heapMegabytes },
+  parquet: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 },
+  preview: {},
+}
+
+const pool = (kind: JobKind, startEarly: boolean): SpareThread =>
+  spareThread({ program, name: kind, workerData: { kind }, resourceLimits: resourceLimits[kind], startEarly })
+
+/** The threads that are kept between jobs. Many loads need no normalising, so its thread starts with the first job. */
+const pools = { csv: pool('csv', true), normalise: pool('normalise', false) }
+
+/** Keeps a thread for the next job of its kind until the returned object is disposed of. This halves the time for a file of 10 MB. */
+export const keepReaderThread = (kind: keyof typeof pools): Disposable => pools[kind].keep()
+
+/** Keeps the threads that read files for reuse, until the returned object is disposed of. Workers call this at their start. */
+export function keepReaderThreads(): Disposable {
+  const threads = new DisposableStack()
+  threads.use(keepReaderThread('csv'))
+  threads.use(keepReaderThread('normalise'))
+  return threads
+}
+
+export type ReaderThread<Result, Opened = never, Widened = never> = ReadingThread<
+  ReaderMessage<Result, Opened, Widened>,
+  RowsCommand
+>
+
+interface ThreadOptions extends Pick<ThreadReader, 'tooDense' | 'silence'> {
+  /** The name of the file for messages. */
+  reading: string
+  /** The heap limit in megabytes, if it is not the default one. */
+  heapMegabytes?: number
+}
+
+/** Gives a job to an idle thread of its kind, or to a new one. A thread does one job at a time. */
+export function startReaderThread<Result, Opened = never, Widened = never>(
+  kind: JobKind,
+  job: object,
+  { heapMegabytes, ...options }: ThreadOptions,
+  signal: AbortSignal,
+): ReaderThread<Result, Opened, Widened> {
+  const limits = resourceLimits[kind]
+  const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
+  // An idle thread has the default limit.
+  const isPooled = (kind === 'csv' || kind === 'normalise') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
+  const idle = isPooled && pools[kind].isKept ? pools[kind] : undefined
+  const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
+    {
+      program,
+      name: kind,
+      job: { kind, job } satisfies ThreadJob,
+      resourceLimits: { ...limits, ...(maxOldGenerationSizeMb !== undefined && { maxOldGenerationSizeMb }) },
+      ...options,
+      ...(idle && { ready: idle.take(), keep: idle.giveBack }),
+    },
+    signal,
+  )
+  if (idle) idle.trackBorrowed(thread.ended)
+  else if (kind === 'parquet') suspendSpareThreads(thread.ended)
+  return thread
+}
+
+/**
+ * Requests all rows of the file that a thread has opened, and yields them. Returns the result of the job, which ends it;
+ * or the widened columns: the caller may then request the rows again.
+ */
+export async function* receiveRows<Result, Widened>(
+  thread: ReaderThread<Result, unknown, Widened>,
+  types: readonly StoredType[],
+  report: LoadReport,
+): AsyncGenerator<TupleChunk, { result: Result } | { widened: Widened }, void> {
+  let isWidened = false
+  try {
+    thread.send({ kind: 'encode', types })
+    for (;;) {
+      const message = await thread.receive()
+      if (message.kind === 'progress') report.progress(message.totals)
+      else if (message.kind === 'chunk') {
+        const { memory, length, rejected, pass } = message
+        for (const row of rejected) report.reject(row)
+        const release = () => thread.send({ kind: 'release', memory, pass }, [memory])
+        if (length > 0) yield { bytes: new Uint8Array(memory, 0, length), release }
+        else release()
+      } else if (message.kind === 'done') {
+        thread.release()
+        return { result: message.result }
+      } else if (message.kind === 'widened') {
+        isWidened = true
+        return { widened: message.widened }
+      }
+    }
+  } finally {
+    if (!isWidened) await thread[Symbol.asyncDispose]()
+  }
+}

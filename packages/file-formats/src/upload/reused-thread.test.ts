@@ -1,0 +1,91 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { Worker } from 'node:worker_threads'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { uploadFolder } from './test/open-bytes.ts'
+import { makeWorkbook } from './test/make-workbook.ts'
+import { makeZip } from './test/make-zip.ts'
+import { defaultUploadLimits } from '../spool/limits.ts'
+import { keepReaderThread } from '../start-reader-thread.ts'
+
+const folder = uploadFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const cell = (text: string) => `<c t="inlineStr"><is><t>${text}</t></is></c>`
+const workbook = makeWorkbook({
+  sheets: { One: `<row r="1">${cell('id')}${cell('name')}</row><row r="2"><c><v>1</v></c></row>` },
+})
+const uploads = {
+  'rows.json': '[{"id":1,"name":"Oslo"},{"id":2}]',
+  'lines.ndjson': '{"other":true}\nnot JSON\n{"other":false,"id":7}\n',
+  'book.xlsx': workbook,
+  'book.xlsx.gz': gzipSync(workbook),
+  'packed.csv.gz': gzipSync('a,b\n1,2\n'),
+  'packed.zip': makeZip([{ name: 'cases.csv', content: 'c\n3\n' }]),
+}
+const names = Object.keys(uploads) as (keyof typeof uploads)[]
+
+const open = async (name: keyof typeof uploads) => {
+  const { text, how, rejected, dialect } = await folder.open(name, Buffer.from(uploads[name]))
+  return { text, how, rejected, dialect }
+}
+
+/** Returns the next thread id; ids count the threads created so far. */
+async function nextThreadId(): Promise<number> {
+  const thread = new Worker('', { eval: true })
+  const { threadId } = thread
+  await thread.terminate()
+  return threadId
+}
+
+describe('a thread that is kept for the next upload', () => {
+  it('gives the same results as a new thread, and is reused', async () => {
+    const alone = new Map<string, unknown>()
+    for (const name of names) alone.set(name, await open(name))
+    using _kept = keepReaderThread('normalise')
+    await open('rows.json')
+    const before = await nextThreadId()
+    for (const name of [...names, ...names.toReversed(), ...names]) expect(await open(name)).toEqual(alone.get(name))
+    expect((await nextThreadId()) - before).toBe(1)
+  })
+
+  it('holds no file open', async () => {
+    if (!existsSync('/proc/self/fd')) return
+    using _kept = keepReaderThread('normalise')
+    await open('book.xlsx.gz')
+    const before = readdirSync('/proc/self/fd').length
+    for (const name of names) await open(name)
+    expect(readdirSync('/proc/self/fd')).toHaveLength(before)
+    expect(folder.leftovers()).toEqual([])
+  })
+
+  it('ends after an unreadable upload, whose error names the file', async () => {
+    using _kept = keepReaderThread('normalise')
+    const cut = uploads['packed.csv.gz'].subarray(0, -1)
+    for (let times = 0; times < 2; times++) await expect(folder.open('cut.gz', cut)).rejects.toThrow('cut.gz')
+    expect(await open('rows.json')).toMatchObject({ text: expect.stringContaining('Oslo') })
+  })
+
+  it('ends after a large upload, and is not used for other memory limits', async () => {
+    using _kept = keepReaderThread('normalise')
+    await open('rows.json')
+    const before = await nextThreadId()
+    await folder.open('large.json', `[${'{"id":1,"name":"Oslo"},'.repeat(300_000)}{"id":2}]`)
+    await open('rows.json')
+    expect((await nextThreadId()) - before).toBe(2)
+    await folder.open('rows.json', uploads['rows.json'], { limits: { ...defaultUploadLimits, heapMegabytes: 20 } })
+    expect((await nextThreadId()) - before).toBe(4)
+  })
+
+  it('starts with the first upload, and ends when its last holder is disposed of', async () => {
+    const before = await nextThreadId()
+    const kept = keepReaderThread('normalise')
+    expect((await nextThreadId()) - before).toBe(1)
+    await open('rows.json')
+    await open('rows.json')
+    expect((await nextThreadId()) - before).toBe(3)
+    kept[Symbol.dispose]()
+    await open('rows.json')
+    expect((await nextThreadId()) - before).toBe(5)
+  })
+})

@@ -1,0 +1,84 @@
+const secondsOfDay = 86_400
+/** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
+export const epochDays = 10_957
+export const epochMicroseconds = 946_684_800_000_000n
+
+/** Days since 2000-01-01 of a day in the Gregorian calendar, extended to all times. The month is 1 to 12. */
+export function daysFrom2000(year: number, month: number, day: number): number {
+  const shifted = month > 2 ? year : year - 1
+  const era = Math.floor(shifted / 400)
+  const yearOfEra = shifted - era * 400
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
+  return era * 146_097 + dayOfEra - 719_468 - epochDays
+}
+
+const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Returns whether the date exists, in the years 1 to 9999. */
+export function isDay(year: number, month: number, day: number): boolean {
+  if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return false
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day <= monthDays[month - 1]! + (leap ? 1 : 0)
+}
+
+/** A timestamp as days since 2000-01-01, seconds into that day, and microseconds into that second. */
+export interface Moment {
+  days: number
+  seconds: number
+  microseconds: number
+}
+
+export const momentOf = (date: Date, moment: Moment): void => {
+  const milliseconds = date.getTime()
+  const seconds = Math.floor(milliseconds / 1000)
+  const days = Math.floor(seconds / secondsOfDay)
+  moment.days = days - epochDays
+  moment.seconds = seconds - days * secondsOfDay
+  moment.microseconds = (milliseconds - seconds * 1000) * 1000
+}
+
+/** Writes microseconds since 2000-01-01 as eight bytes. They pass 2^53 in the year 2285, so halves are computed apart. */
+export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: Moment): void {
+  const all = days * secondsOfDay + seconds
+  const upper = Math.floor(all / 65_536)
+  const millions = upper * 1_000_000
+  const quotient = Math.floor(millions / 65_536)
+  const rest = (millions - quotient * 65_536) * 65_536 + (all - upper * 65_536) * 1_000_000 + microseconds
+  const carry = Math.floor(rest / 4_294_967_296)
+  view.setInt32(at, quotient + carry)
+  view.setUint32(at + 4, rest - carry * 4_294_967_296)
+}
+
+const shape =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?$/i
+
+/** The result of parsing a text as a date or a timestamp. `ZERO` is a date with a zero part, such as `0000-00-00`. */
+type Read = 'DAY' | 'TIME' | 'ZERO' | undefined
+
+/**
+ * Reads `2026-11-21`, `2026-11-21 09:30:00.123456`, with or without `T`, seconds, `Z` and an offset, into `moment`; with an
+ * offset, the result is in UTC. Rounds fractions finer than a microsecond, as PostgreSQL does. Years 1 to 9999. Returns undefined
+ * for any other text.
+ */
+export function readTime(text: string, moment: Moment): Read {
+  const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = shape.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const [year, month, day] = [Number(y), Number(m), Number(d)]
+  if (year === 0 || month === 0 || day === 0) return 'ZERO'
+  if (!isDay(year, month, day)) return undefined
+  moment.days = daysFrom2000(year, month, day)
+  moment.seconds = 0
+  moment.microseconds = 0
+  if (hours === undefined) return offset === undefined ? 'DAY' : undefined
+  if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return undefined
+  moment.seconds = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
+  moment.microseconds = Math.round(Number(fraction.padEnd(9, '0')) / 1000)
+  if (offset !== undefined && offset.toUpperCase() !== 'Z') moment.seconds -= offsetSeconds(offset)
+  return 'TIME'
+}
+
+function offsetSeconds(offset: string): number {
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(3).replace(':', ''))
+  return (offset.startsWith('-') ? -60 : 60) * minutes
+}

@@ -1,0 +1,53 @@
+import { Misfit, type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
+
+/** JSONB's version byte. */
+const version = 1
+
+/**
+ * Writes a JSON text as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
+ * reject, because one such value would end the whole load: broken JSON, `\u0000`, lone surrogates, numbers beyond numeric.
+ */
+export function writeJson(text: string, out: TupleBuffer): void {
+  checkValueBytes(text.length)
+  checkJson(text)
+  const start = out.at
+  out.room(5 + checkValueBytes(Buffer.byteLength(text)))
+  const bytes = out.bytes.write(text, start + 5, 'utf8')
+  out.view.setInt32(start, bytes + 1)
+  out.bytes[start + 4] = version
+  out.at = start + 5 + bytes
+}
+
+/** Throws `Misfit` if PostgreSQL would reject the text as JSONB. */
+export function checkJson(text: string): void {
+  const suspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
+  try {
+    if (suspicious) JSON.parse(text, checkPart)
+    else JSON.parse(text)
+  } catch (error) {
+    if (error instanceof Misfit) throw error
+    throw new Misfit('is not valid JSON')
+  }
+  if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
+}
+
+function checkPart(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+  checkString(key)
+  if (typeof value === 'string') checkString(value)
+  if (typeof value === 'number') checkNumber(context?.source ?? '')
+  return value
+}
+
+function checkString(text: string): void {
+  if (text.includes('\0')) throw new Misfit('holds a NUL character (\\u0000), which JSON in the warehouse cannot')
+  if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
+}
+
+/** PostgreSQL keeps numbers of JSONB as numeric: 131,072 digits before the point and 16,383 after it. */
+function checkNumber(source: string): void {
+  const [digits = '', exponent = '0'] = source.toLowerCase().split('e')
+  const fraction = digits.split('.')[1]?.length ?? 0
+  const power = Number(exponent)
+  if (digits.length + power > 131_000 || fraction - power > 16_383)
+    throw new Misfit('holds a number too large or too fine for the warehouse')
+}

@@ -1,0 +1,255 @@
+import type { DataType } from '@sluice/contracts'
+import type { StoredType } from '../source-feed.ts'
+import { type Moment, momentOf, readTime, writeMicroseconds } from './calendar.ts'
+import { writeJson } from './json.ts'
+import { NumericText } from './numeric-text.ts'
+import { Misfit, type TupleBuffer } from './tuple-buffer.ts'
+
+export type RowColumn = StoredType & { label: string }
+
+/** The reason why the last row was not written. */
+export interface RowFault {
+  column: string
+  reason: string
+}
+
+/** Counts values that could only be stored as null: dates with a zero part, by column. */
+export interface Nulled {
+  zeroDates: number
+}
+
+/**
+ * Rows of JavaScript values, in the order of the columns, as tuples of binary COPY. Exact: a decimal comes as text, a
+ * whole number as number, bigint or text, a time as text or Date (which may have `nanosecondsDelta`, seconds beyond its
+ * milliseconds), bytes as Uint8Array, JSON as text or an object. What has no place in its column is a fault, not an error.
+ */
+export class RowEncoder {
+  readonly nulled: Nulled[]
+  fault: RowFault | undefined
+  readonly #columns: readonly RowColumn[]
+  readonly #writers: WriteValue[]
+  readonly #buffer: TupleBuffer
+
+  constructor(columns: readonly RowColumn[], buffer: TupleBuffer) {
+    this.#columns = columns
+    this.#buffer = buffer
+    this.nulled = columns.map(() => ({ zeroDates: 0 }))
+    this.#writers = columns.map((column, index) => valueWriter(column, this.nulled[index]!))
+  }
+
+  /** False when the row does not fit: `fault` says why, and the buffer is as it was. */
+  write(values: readonly unknown[]): boolean {
+    const buffer = this.#buffer
+    const writers = this.#writers
+    buffer.beginRow(writers.length)
+    let index = 0
+    try {
+      for (; index < writers.length; index++) {
+        const value = values[index]
+        if (value === null || value === undefined) buffer.writeNull()
+        else writers[index]!(value, buffer)
+      }
+      return true
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error
+      buffer.dropRow()
+      this.fault = { column: this.#columns[index]!.label, reason: error.message }
+      return false
+    }
+  }
+}
+
+/** Writes one value that is not null as a field: its length, then its bytes. Throws `Misfit`. */
+type WriteValue = (value: unknown, out: TupleBuffer) => void
+
+/** Returns the writer of a column. It counts values that it can only store as null. */
+export function valueWriter(column: StoredType, nulled: Nulled): WriteValue {
+  return makers[column.dataType](column, nulled)
+}
+
+type Make = (column: StoredType, nulled: Nulled) => WriteValue
+
+const text = (characters?: number): Make => {
+  if (characters === undefined) return () => writeAnyText
+  return () => (value, out) => {
+    const written = textOf(value)
+    if (written.length > characters && [...written].length > characters)
+      throw new Misfit(`is longer than ${characters} characters`)
+    out.writeText(written)
+  }
+}
+
+const writeAnyText: WriteValue = (value, out) => {
+  if (typeof value === 'string') out.writeText(value)
+  else if (value instanceof Uint8Array) out.writeHex(value)
+  else out.writeText(textOf(value))
+}
+
+const integer =
+  (bytes: 2 | 4, name: string): Make =>
+  () => {
+    const least = -(2 ** (bytes * 8 - 1))
+    return (value, out) => {
+      const number = typeof value === 'number' ? value : wholeNumber(value, name)
+      if (!Number.isInteger(number) || number < least || number >= -least) throw new Misfit(`does not fit ${name}`)
+      out.room(4 + bytes)
+      out.view.setInt32(out.at, bytes)
+      if (bytes === 2) out.view.setInt16(out.at + 4, number)
+      else out.view.setInt32(out.at + 4, number)
+      out.at += 4 + bytes
+    }
+  }
+
+function wholeNumber(value: unknown, name: string): number {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  const written = textOf(value)
+  if (!/^[+-]?\d{1,40}$/.test(written)) throw new Misfit(`is not a valid ${name}`)
+  return Number(written)
+}
+
+const bigint: Make = () => (value, out) => {
+  let whole: bigint
+  if (typeof value === 'bigint') whole = value
+  else if (typeof value === 'number' && Number.isSafeInteger(value)) whole = BigInt(value)
+  else if (typeof value === 'string' && /^[+-]?\d{1,40}$/.test(value)) whole = BigInt(value.replace('+', ''))
+  else if (typeof value === 'boolean') whole = value ? 1n : 0n
+  else throw new Misfit('is not a valid BIGINT')
+  if (whole !== BigInt.asIntN(64, whole)) throw new Misfit('does not fit BIGINT')
+  out.room(12)
+  out.view.setInt32(out.at, 8)
+  out.view.setBigInt64(out.at + 4, whole)
+  out.at += 12
+}
+
+const decimal: Make = ({ precision, scale = 0 }) => {
+  const number = new NumericText()
+  let scratch = Buffer.allocUnsafeSlow(256)
+  return (value, out) => {
+    const written = textOf(value)
+    if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
+    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new Misfit('is not a number')
+    checkDecimal(number, precision, scale)
+    out.room(4 + number.room)
+    const bytes = number.write(out.view, out.at + 4)
+    out.view.setInt32(out.at, bytes)
+    out.at += 4 + bytes
+  }
+}
+
+/** Throws `Misfit` if a column of that precision and scale would reject or round the number. */
+export function checkDecimal(number: NumericText, precision: number | undefined, scale: number): void {
+  if (precision === undefined) return
+  if (number.before > precision - scale) throw new Misfit(`does not fit DECIMAL(${precision},${scale})`)
+  if (number.significantAfter > scale) throw new Misfit(`has more than ${scale} digits after the point`)
+}
+
+const float =
+  (bytes: 4 | 8): Make =>
+  () =>
+  (value, out) => {
+    const number = typeof value === 'number' ? value : floatOf(textOf(value))
+    if (bytes === 4 && Number.isFinite(number) && !Number.isFinite(Math.fround(number)))
+      throw new Misfit('does not fit FLOAT')
+    out.room(4 + bytes)
+    out.view.setInt32(out.at, bytes)
+    if (bytes === 4) out.view.setFloat32(out.at + 4, number)
+    else out.view.setFloat64(out.at + 4, number)
+    out.at += 4 + bytes
+  }
+
+function floatOf(written: string): number {
+  const number = written.trim() === '' ? Number.NaN : Number(written)
+  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new Misfit('is not a number')
+  return number
+}
+
+const truths = new Map<unknown, boolean>([
+  ...['true', 't', '1', 'yes', 'y'].map((word): [unknown, boolean] => [word, true]),
+  ...['false', 'f', '0', 'no', 'n'].map((word): [unknown, boolean] => [word, false]),
+  ...[true, 1, 1n].map((word): [unknown, boolean] => [word, true]),
+  ...[false, 0, 0n].map((word): [unknown, boolean] => [word, false]),
+])
+
+const boolean: Make = () => (value, out) => {
+  const truth = truths.get(typeof value === 'string' ? value.toLowerCase() : value)
+  if (truth === undefined) throw new Misfit('is neither true nor false')
+  out.room(5)
+  out.view.setInt32(out.at, 1)
+  out.bytes[out.at + 4] = truth ? 1 : 0
+  out.at += 5
+}
+
+const time =
+  (dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): Make =>
+  (_column, nulled) => {
+    const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
+    return (value, out) => {
+      if (value instanceof Date) {
+        if (Number.isNaN(value.getTime())) throw new Misfit(`is not a valid ${dataType}`)
+        momentOf(value, moment)
+        const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
+        moment.microseconds += Math.round(nanosecondsDelta * 1e6)
+      } else {
+        const read = typeof value === 'string' ? readTime(value, moment) : undefined
+        if (read === undefined || (dataType === 'DATE' && read === 'TIME' && !atMidnight(moment)))
+          throw new Misfit(`is not a valid ${dataType}`)
+        if (read === 'ZERO') {
+          nulled.zeroDates++
+          out.writeNull()
+          return
+        }
+      }
+      writeMoment(out, moment, dataType)
+    }
+  }
+
+const atMidnight = ({ seconds, microseconds }: Moment): boolean => seconds === 0 && microseconds === 0
+
+/** Writes a timestamp as a field of a DATE (the day only), TIMESTAMP or TIMESTAMPTZ column. */
+export function writeMoment(out: TupleBuffer, moment: Moment, dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): void {
+  const bytes = dataType === 'DATE' ? 4 : 8
+  out.room(4 + bytes)
+  out.view.setInt32(out.at, bytes)
+  if (dataType === 'DATE') out.view.setInt32(out.at + 4, moment.days)
+  else writeMicroseconds(out.view, out.at + 4, moment)
+  out.at += 4 + bytes
+}
+
+const makers: Record<DataType, Make> = {
+  SMALLINT: integer(2, 'SMALLINT'),
+  INTEGER: integer(4, 'INTEGER'),
+  BIGINT: bigint,
+  DECIMAL: decimal,
+  FLOAT: float(4),
+  DOUBLE: float(8),
+  BOOLEAN: boolean,
+  CHARACTER_11: text(11),
+  VARCHAR_50: text(50),
+  VARCHAR_255: text(255),
+  TEXT: text(),
+  DATE: time('DATE'),
+  TIMESTAMP: time('TIMESTAMP'),
+  TIMESTAMPTZ: time('TIMESTAMPTZ'),
+  GEOMETRY: text(),
+  GEOMETRY_POINT: text(),
+  JSONB: () => (value, out) => writeJson(textOf(value), out),
+}
+
+/**
+ * A value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
+ * anything else as JSON.
+ */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value)
+  if (value instanceof Date) return dateText(value)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
+  return JSON.stringify(value, (_key, inner) => (typeof inner === 'bigint' ? String(inner) : inner)) ?? ''
+}
+
+function dateText(date: Date): string {
+  const { nanosecondsDelta = 0 } = date as { nanosecondsDelta?: number }
+  const written = date.toISOString().replace('T', ' ').replace('Z', '')
+  const finer = Math.round(nanosecondsDelta * 1e6)
+  return finer > 0 ? written + String(finer).padStart(3, '0') : written.replace(/\.000$/, '')
+}

@@ -1,0 +1,311 @@
+import type { DataType } from '@sluice/contracts'
+import {
+  type BooleanVector,
+  type BytesVector,
+  type ColumnVector,
+  type DateVector,
+  type FloatingVector,
+  type IntegerVector,
+  type TimestampVector,
+  unscaledOf,
+  type VectorKind,
+  wholeOf,
+} from './column-vectors.ts'
+import { epochDays, epochMicroseconds } from './calendar.ts'
+import { NumericBuffer } from './numeric-buffer.ts'
+import { vectorText } from './vector-text.ts'
+
+/** Supplies the memory for tuples and receives the filled chunks. */
+export interface ChunkSink {
+  /** Returns memory for the next chunk, of at least this many bytes. */
+  open(atLeast: number): Uint8Array<ArrayBuffer>
+  /** Receives a chunk of whole tuples: the first `length` bytes of the opened memory. */
+  close(memory: Uint8Array<ArrayBuffer>, length: number): void
+}
+
+/**
+ * Column vectors as tuples of PostgreSQL's binary COPY. A batch is written a column at a time, each with a loop of its own,
+ * to places that were measured before: a row of many columns costs no dispatch per cell.
+ */
+export class TupleEncoder {
+  readonly #writers: CellWriter[]
+  readonly #sink: ChunkSink
+  #sizes = new Int32Array(0)
+  #target: Target | undefined
+  #memory: Uint8Array<ArrayBuffer> | undefined
+  #at = 0
+
+  /** `columns` are in the order of the tuple: the kind of each vector, and its storage type, the same or wider. */
+  constructor(columns: readonly { kind: VectorKind; dataType: DataType }[], sink: ChunkSink) {
+    this.#writers = columns.map(({ kind, dataType }) => cellWriter(kind, dataType))
+    this.#sink = sink
+  }
+
+  /** Appends the rows from `from` up to `to`. Yields whenever a chunk is complete, so that the caller can wait for its consumer. */
+  *encode(vectors: readonly ColumnVector[], from: number, to: number): Generator<void, void, void> {
+    const sizes = this.#measure(vectors, from, to)
+    for (let row = from; row < to; ) {
+      if (this.#memory && this.#at + sizes[row]! > this.#memory.length) {
+        this.flush()
+        yield
+      }
+      const target = this.#opened(sizes[row]!, to)
+      const { bytes, view, cursors } = target
+      let end = row
+      let at = this.#at
+      for (; end < to && at + sizes[end]! <= bytes.length; end++) {
+        view.setInt16(at, vectors.length)
+        cursors[end] = at + 2
+        at += sizes[end]!
+      }
+      for (let column = 0; column < vectors.length; column++) {
+        this.#writers[column]!.write(vectors[column]!, row, end, target)
+      }
+      this.#at = at
+      row = end
+    }
+  }
+
+  /** Emits the remaining rows. */
+  flush(): void {
+    if (this.#memory && this.#at > 0) {
+      this.#sink.close(this.#memory, this.#at)
+      this.#memory = undefined
+    }
+    this.#at = 0
+  }
+
+  #measure(vectors: readonly ColumnVector[], from: number, to: number): Int32Array {
+    if (this.#sizes.length < to) this.#sizes = new Int32Array(to)
+    const sizes = this.#sizes.fill(2, from, to)
+    for (let column = 0; column < vectors.length; column++) {
+      this.#writers[column]!.measure(vectors[column]!, from, to, sizes)
+    }
+    return sizes
+  }
+
+  #opened(atLeast: number, rows: number): Target {
+    if (!this.#memory) {
+      const bytes = this.#sink.open(atLeast)
+      this.#memory = bytes
+      this.#target = {
+        bytes,
+        view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+        cursors: this.#target?.cursors ?? new Int32Array(0),
+      }
+    }
+    if (this.#target!.cursors.length < rows) this.#target!.cursors = new Int32Array(rows)
+    return this.#target!
+  }
+}
+
+/** The target of encoded rows: `cursors[row]` is the position of the row's next cell, and each write advances it. */
+interface Target {
+  bytes: Uint8Array
+  view: DataView
+  cursors: Int32Array
+}
+
+/** Writes one column's cells, length included: adds to `sizes` what each row needs, then writes rows of the same batch. */
+interface CellWriter {
+  measure(vector: ColumnVector, from: number, to: number, sizes: Int32Array): void
+  write(vector: ColumnVector, from: number, to: number, target: Target): void
+}
+
+/** The length in bytes from which a native copy is faster than a loop. */
+const longValue = 48
+const epochLow = Number(epochMicroseconds & 0xffff_ffffn)
+const epochHigh = Number(epochMicroseconds >> 32n)
+const microsecondsOfDay = 86_400_000_000n
+
+/** Returns the writer for a column of this kind that is stored as `dataType`, the same or a wider type. */
+function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
+  switch (dataType) {
+    case 'SMALLINT':
+      if (kind === 'integer') return fixed(2, (v: IntegerVector, row, view, at) => view.setInt16(at, v.low[row]!))
+      break
+    case 'INTEGER':
+      if (kind === 'integer') return fixed(4, (v: IntegerVector, row, view, at) => view.setInt32(at, v.low[row]!))
+      break
+    case 'BIGINT':
+      if (kind === 'integer') return fixed(8, writeWhole)
+      break
+    case 'FLOAT':
+    case 'DOUBLE': {
+      const single = dataType === 'FLOAT'
+      if (kind === 'float' || kind === 'double') return single ? fixed(4, writeSingle) : fixed(8, writeDouble)
+      if (kind === 'integer') return single ? fixed(4, writeWholeAsSingle) : fixed(8, writeWholeAsDouble)
+      break
+    }
+    case 'BOOLEAN':
+      if (kind === 'boolean') return fixed(1, (v: BooleanVector, row, view, at) => view.setUint8(at, v.bits[row]!))
+      break
+    case 'DATE':
+      if (kind === 'date')
+        return fixed(4, (v: DateVector, row, view, at) => view.setInt32(at, v.days[row]! - epochDays))
+      break
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ':
+      if (kind === 'timestamp' || kind === 'timestamptz') return fixed(8, writeTimestamp)
+      if (kind === 'date') return fixed(8, writeDateAsTimestamp)
+      break
+    case 'DECIMAL':
+      if (kind === 'decimal' || kind === 'integer' || kind === 'float' || kind === 'double') return numerics()
+      break
+    case 'JSONB':
+      if (kind === 'json') return bytes(1)
+      break
+    default:
+      return kind === 'text' || kind === 'json' ? bytes(0) : rendered()
+  }
+  throw new Error(`A column of ${kind} cannot be stored as ${dataType}`)
+}
+
+type WriteOne<V extends ColumnVector> = (vector: V, row: number, view: DataView, at: number) => void
+
+function writeWhole(vector: IntegerVector, row: number, view: DataView, at: number): void {
+  view.setInt32(at, vector.high[row]!)
+  view.setInt32(at + 4, vector.low[row]!)
+}
+
+function writeSingle(vector: FloatingVector, row: number, view: DataView, at: number): void {
+  view.setFloat32(at, vector.values[row]!)
+}
+
+function writeDouble(vector: FloatingVector, row: number, view: DataView, at: number): void {
+  view.setFloat64(at, vector.values[row]!)
+}
+
+function writeWholeAsSingle(vector: IntegerVector, row: number, view: DataView, at: number): void {
+  view.setFloat32(at, Number(wholeOf(vector.low[row]!, vector.high[row]!)))
+}
+
+function writeWholeAsDouble(vector: IntegerVector, row: number, view: DataView, at: number): void {
+  view.setFloat64(at, Number(wholeOf(vector.low[row]!, vector.high[row]!)))
+}
+
+function writeTimestamp(vector: TimestampVector, row: number, view: DataView, at: number): void {
+  const low = (vector.low[row]! >>> 0) - epochLow
+  view.setInt32(at, vector.high[row]! - epochHigh - (low < 0 ? 1 : 0))
+  view.setInt32(at + 4, low)
+}
+
+function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, at: number): void {
+  view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsOfDay)
+}
+
+function fixed<V extends ColumnVector>(width: number, writeOne: WriteOne<V>): CellWriter {
+  return {
+    measure({ nulls }, from, to, sizes) {
+      for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + width
+    },
+    write(vector, from, to, { view, cursors }) {
+      const { nulls } = vector
+      for (let row = from; row < to; row++) {
+        const at = cursors[row]!
+        if (nulls[row]) {
+          view.setInt32(at, -1)
+          cursors[row] = at + 4
+          continue
+        }
+        view.setInt32(at, width)
+        writeOne(vector as V, row, view, at + 4)
+        cursors[row] = at + 4 + width
+      }
+    },
+  }
+}
+
+/** Cells of any width. `prefix` bytes of 1 go before each: the version of binary jsonb. */
+function bytes(prefix: 0 | 1): CellWriter {
+  return {
+    measure(vector, from, to, sizes) {
+      const { nulls, lengths } = vector as BytesVector
+      for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + prefix + lengths[row]!
+    },
+    write(vector, from, to, { bytes: out, view, cursors }) {
+      const { nulls, data, starts, lengths } = vector as BytesVector
+      const source = new DataView(data.buffer, data.byteOffset, data.byteLength)
+      for (let row = from; row < to; row++) {
+        let at = cursors[row]!
+        if (nulls[row]) {
+          view.setInt32(at, -1)
+          cursors[row] = at + 4
+          continue
+        }
+        const length = lengths[row]!
+        const start = starts[row]!
+        view.setInt32(at, prefix + length)
+        at += 4
+        if (prefix) out[at++] = 1
+        if (length < longValue) copyShort(source, start, view, at, length)
+        else out.set(data.subarray(start, start + length), at)
+        cursors[row] = at + length
+      }
+    },
+  }
+}
+
+/** Four bytes at a time, which is twice as fast as one at a time. */
+function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
+  let done = 0
+  for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))
+  for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
+}
+
+/** Writes cells whose width is unknown until they are made: makes them while measuring, copies them while writing. */
+function made(make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void): CellWriter {
+  const into: BytesVector = {
+    kind: 'text',
+    nulls: new Uint8Array(0),
+    data: new Uint8Array(0),
+    starts: new Uint32Array(0),
+    lengths: new Uint32Array(0),
+  }
+  const cells = bytes(0)
+  return {
+    measure(vector, from, to, sizes) {
+      if (into.starts.length < to) {
+        into.starts = new Uint32Array(vector.nulls.length)
+        into.lengths = new Uint32Array(vector.nulls.length)
+      }
+      into.nulls = vector.nulls
+      make(vector, from, to, into)
+      cells.measure(into, from, to, sizes)
+    },
+    write: (_vector, from, to, target) => cells.write(into, from, to, target),
+  }
+}
+
+function numerics(): CellWriter {
+  const buffer = new NumericBuffer()
+  return made((vector, from, to, into) => {
+    buffer.clear()
+    for (let row = from; row < to; row++) {
+      if (vector.nulls[row]) continue
+      into.starts[row] = buffer.length
+      if (vector.kind === 'integer') buffer.push(wholeOf(vector.low[row]!, vector.high[row]!), 0)
+      else if (vector.kind === 'decimal') buffer.push(unscaledOf(vector, row), vector.scale)
+      else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
+      into.lengths[row] = buffer.length - into.starts[row]!
+    }
+    into.data = buffer.bytes
+  })
+}
+
+/** Writes any column as text, for a table whose column already was text. */
+function rendered(): CellWriter {
+  return made((vector, from, to, into) => {
+    const texts: Buffer[] = []
+    let length = 0
+    for (let row = from; row < to; row++) {
+      if (vector.nulls[row]) continue
+      const text = Buffer.from(vectorText(vector, row))
+      into.starts[row] = length
+      into.lengths[row] = text.length
+      length += text.length
+      texts.push(text)
+    }
+    into.data = Buffer.concat(texts, length)
+  })
+}

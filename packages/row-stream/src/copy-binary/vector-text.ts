@@ -1,0 +1,104 @@
+import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
+
+const millisecondsOfDay = 86_400_000
+
+/** The value of a row that is not null, spelled as PostgreSQL prints it. */
+export function vectorText(vector: ColumnVector, row: number): string {
+  switch (vector.kind) {
+    case 'boolean':
+      return vector.bits[row] ? 'true' : 'false'
+    case 'integer':
+      return String(wholeOf(vector.low[row]!, vector.high[row]!))
+    case 'decimal':
+      return decimalText(unscaledOf(vector, row), vector.scale)
+    case 'float':
+      return floatText(vector.values[row]!, 'FLOAT')
+    case 'double':
+      return floatText(vector.values[row]!, 'DOUBLE')
+    case 'date':
+      return dateText(vector.days[row]!)
+    case 'timestamp':
+      return timestampText(wholeOf(vector.low[row]!, vector.high[row]!))
+    case 'timestamptz':
+      return timestampText(wholeOf(vector.low[row]!, vector.high[row]!), '+00')
+    case 'text':
+    case 'json': {
+      const { data, starts, lengths } = vector
+      const from = starts[row]!
+      return Buffer.from(data.buffer, data.byteOffset + from, lengths[row]!).toString('utf8')
+    }
+  }
+}
+
+/** Writes all digits after the point, as many as `scale` says. */
+export function decimalText(unscaled: number | bigint, scale: number): string {
+  const digits = String(unscaled)
+  if (scale === 0) return digits
+  const negative = digits.startsWith('-')
+  const padded = (negative ? digits.slice(1) : digits).padStart(scale + 1, '0')
+  return `${negative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
+}
+
+/** PostgreSQL prints a float without an exponent from 0.0001 up to as many digits as its type surely keeps. */
+export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
+  const digits = dataType === 'FLOAT' ? 6 : 15
+  const [mantissa = '', power = ''] = (dataType === 'FLOAT' ? shortestSingle(value) : value.toExponential()).split('e')
+  const exponent = Number(power)
+  if (exponent < -4 || exponent >= digits) {
+    return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
+  }
+  const sign = mantissa.startsWith('-') ? '-' : ''
+  const all = mantissa.replace('-', '').replace('.', '')
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${all}`
+  if (all.length <= exponent + 1) return sign + all.padEnd(exponent + 1, '0')
+  return `${sign}${all.slice(0, exponent + 1)}.${all.slice(exponent + 1)}`
+}
+
+/** Returns the shortest text that reads back as the same single. */
+function shortestSingle(value: number): string {
+  for (let digits = 0; digits < 9; digits++) {
+    const text = value.toExponential(digits)
+    if (Math.fround(Number(text)) === value) return text.replace(/\.?0*e/, 'e')
+  }
+  return value.toExponential()
+}
+
+/** Formats days since 1970-01-01: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
+export function dateText(days: number): string {
+  const { text, era } = calendar(days)
+  return text + era
+}
+
+/** Formats microseconds since 1970-01-01: `2026-01-31 12:30:00.25`, with `zone` after the time. */
+export function timestampText(microseconds: number | bigint, zone = ''): string {
+  const whole = BigInt(microseconds)
+  const perDay = BigInt(millisecondsOfDay) * 1000n
+  const ofDay = ((whole % perDay) + perDay) % perDay
+  const { text, era } = calendar(Number((whole - ofDay) / perDay))
+  return `${text} ${timeText(Number(ofDay) * 1000)}${zone}${era}`
+}
+
+/** Time of day from nanoseconds, without zeros at the end of its fraction. */
+export function timeText(nanoseconds: number): string {
+  const seconds = Math.floor(nanoseconds / 1e9)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const fraction = String(nanoseconds - seconds * 1e9)
+    .padStart(9, '0')
+    .replace(/0+$/, '')
+  const clock = `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
+  return fraction ? `${clock}.${fraction}` : clock
+}
+
+/** Proleptic Gregorian, like PostgreSQL; JavaScript's own dates end in the year 275760. */
+function calendar(days: number): { text: string; era: string } {
+  // Whole cycles of 400 years are taken off, so that a Date can do the rest.
+  const cycles = Math.floor(days / 146_097)
+  const date = new Date((days - cycles * 146_097) * millisecondsOfDay)
+  const year = date.getUTCFullYear() + cycles * 400
+  const shown = String(year > 0 ? year : 1 - year).padStart(4, '0')
+  const monthAndDay = date.toISOString().slice(4, 10)
+  return { text: shown + monthAndDay, era: year > 0 ? '' : ' BC' }
+}

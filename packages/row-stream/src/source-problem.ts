@@ -1,0 +1,37 @@
+/** The source cannot be read. The message explains to the user who configured it what happened, where, and what to do. */
+export class SourceProblem extends Error {
+  override readonly name = 'SourceProblem'
+  readonly code: string
+  /** The message without the advice. */
+  readonly sentence: string
+  readonly advice: ReaderAdvice | undefined
+
+  constructor(code: string, sentence: string, { advice, ...options }: ErrorOptions & { advice?: ReaderAdvice } = {}) {
+    super(withAdvice(sentence, advice), options)
+    this.code = code
+    this.sentence = sentence
+    this.advice = advice
+  }
+}
+
+/**
+ * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice.
+ */
+export interface ReaderAdvice {
+  /** A sentence for owners of a pipeline. */
+  pipeline: string
+  /** A sentence for publishers of a public dataset. */
+  dataset?: string
+}
+
+/** Says how to load once with the columns and types of the source alone. `purpose` begins the sentence: `To take the new columns`. */
+export const rebuildAdvice = (purpose: string): ReaderAdvice => ({
+  pipeline: `${purpose}, run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
+  dataset: `${purpose}, send the file again with ?rebuild=true.`,
+})
+
+/** Appends the advice for the reader of a message, if there is any. */
+export function withAdvice(sentence: string, advice: ReaderAdvice | undefined, { isDataset = false } = {}): string {
+  const text = isDataset ? advice?.dataset : advice?.pipeline
+  return text ? `${sentence} ${text}` : sentence
+}
