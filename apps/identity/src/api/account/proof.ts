@@ -5,7 +5,7 @@ import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import { verifyPassword } from '../../sign-in/password/password-hashing.ts'
-import { recoveryCodesLeft } from '../../sign-in/second-factor/recovery-codes.ts'
+import { recoveryCodesLeft } from '../../sign-in/second-factor/second-factor.ts'
 import { useCode } from '../../sign-in/second-factor/second-factor.ts'
 import {
   auditThrottled,
