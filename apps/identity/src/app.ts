@@ -30,7 +30,6 @@ interface IdentityAppOptions {
   isStopping?(): boolean
 }
 
-/** Creates the identity service, ready to listen. */
 export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
   const { config, logger, metrics, tally } = parts
   const keys = signingKeys(db, config.SECRET_KEYS)

@@ -19,7 +19,6 @@ interface CsrfSettings {
   SERVICE_SECRET: string
 }
 
-/** The name of the hidden field. */
 export const csrfField = 'csrf'
 
 export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings): CsrfGuard {

@@ -91,7 +91,6 @@ export const mailMetrics = (registry: Registry): MailMetrics => ({
   }),
 })
 
-/** A mail that this process has claimed. */
 interface ClaimedMail {
   id: number
   uid: string

@@ -20,7 +20,6 @@ async function factorOf(db: Kysely<DB>, user: number): Promise<SecondFactorRow |
   return rows[0]
 }
 
-/** The status of a user's second factor. */
 export async function readSecondFactor(db: Kysely<DB>, user: number) {
   const [factor, left] = await Promise.all([factorOf(db, user), recoveryCodesLeft(db, user)])
   return { since: factor?.confirmed_at ?? undefined, recoveryCodesLeft: left }
@@ -97,7 +96,6 @@ export async function removeSecondFactor(trx: Transaction<DB>, user: number): Pr
   return rows.length > 0
 }
 
-/** The number of codes that a user gets. */
 const recoveryCodeCount = 10
 
 /** Crockford's base32, without letters that look like others. Each character has five bits. */

@@ -7,7 +7,7 @@ import type { DB } from '../../database.ts'
 import { networkPrefixOf } from './network-prefix.ts'
 import { skeletonOf } from '../username.ts'
 
-/** Waits in seconds. After `free` failures each failure doubles the wait, from `first` up to `longest`, never forever. */
+/** After `freeFailures`, each failure doubles the wait, up to `maxWaitSeconds`. No key is blocked forever. */
 export interface ThrottleLimit {
   freeFailures: number
   firstWaitSeconds: number
