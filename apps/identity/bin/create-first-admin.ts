@@ -13,8 +13,8 @@ import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { assertMigrated } from '../src/migrations.ts'
 
 /**
- * Makes the first super admin of a new installation. Prints one JSON line: with the password only when it was made here,
- * which is the one time that it can be read.
+ * Creates the first super admin of a new installation. Prints one JSON line, which contains the password only if this
+ * command generated it.
  */
 await main(async () => {
   const { IDENTITY_DATABASE_URL, SLUICE_ADMIN_PASSWORD } = readDatabaseConfig()
@@ -24,9 +24,9 @@ await main(async () => {
     await assertMigrated(db)
     await runMaintenanceOnce(db)
     const password = chosen ?? generatePassword()
-    const made = !(await hasUsers(db)) && (await createFirstAdmin(db, password))
-    const answer = { username: firstUsername, ...(made && chosen === undefined && { password }) }
-    process.stdout.write(`${JSON.stringify(answer)}\n`)
+    const created = !(await hasUsers(db)) && (await createFirstAdmin(db, password))
+    const result = { username: firstUsername, ...(created && chosen === undefined && { password }) }
+    process.stdout.write(`${JSON.stringify(result)}\n`)
   } finally {
     await db.destroy()
   }

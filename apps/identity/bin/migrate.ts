@@ -3,7 +3,7 @@ import { main } from '@sluice/process'
 import { readDatabaseConfig } from '../src/config.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 
-/** Brings the identity database up to this version. */
+/** Applies the migrations that the identity database lacks. */
 await main(async () => {
   const { IDENTITY_DATABASE_URL } = readDatabaseConfig()
   const applied = await migrate(IDENTITY_DATABASE_URL, migrationsFolder)

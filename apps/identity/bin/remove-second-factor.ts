@@ -5,7 +5,7 @@ import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 
-/** `remove-second-factor.ts <username>`: for whoever lost theirs with all recovery codes, and has nobody above them. */
+/** `remove-second-factor.ts <username>`, for a super admin who lost the second factor and all recovery codes. */
 await main(async () => {
   const [username] = process.argv.slice(2)
   if (!username) throw new StartProblem('The username is missing. Usage: remove-second-factor.ts <username>')

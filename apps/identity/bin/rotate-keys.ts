@@ -7,8 +7,8 @@ import { assertMigrated } from '../src/migrations.ts'
 import { forgetPreviousKeys, rotateKeys } from '../src/sign-in/tokens/key-rotation.ts'
 
 /**
- * Lets the next signing key sign from now on; running services follow within a minute. `--at-once` does so even if the
- * next key was published less than an hour ago; `--forget-previous` withdraws the keys before it, with all that they signed.
+ * Starts to sign with the next key; running services follow within a minute. `--at-once` does so even if the next key was
+ * published less than an hour ago. `--forget-previous` deletes the previous keys, so that their tokens become invalid.
  */
 await main(async () => {
   const { values } = parseArgs({
@@ -22,10 +22,10 @@ await main(async () => {
     process.stdout.write(
       rotated.outcome === 'rotated'
         ? `Key ${rotated.kid} signs from now on.\n`
-        : `Key ${rotated.kid} is published and may sign from ${rotated.signsFrom.toISOString()}: run this again then, or with --at-once.\n`,
+        : `Key ${rotated.kid} is published and may sign from ${rotated.signsFrom.toISOString()}. Run this command again then, or with --at-once.\n`,
     )
     if (values['forget-previous'])
-      process.stdout.write(`Withdrew ${await forgetPreviousKeys(db)} keys: what they signed is refused.\n`)
+      process.stdout.write(`Withdrew ${await forgetPreviousKeys(db)} keys. Their tokens are invalid now.\n`)
   } finally {
     await db.destroy()
   }

@@ -46,7 +46,7 @@ await main(async () => {
     logger,
     send: mailSenderFrom(config),
     metrics: mailMetrics(metrics),
-    answer: () => answerPasswordReset(db, config),
+    answerPasswordReset: () => answerPasswordReset(db, config),
   })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 

@@ -30,7 +30,6 @@ interface IdentityAppOptions {
   isStopping?(): boolean
 }
 
-/** Creates the identity service, ready to listen. */
 export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
   const { config, logger, metrics, tally } = parts
   const keys = signingKeys(db, config.SECRET_KEYS)
@@ -57,7 +56,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     sideDoors: Router().use(publishedKeys(db, keys), oidc.routes, pageRoutes({ db, config, logger })),
     problemPages: federatedProblemPages(publicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: authenticator({
-      verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.whole }),
+      verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
       // Not cached: one indexed look-up, so changes apply at once.
       standing: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,

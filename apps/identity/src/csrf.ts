@@ -19,7 +19,6 @@ interface CsrfSettings {
   SERVICE_SECRET: string
 }
 
-/** The name of the hidden field. */
 export const csrfField = 'csrf'
 
 export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings): CsrfGuard {
@@ -64,14 +63,14 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
  * Returns whether a request is from another site. Pages cannot set Sec-Fetch-Site, and all current browsers send it over
  * https. Otherwise the function uses Origin; Sluice's own pages send `null`, because their referrer policy is `no-referrer`.
  */
-function isForeign(request: Request, ours: string): boolean {
+function isForeign(request: Request, publicOrigin: string): boolean {
   const site = request.get('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'
   const origin = request.get('origin')
   return (
     origin !== undefined &&
     origin !== 'null' &&
-    origin !== ours &&
+    origin !== publicOrigin &&
     origin !== `${request.protocol}://${request.headers.host}`
   )
 }

@@ -3,7 +3,6 @@ import * as database from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from './database.ts'
 
-/** The folder of this service's migrations. */
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
 /** Throws if the database does not have the migrations that this version needs. */

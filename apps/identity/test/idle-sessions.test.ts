@@ -39,7 +39,7 @@ it('a session that was left alone is in no list, and nobody ends it again', asyn
   await person.delete(`/users/me/sessions/${sessionOf(other)}`).expect(404)
 })
 
-it('housekeeping ends what was left alone, and nothing else', async () => {
+it('maintenance ends idle sessions only', async () => {
   const person = await service.as([])
   const other = await service.signIn(person.username)
   await leftAlone(other, 8 * 60)

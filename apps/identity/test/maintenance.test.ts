@@ -37,8 +37,8 @@ async function eventually(condition: () => boolean | Promise<boolean>) {
   while (!(await condition())) await sleep(20)
 }
 
-describe('a part of housekeeping that fails', () => {
-  it('keeps none of the others, is warned of, and has no time of success', async () => {
+describe('a maintenance job that fails', () => {
+  it('stops no other job, logs a warning, and has no time of success', async () => {
     const done: string[] = []
     const duty = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
     const broken: MaintenanceJob = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
@@ -52,7 +52,7 @@ describe('a part of housekeeping that fails', () => {
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40, task: 'broken' }])
   })
 
-  it('is tried again in the next round', async () => {
+  it('runs again in the next round', async () => {
     let tries = 0
     const { house } = keeping(
       [{ name: 'broken', run: () => Promise.reject(new Error(`${(tries += 1)}`)) }],
@@ -64,7 +64,7 @@ describe('a part of housekeeping that fails', () => {
   })
 })
 
-it('housekeeping does not overlap itself, and stopping waits for what is under way', async () => {
+it('maintenance runs in one process at a time, and stop waits for the running job', async () => {
   let [running, most, ended] = [0, 0, 0]
   const slow: MaintenanceJob = {
     name: 'slow',
@@ -86,7 +86,7 @@ it('housekeeping does not overlap itself, and stopping waits for what is under w
   expect(ended).toBe(before)
 })
 
-it('months of the audit and keys come first, and every part succeeds', async () => {
+it('audit partitions and signing keys come first, and every job succeeds', async () => {
   const duties = maintenanceJobs(rotationOf({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
   expect(duties.slice(0, 2).map(({ name }) => name)).toEqual(['audit-months', 'signing-keys'])
   const { metrics, house } = keeping(duties)
@@ -94,7 +94,7 @@ it('months of the audit and keys come first, and every part succeeds', async () 
   await house.stop()
 })
 
-it('what is over goes in batches, past what somebody holds', async () => {
+it('expired rows are deleted in batches, and locked rows are skipped', async () => {
   const { uid } = await service.as([])
   await sql`
     insert into second_factor_tickets (ticket_hash, user_id, expires_at)
@@ -111,7 +111,7 @@ it('what is over goes in batches, past what somebody holds', async () => {
   expect(await left()).toBe(0)
 })
 
-it('sessions that ended long ago are found by an index', async () => {
+it('the query for old sessions uses an index', async () => {
   const { rows } = await service.db.connection().execute(async (db) => {
     await sql`set enable_seqscan = off`.execute(db)
     const plan = await sql<{ 'QUERY PLAN': string }>`
@@ -124,14 +124,14 @@ it('sessions that ended long ago are found by an index', async () => {
   expect(plan).toContain('sessions_end')
 })
 
-describe('a refresh token that was used', () => {
+describe('a used refresh token', () => {
   const refresh = (refreshToken: string) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
   const usedAgo = (hours: number) =>
     sql`update refresh_tokens set consumed_at = now() - make_interval(hours => ${hours}) where consumed_at is not null`.execute(
       service.db,
     )
 
-  it('is forgotten after a day: a second use then is refused, ends nothing and leaves nothing', async () => {
+  it('is deleted after a day; a later use is refused and writes nothing', async () => {
     const { tokens } = await service.as([])
     const session = decodeJwt(tokens.accessToken)['sid'] as string
     const { body: next } = await refresh(tokens.refreshToken).expect(200)
@@ -143,7 +143,7 @@ describe('a refresh token that was used', () => {
     await refresh(next.refreshToken).expect(200)
   })
 
-  it('is known until then', async () => {
+  it('is kept for a day, and a second use ends the session', async () => {
     const { tokens } = await service.as([])
     const { body: next } = await refresh(tokens.refreshToken).expect(200)
     await usedAgo(23)

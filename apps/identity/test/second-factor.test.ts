@@ -152,7 +152,7 @@ describe('an operator', () => {
     await enrol(scene.service, admin)
     expect(await removeSecondFactorOf(scene.service.db, admin.username.toUpperCase())).toBe(true)
     expect(await removeSecondFactorOf(scene.service.db, admin.username)).toBe(false)
-    await expect(removeSecondFactorOf(scene.service.db, 'nobody-here')).rejects.toThrow('There is no user')
+    await expect(removeSecondFactorOf(scene.service.db, 'nobody-here')).rejects.toThrow('does not exist')
     expect((await login(admin.username)).body).toHaveProperty('accessToken')
     expect((await auditOf(scene.service.db, admin.uid)).slice(-3)[0]).toMatchObject({
       actor: null,

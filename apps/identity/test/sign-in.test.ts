@@ -13,8 +13,8 @@ afterAll(() => service.stop())
 const login = (username: string, password: string) =>
   service.http.post('/api/v1/auth/login').send({ username, password })
 
-describe('signing in', () => {
-  it('answers tokens that open the session, to a username in any case and width', async () => {
+describe('POST /auth/login', () => {
+  it('returns tokens of a new session, for a username in any case and width', async () => {
     const { username, uid } = await service.as([])
     const { body } = await login(username.toUpperCase(), goodPassword).expect(200).expect('cache-control', 'no-store')
     const tokens = body as Tokens
@@ -28,7 +28,7 @@ describe('signing in', () => {
     await login(username.replace('u', 'ｕ'), goodPassword).expect(200)
   })
 
-  it('says the same to everybody who may not, whatever the reason, and the audit says which', async () => {
+  it('returns the same 401 for every reason, and audits the reason', async () => {
     const client = await service.client()
     const disabled = await service.client({ disabled: true })
     const refused = {
@@ -50,7 +50,7 @@ describe('signing in', () => {
     }
   })
 
-  it('takes as long for a username that there is not', async () => {
+  it('takes as long for an unknown username', async () => {
     const { username } = await service.as([])
     const time = async (name: string) => {
       const start = performance.now()
@@ -72,7 +72,7 @@ describe('signing in', () => {
     expect(median(unknown)).toBeGreaterThan(median(known) / 3)
   })
 
-  it('names every violation of the contract at once, and fields that there are not', async () => {
+  it('lists all violations of the contract, including unknown fields', async () => {
     const { body } = await service.http.post('/api/v1/auth/login').send({ username: '', remember: true }).expect(400)
     expect(body.errors.map(({ pointer }: { pointer: string }) => pointer).toSorted()).toEqual([
       '/password',
@@ -81,11 +81,11 @@ describe('signing in', () => {
     ])
   })
 
-  it('answers 400 to a NUL character', async () => {
+  it('returns 400 for a NUL character', async () => {
     await login('ada\0', goodPassword).expect(400)
   })
 
-  it('leaves a row in the audit that names the session', async () => {
+  it('audits the session that it opened', async () => {
     const { uid, tokens, client } = await service.as([])
     const { sid } = JSON.parse(Buffer.from(tokens.accessToken.split('.')[1]!, 'base64url').toString())
     expect(await auditOf(service.db, uid)).toEqual([
@@ -93,7 +93,7 @@ describe('signing in', () => {
     ])
   })
 
-  it('ends with signing out: the token is refused at once, and so is the refresh token', async () => {
+  it('opens a session whose tokens are refused after the logout', async () => {
     const caller = await service.as([])
     await caller.post('/auth/logout').expect(204)
     await caller.get('/users/me').expect(401)
@@ -131,7 +131,7 @@ describe('an access token', () => {
     expect(payload.exp! - payload.iat!).toBe(300)
   })
 
-  it('is refused when it was signed with another key, named or not, or says another algorithm', async () => {
+  it('is refused if its signature has another key or algorithm', async () => {
     const { tokens } = await service.as([])
     const { kid } = decodeProtectedHeader(tokens.accessToken)
     const claims = JSON.parse(Buffer.from(tokens.accessToken.split('.')[1]!, 'base64url').toString())
@@ -144,7 +144,7 @@ describe('an access token', () => {
       await service.bearing(token).get('/users/me').expect(401)
   })
 
-  it('is refused once its user is inactive, its client disabled or its role gone', async () => {
+  it('is refused after its user is deactivated, its client disabled or its role removed', async () => {
     const inactive = await service.as([])
     await sql`update users set status = 'INACTIVE' where uid = ${inactive.uid}`.execute(service.db)
     await inactive.get('/users/me').expect(401)

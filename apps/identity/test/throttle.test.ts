@@ -19,8 +19,8 @@ const statuses = (answers: { status: number }[]) =>
 const waitIsOver = () =>
   sql`update sign_in_attempts set blocked_until = now() - interval '1 second'`.execute(service.db)
 
-describe('guessing a password', () => {
-  it('is looked at five times, however many come at once', async () => {
+describe('failed sign-ins', () => {
+  it('are checked five times at most, even if they are concurrent', async () => {
     const { username } = await service.user({ client: await service.client() })
     const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => login(username, `198.51.${at}.7`)))
     expect(statuses(answers)).toEqual({ 401: 5, 429: 45 })
@@ -29,12 +29,12 @@ describe('guessing a password', () => {
     expect(refused.body.code).toBe('too-many-requests')
   })
 
-  it('is the same for a username that there is not', async () => {
+  it('are limited in the same way for an unknown username', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => login('nobody-here', `198.51.${at}.8`)))
     expect(statuses(answers)).toEqual({ 401: 5, 429: 15 })
   })
 
-  it('is seen in the audit, once a minute for an account however often it is tried', async () => {
+  it('write one audit row per account and minute while they are throttled', async () => {
     const { uid, username } = await service.user({ client: await service.client() })
     const waits = async () =>
       (await auditOf(service.db, uid)).filter(({ details }) => details['outcome'] === 'too many tries')
@@ -54,7 +54,7 @@ describe('guessing a password', () => {
     await waitIsOver()
   })
 
-  it('waits longer after each further failure, and begins anew after a success', async () => {
+  it('double the wait with each failure, and a success resets it', async () => {
     const { username } = await service.user({ client: await service.client() })
     const wait = async () => Number((await login(username, '203.0.113.5').expect(429)).headers['retry-after'])
     for (let at = 0; at < 5; at++) await login(username, '203.0.113.5').expect(401)
@@ -68,7 +68,7 @@ describe('guessing a password', () => {
     for (let at = 0; at < 5; at++) await login(username, '203.0.113.5').expect(401)
   })
 
-  it('never locks anybody out of the network that they are known from', async () => {
+  it('from other networks do not lock a user out of a network of an earlier session', async () => {
     const { username } = await service.user({ client: await service.client() })
     await login(username, '203.0.113.20', goodPassword).expect(200)
     for (let at = 0; at < 6; at++) await login(username, `192.0.${at}.1`)
@@ -76,7 +76,7 @@ describe('guessing a password', () => {
     await login(username, '203.0.113.99', goodPassword).expect(200)
   })
 
-  it('is slowed by network too, when it goes over many usernames', async () => {
+  it('are limited per network if they use many usernames', async () => {
     const answers = []
     for (let batch = 0; batch < 5; batch++)
       answers.push(

@@ -1,8 +1,10 @@
 import { sql, type Kysely } from 'kysely'
+import type { MailKind } from '@sluice/contracts'
+import type { EmailContent } from '@sluice/mail'
 import type { DB } from '../database.ts'
 import type { NewLink } from '../sign-in/tokens/one-time-links.ts'
 import { queueMail, type MailConfig } from './outbox.ts'
-import { letters } from './texts.ts'
+import { emailTexts } from './texts.ts'
 
 interface MailRecipientRow {
   id: number
@@ -21,34 +23,27 @@ async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipie
   return rows[0]!
 }
 
-/** Mails a user the link to accept their invitation. Runs in the transaction that created the link. */
-export async function mailInvitation(
+/** Queues a mail to a user in the transaction of the change that it reports. */
+async function mailUser(
   trx: Kysely<DB>,
   config: MailConfig,
-  { id }: { id: number },
-  link: NewLink,
+  user: { id: number },
+  kind: MailKind,
+  write: (to: MailRecipientRow) => EmailContent,
+  expires?: Date,
 ): Promise<void> {
-  const to = await readRecipient(trx, id)
-  await queueMail(trx, config, { kind: 'INVITATION', to, letter: letters.invitation(to, link), expires: link.expires })
+  const to = await readRecipient(trx, user.id)
+  await queueMail(trx, config, { kind, to, content: write(to), ...(expires && { expires }) })
 }
 
-/** Mails a user the link to choose a new password. Runs in the transaction that created the link. */
-export async function mailPasswordReset(
-  trx: Kysely<DB>,
-  config: MailConfig,
-  { id }: { id: number },
-  link: NewLink,
-): Promise<void> {
-  const to = await readRecipient(trx, id)
-  const letter = letters.passwordReset(to, link)
-  await queueMail(trx, config, { kind: 'PASSWORD_RESET', to, letter, expires: link.expires })
-}
+export const mailInvitation = (trx: Kysely<DB>, config: MailConfig, user: { id: number }, link: NewLink) =>
+  mailUser(trx, config, user, 'INVITATION', (to) => emailTexts.invitation(to, link), link.expires)
 
-/** Notifies a user that their password was changed. */
-export async function mailPasswordChanged(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
-  const to = await readRecipient(trx, id)
-  await queueMail(trx, config, { kind: 'PASSWORD_CHANGED', to, letter: letters.passwordChanged(to, new Date()) })
-}
+export const mailPasswordReset = (trx: Kysely<DB>, config: MailConfig, user: { id: number }, link: NewLink) =>
+  mailUser(trx, config, user, 'PASSWORD_RESET', (to) => emailTexts.passwordReset(to, link), link.expires)
+
+export const mailPasswordChanged = (trx: Kysely<DB>, config: MailConfig, user: { id: number }) =>
+  mailUser(trx, config, user, 'PASSWORD_CHANGED', (to) => emailTexts.passwordChanged(to, new Date()))
 
 /** Notifies the previous address of a user. */
 export async function mailEmailChanged(
@@ -57,28 +52,17 @@ export async function mailEmailChanged(
   { id, email }: { id: number; email: string },
 ): Promise<void> {
   const to = { ...(await readRecipient(trx, id)), email }
-  await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, letter: letters.emailChanged(to, new Date()) })
+  await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, content: emailTexts.emailChanged(to, new Date()) })
 }
 
-/** Notifies a user that their second factor was set up or removed. */
-export async function mailSecondFactorChanged(
+export const mailSecondFactorChanged = (
   trx: Kysely<DB>,
   config: MailConfig,
-  { id }: { id: number },
+  user: { id: number },
   change: 'set up' | 'removed',
-): Promise<void> {
-  const to = await readRecipient(trx, id)
-  const letter = letters.secondFactorChanged(to, change, new Date())
-  await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
-}
+) =>
+  mailUser(trx, config, user, 'SECOND_FACTOR_CHANGED', (to) => emailTexts.secondFactorChanged(to, change, new Date()))
 
-/** Notifies a user that a recovery code was used, and how many are left. Runs in the transaction that used it. */
-export async function mailRecoveryCodeUsed(
-  trx: Kysely<DB>,
-  config: MailConfig,
-  { id, left }: { id: number; left: number },
-): Promise<void> {
-  const to = await readRecipient(trx, id)
-  const letter = letters.recoveryCodeUsed(to, left, new Date())
-  await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
-}
+/** Notifies a user that a recovery code was used, and how many are left. */
+export const mailRecoveryCodeUsed = (trx: Kysely<DB>, config: MailConfig, { id, left }: { id: number; left: number }) =>
+  mailUser(trx, config, { id }, 'SECOND_FACTOR_CHANGED', (to) => emailTexts.recoveryCodeUsed(to, left, new Date()))

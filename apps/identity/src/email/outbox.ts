@@ -13,7 +13,7 @@ const purpose = (uid: string) => `mails.body:${uid}`
 interface NewMail {
   kind: MailKind
   to: { id: number; client: string; email: string }
-  letter: EmailContent
+  content: EmailContent
   /** The expiry of the mail, at the latest a day from now. */
   expires?: Date
 }
@@ -25,14 +25,14 @@ interface NewMail {
 export async function queueMail(
   trx: Kysely<DB>,
   { SECRET_KEYS, SMTP_URL }: MailConfig,
-  { kind, to, letter, expires }: NewMail,
+  { kind, to, content, expires }: NewMail,
 ): Promise<void> {
-  if (letter.link) await failOlderMails(trx, to.id, kind)
+  if (content.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
-  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(letter)), purpose(uid))
+  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(content)), purpose(uid))
   await sql`
     insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
-    values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${letter.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
+    values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${content.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
       least(${expires ?? null}::timestamptz, now() + interval '24 hours'))`.execute(trx)
 }
 
@@ -48,7 +48,7 @@ export const openBody = (
   sealed: string,
 ): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as RenderedEmail
 
-/** Fails overdue mails, also if no process sends mails. Handles up to `most` mails and returns how many. */
+/** Marks up to `most` overdue mails as failed, even if no process sends mails. Returns their number. */
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),

@@ -12,14 +12,14 @@ interface MailSenderOptions {
   send: SendMail | undefined
   metrics?: MailMetrics
   /** Handles a pending password-reset request. Returns false without one. */
-  answer(): Promise<boolean>
+  answerPasswordReset(): Promise<boolean>
 }
 
 /** Milliseconds between queries for due mails. Each is one query of an index that is nearly always empty. */
 const pollIntervalMs = 1_000
 const pollAfterFailureMs = 5_000
 const batchSize = 5
-/** The timeout of one try in milliseconds, far shorter than the lease, after which another process claims the mail. */
+/** The timeout of one attempt in milliseconds, far shorter than the lease, after which another process claims the mail. */
 const sendTimeoutMs = 60_000
 /** Milliseconds that pending sends may take when the process stops. */
 const shutdownTimeoutMs = 10_000
@@ -38,7 +38,7 @@ export async function sendQueuedMails(
   parts: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<boolean> {
-  const answered = await parts.answer()
+  const answered = await parts.answerPasswordReset()
   if (!parts.send) return answered
   const claimed = await claimMails(parts.db, batchSize)
   await waitForAll(claimed.map((mail) => sendMail(parts, mail, signal)))
@@ -52,38 +52,38 @@ async function sendMail(
 ): Promise<void> {
   const about = { mail: mail.uid, attempts: mail.attempts }
   if (mail.overdue) {
-    metrics?.tries.inc({ outcome: 'failed' })
+    metrics?.attempts.inc({ outcome: 'failed' })
     return markFailed(db, mail, undefined)
   }
-  const late = AbortSignal.timeout(sendTimeoutMs)
+  const timeout = AbortSignal.timeout(sendTimeoutMs)
   try {
     const { uid, recipient, subject, created_at: created } = mail
     const outgoing = { ...openBody(config, uid, mail.body), uid, recipient, subject, created }
-    await send!(outgoing, AbortSignal.any([stop, late]))
+    await send!(outgoing, AbortSignal.any([stop, timeout]))
   } catch (error) {
     if (stop.aborted) return requeueMail(db, mail)
-    const reason = late.aborted ? 'The server took longer than a minute.' : (error as Error).message
+    const reason = timeout.aborted ? 'The mail server took longer than a minute.' : (error as Error).message
     const permanent = error instanceof MailRefused && error.permanent
     logger.warn(
       { ...about, reason, permanent },
       permanent ? 'the server refused a mail permanently' : 'a mail could not be sent; it is tried again later',
     )
-    metrics?.tries.inc({ outcome: permanent ? 'failed' : 'delayed' })
+    metrics?.attempts.inc({ outcome: permanent ? 'failed' : 'delayed' })
     return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
   }
-  metrics?.tries.inc({ outcome: 'sent' })
+  metrics?.attempts.inc({ outcome: 'sent' })
   await markSent(db, mail)
   logger.info(about, 'a mail was sent')
 }
 
 interface MailMetrics {
-  /** Counts tries by outcome: sent, delayed or failed. */
-  tries: Counter<'outcome'>
+  /** Counts attempts by outcome: sent, delayed or failed. */
+  attempts: Counter<'outcome'>
 }
 
 /** The mail metrics at /metrics. Alert on mails that fail or are delayed for long. */
 export const mailMetrics = (registry: Registry): MailMetrics => ({
-  tries: new Counter({
+  attempts: new Counter({
     name: 'identity_mail_tries_total',
     help: 'Attempts to send a mail, by outcome.',
     labelNames: ['outcome'],
@@ -91,7 +91,6 @@ export const mailMetrics = (registry: Registry): MailMetrics => ({
   }),
 })
 
-/** A mail that this process has claimed. */
 interface ClaimedMail {
   id: number
   uid: string
@@ -104,7 +103,7 @@ interface ClaimedMail {
   overdue: boolean
 }
 
-/** Minutes after which another process may claim a mail again, longer than any try. */
+/** Minutes after which another process may claim a mail again, longer than any attempt. */
 const leaseMinutes = 5
 
 /**
@@ -136,7 +135,7 @@ async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | 
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** Delays a mail. The next try is after 30 seconds; the delay doubles with each try up to an hour, with jitter. */
+/** Delays a mail. The next attempt is after 30 seconds; the delay doubles with each try up to an hour, with jitter. */
 async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason: string): Promise<void> {
   const seconds = Math.min(3600, 30 * 2 ** (attempts - 1)) * (0.75 + Math.random() / 4)
   await sql`
@@ -144,7 +143,7 @@ async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** Releases a mail when this process stops. Another process may send it at once, and this does not count as a try. */
+/** Releases a mail when this process stops. Another process may send it at once, and this does not count as an attempt. */
 async function requeueMail(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set next_try_at = now(), attempts = attempts - 1 where id = ${id} and state = 'QUEUED'`.execute(db)

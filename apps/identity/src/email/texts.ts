@@ -14,7 +14,7 @@ const usernameOf = ({ username }: NamedRecipient) =>
 const linkValidity = (until: string) => `The link works once, until ${until}.`
 
 /** The texts of the mails. Subjects contain no text that a user or an administrator typed. */
-export const letters = {
+export const emailTexts = {
   invitation: (
     to: NamedRecipient & { ssoAuth: boolean },
     { url, expires }: { url: string; expires: Date },
@@ -24,28 +24,24 @@ export const letters = {
       greeting(to),
       `You are invited to use Sluice for ${organisation(to)}.`,
       to.ssoAuth
-        ? 'Open this link to accept. You then sign in the way your organisation signs in elsewhere.'
+        ? 'Open this link to accept. You then sign in through the sign-in service of your organisation.'
         : 'Open this link to accept, and to choose your password.',
     ],
     link: { label: 'Accept the invitation', url },
-    notes: [
-      ...usernameOf(to),
-      linkValidity(formatTime(expires)),
-      'If you did not expect this, you need not do anything.',
-    ],
+    notes: [...usernameOf(to), linkValidity(formatTime(expires)), 'If you did not expect this, ignore this mail.'],
   }),
 
   passwordReset: (to: NamedRecipient, { url, expires }: { url: string; expires: Date }): EmailContent => ({
     subject: 'Choose a new Sluice password',
     paragraphs: [
       greeting(to),
-      `Somebody asked for a new password for your user at ${organisation(to)}. Open this link to choose one.`,
+      `A new password was requested for your user at ${organisation(to)}. Open this link to choose one.`,
     ],
     link: { label: 'Choose a new password', url },
     notes: [
       ...usernameOf(to),
       linkValidity(formatTime(expires)),
-      'If it was not you, you need not do anything: your password stays as it is.',
+      'If you did not request this, ignore this mail. Your password does not change.',
     ],
   }),
 
@@ -64,8 +60,8 @@ export const letters = {
     paragraphs: [
       greeting(to),
       change === 'removed'
-        ? `The second factor of your user at ${organisation(to)} was removed on ${formatTime(at)}. Signing in takes your password alone.`
-        : `A second factor was set up for your user at ${organisation(to)} on ${formatTime(at)}. Signing in takes a code besides your password.`,
+        ? `The second factor of your user at ${organisation(to)} was removed on ${formatTime(at)}. You now sign in with your password only.`
+        : `A second factor was set up for your user at ${organisation(to)} on ${formatTime(at)}. You now sign in with your password and a code.`,
       'If it was not you, tell your administrator at once.',
     ],
     notes: usernameOf(to),
@@ -75,7 +71,7 @@ export const letters = {
     subject: 'A recovery code of yours was used',
     paragraphs: [
       greeting(to),
-      `A recovery code of your user at ${organisation(to)} was used on ${formatTime(at)}, in place of a code of your authenticator app. ${remaining[left] ?? `${left} are left.`}`,
+      `A recovery code of your user at ${organisation(to)} was used on ${formatTime(at)} instead of a code of your authenticator app. ${remaining[left] ?? `${left} recovery codes are left.`}`,
       'If it was not you, change your password and tell your administrator at once.',
     ],
     notes: usernameOf(to),
@@ -85,7 +81,7 @@ export const letters = {
     subject: 'Your Sluice mail address was changed',
     paragraphs: [
       greeting(to),
-      `The mail address of your user at ${organisation(to)} was changed on ${formatTime(at)}. Mails go to the new one from now on.`,
+      `The mail address of your user at ${organisation(to)} was changed on ${formatTime(at)}. Mails now go to the new address.`,
       'If you did not expect this, tell your administrator at once.',
     ],
     notes: usernameOf(to),
@@ -93,8 +89,8 @@ export const letters = {
 }
 
 const remaining: Record<number, string> = {
-  0: 'None is left: get new ones while you have the app.',
-  1: 'One is left: get new ones soon.',
+  0: 'No recovery codes are left. Create new ones while you have the app.',
+  1: 'One recovery code is left. Create new ones soon.',
 }
 
 /** Formats a time as `21 November 2026 at 18:05 UTC`, because the reader's time zone is unknown. */

@@ -14,7 +14,6 @@ const sessionsKept = 30
 /** Sessions per batch, fewer than in other jobs, because each deletion also deletes refresh tokens and application models. */
 const size = 200
 
-/** Removes sessions that ended long ago. Returns their number. */
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   inBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
 

@@ -23,7 +23,7 @@ interface IntrospectionDependencies {
  * the application that sends the request.
  */
 export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
-  const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.whole })
+  const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.privateKeys })
 
   return async function answer(ctx: Context, next: Next): Promise<void> {
     await next()
@@ -39,11 +39,11 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
 
   async function activeClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
     const presented = await presentedBy(token)
-    const standing = presented && (await findPrincipal(db, presented.credential))
-    const caller = presented && toCaller(standing, presented)
-    if (!caller || !standing || standing.client.id !== tenant) return undefined
+    const principal = presented && (await findPrincipal(db, presented.credential))
+    const caller = presented && toCaller(principal, presented)
+    if (!caller || !principal || principal.client.id !== tenant) return undefined
     const { iss, aud, sub, exp, iat, jti, client_id, scope } = decodeJwt(token)
-    const { id, code, name } = standing.client
+    const { id, code, name } = principal.client
     const organization = { id, code, name }
     return {
       active: true,

@@ -12,7 +12,7 @@ import { oidcPaths, allOidcPaths } from './configuration.ts'
 import { type AuditTally, auditTally } from './audit-tally.ts'
 import { limitPendingLogins, limitFormBody, limitParameterLength } from './request-limits.ts'
 import { interactionRoutes } from './interactions/interaction-routes.ts'
-import { makeProvider, refusalOf } from './provider.ts'
+import { createProvider, refusalOf } from './provider.ts'
 import { problems } from '@sluice/http-server'
 import { formDeadline } from '../pages/forms.ts'
 import { pagePolicy } from '../pages/send-page.ts'
@@ -41,15 +41,15 @@ export function openIdProvider({
   logger,
   tally = auditTally(db, logger),
 }: OpenIdProviderOptions): OpenIdProvider {
-  let made: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
+  let instance: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
 
   const current = async () => {
-    const now = await keys.whole()
-    if (made?.keys !== now) {
-      const provider = makeProvider({ db, config, keys: now, logger, tally, signingKeys: keys })
-      made = { keys: now, provider, answer: provider.callback() }
+    const privateKeys = await keys.privateKeys()
+    if (instance?.keys !== privateKeys) {
+      const provider = createProvider({ db, config, keys: privateKeys, logger, tally, signingKeys: keys })
+      instance = { keys: privateKeys, provider, answer: provider.callback() }
     }
-    return made!
+    return instance!
   }
 
   const publish = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)

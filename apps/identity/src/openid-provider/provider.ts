@@ -1,19 +1,21 @@
+import type { Context, Next } from 'koa'
 import type { Kysely } from 'kysely'
 import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from 'oidc-provider'
+import { isUnavailable } from '@sluice/database'
+import { problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
 import { clientSecretVerifier } from './client-secrets.ts'
 import { providerConfiguration, type ProviderDependencies } from './configuration.ts'
-import { allowOnlyQueryResponseMode, answerTemporarilyUnavailable, answerUnknownPaths } from './provider-middleware.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
 import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
 /** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
-export function makeProvider(
+export function createProvider(
   parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
@@ -93,3 +95,67 @@ export async function refusalOf(provider: Provider, metadata: object): Promise<s
     return error.error_description ?? error.message
   }
 }
+
+const unavailableError = {
+  error: 'temporarily_unavailable',
+  error_description: 'a component of this service is unavailable: try again soon',
+}
+
+/**
+ * Replaces a server error of oidc-provider by 503 with the OAuth code for it, if the only cause is that the database was unavailable.
+ */
+function answerTemporarilyUnavailable(provider: Provider): void {
+  const down = new WeakSet<object>()
+  provider.on('server_error', (ctx, error) => {
+    if (isUnavailable(error)) down.add(ctx)
+  })
+  provider.use(async (ctx: Context, next: Next) => {
+    await next()
+    if (!down.has(ctx)) return
+    const location = ctx.response.get('Location')
+    if (location) return ctx.set('Location', withUnavailableError(location))
+    ctx.status = 503
+    ctx.set('Retry-After', '5')
+    if (isAnswer(ctx.body)) ctx.body = { ...ctx.body, ...unavailableError }
+  })
+}
+
+const isAnswer = (body: unknown): body is { error: string } =>
+  typeof body === 'object' && body !== null && 'error' in body && body.error === 'server_error'
+
+/** Replaces `server_error` in a redirect to the application too. */
+function withUnavailableError(location: string): string {
+  const url = new URL(location)
+  if (url.searchParams.get('error') !== 'server_error') return location
+  for (const [name, value] of Object.entries(unavailableError)) url.searchParams.set(name, value)
+  return url.href
+}
+
+/** Sets the mount path of oidc-provider, and answers paths that it does not know. */
+const answerUnknownPaths = (base: string) =>
+  async function answer(ctx: Context, next: Next): Promise<void> {
+    ctx['mountPath'] = base
+    await next()
+    if (ctx.status !== 404 || ctx.body) return
+    const requestId = ctx.response.get('x-request-id')
+    ctx.body = JSON.stringify(problems.notFound('address').document(ctx.path.slice(0, 2000), requestId))
+    ctx.status = 404
+    ctx.type = 'application/problem+json'
+  }
+
+/**
+ * Allows only the response mode `query`. The other modes of oidc-provider respond with a page of its own that has a script
+ * (form_post), or are for flows with tokens in the address (fragment).
+ */
+function allowOnlyQueryResponseMode(provider: Provider): void {
+  provider.use(async (ctx: Context, next: Next) => {
+    const { response_mode: mode } = ctx.query
+    // oidc-provider does not know this mode, so it returns an error to the application by query.
+    if (mode !== undefined && mode !== 'query') ctx.query = { ...ctx.query, response_mode: 'unsupported' }
+    await next()
+    if (isDiscovery(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }
+  })
+}
+
+const isDiscovery = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && 'response_modes_supported' in body

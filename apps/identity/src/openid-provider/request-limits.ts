@@ -44,8 +44,8 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
 
   return (request, response, next) => {
     const network = networkOf(request.ip ?? '')
-    const resumed = request.path !== '/'
-    if (!resumed) {
+    const isResumed = request.path !== '/'
+    if (!isResumed) {
       if (network.count >= most)
         throw problems.tooManyRequests(
           Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
@@ -56,9 +56,9 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
     }
     response.once('close', () => {
       const location = response.get('Location') ?? ''
-      const asks = /\/interaction\/[^/]+$/.test(location)
-      const ended = URL.canParse(location) && new URL(location).searchParams.has('code')
-      if (resumed ? ended : !asks) network.count = Math.max(0, network.count - 1)
+      const isInteraction = /\/interaction\/[^/]+$/.test(location)
+      const isCompleted = URL.canParse(location) && new URL(location).searchParams.has('code')
+      if (isResumed ? isCompleted : !isInteraction) network.count = Math.max(0, network.count - 1)
     })
     next()
   }
@@ -99,8 +99,8 @@ export const limitParameterLength =
     const texts = textsIn(language)
     const technical = `invalid_request: ${tooLong} is too long`
     const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
-    const words = refusalIn(texts, 'invalid_request')
-    sendPage(response, 400, messagePage({ prefix, language, ...words, note, status: 'problem' }))
+    const message = refusalIn(texts, 'invalid_request')
+    sendPage(response, 400, messagePage({ prefix, language, ...message, note, status: 'problem' }))
   }
 
 const findLongParameter = (parameters: URLSearchParams): string | undefined =>

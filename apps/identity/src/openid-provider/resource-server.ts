@@ -53,6 +53,6 @@ function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[])
   // An application for itself gets all requested scopes or an error, because it would notice missing scopes much later.
   const lacked = isForItself(ctx) ? listOf(scope).find((wanted) => !roles.includes(wanted)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
-  const asked = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)
-  if (!asked) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')
+  const isRoleRequested = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)
+  if (!isRoleRequested) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')
 }

@@ -110,7 +110,7 @@ it('a line break in what is typed makes no line of its own in the log', async ()
 
 it('no link, password or hash is in the log, the audit, an answer, or in the open in the database', async () => {
   const parts = {
-    answer: () => answerPasswordReset(service.db, service.config),
+    answerPasswordReset: () => answerPasswordReset(service.db, service.config),
     db: service.db,
     config: service.config,
     logger: pino({}, { write: (line: string) => void service.lines.push(line) }),

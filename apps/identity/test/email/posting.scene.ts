@@ -41,7 +41,7 @@ export function posting() {
     config: service.config,
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
     send,
-    answer: () => answerPasswordReset(db, service.config),
+    answerPasswordReset: () => answerPasswordReset(db, service.config),
   })
   return {
     get service() {

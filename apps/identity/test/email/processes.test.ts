@@ -90,7 +90,7 @@ const states = async () =>
   )
 const ids = () => mailbox.received.map(({ headers }) => headers['message-id'])
 
-it('SMTP_URL without MAIL_FROM, and one that is none, are refused at the start, and the password is not shown', async () => {
+it('the start fails for SMTP_URL without MAIL_FROM or an invalid SMTP_URL, and hides the password', async () => {
   const without = begin('serve', { MAIL_FROM: '' })
   expect([await without.code, without.output()]).toEqual([1, expect.stringContaining('MAIL_FROM')])
   const wrong = begin('serve', { SMTP_URL: 'smtp://user:hush-hush-hush@mail?tls=off' })
@@ -98,7 +98,7 @@ it('SMTP_URL without MAIL_FROM, and one that is none, are refused at the start, 
   expect(wrong.output()).not.toContain('hush-hush')
 })
 
-it('an invitation and a forgotten password are mailed by themselves, in a moment', async () => {
+it('invitations and password resets are mailed at once', async () => {
   const { url, child, code, ask, invite, output } = await serve()
   await invite()
   await until(async () => mailbox.received.length === 1, output)
@@ -115,7 +115,7 @@ it('an invitation and a forgotten password are mailed by themselves, in a moment
   expect(output()).not.toContain('token=')
 })
 
-it('what a process was sending when it was killed, the next one sends: perhaps again, under the same id', async () => {
+it('a mail that a killed process was sending is sent by the next one with the same id', async () => {
   await sql`delete from mails`.execute(connection.db)
   const earlier = mailbox.received.length
   const taken: ReceivedMail[] = []

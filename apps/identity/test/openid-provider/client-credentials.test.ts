@@ -19,7 +19,7 @@ const tokenFor = (id: string, secret: string, more: Record<string, string> = {})
     .send({ grant_type: 'client_credentials', ...more })
 
 describe('an application that acts for itself', () => {
-  it('gets a token for its secret and does with it what its roles allow', async () => {
+  it('gets a token for its secret and has the roles of its scopes', async () => {
     const body = applicationBody()
     const { body: config } = await admin.post('/sso-client-configs').send(body).expect(201)
     const { body: tokens } = await tokenFor(body.ssoClientId, body.clientSecret!).expect(200)
@@ -48,7 +48,7 @@ describe('an application that acts for itself', () => {
     ])
   })
 
-  it('is refused what it is not registered for, rather than given less', async () => {
+  it('gets an error for a scope that it is not registered for', async () => {
     const body = applicationBody({ scopes: ['openid', 'ROLE_SEE_VIEW'] })
     await admin.post('/sso-client-configs').send(body).expect(201)
     for (const scope of [

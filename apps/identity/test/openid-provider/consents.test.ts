@@ -44,7 +44,7 @@ const kept = async ({ uid }: { uid: string }) =>
       where u.uid = ${uid} group by 1 order by 1`.execute(service.db)
   ).rows
 
-it('taking a yes back ends all of that application, and nothing of another one or of a colleague', async () => {
+it('the withdrawal of a consent ends all tokens of that user and application only', async () => {
   const { me, colleague, applications } = await twoApplications()
   const { body: list } = await me.get(own).expect(200)
   const shown = { scopes: ['openid'], allowed: expect.any(String), lastUsed: expect.any(String) }
@@ -71,7 +71,7 @@ it('taking a yes back ends all of that application, and nothing of another one o
   )
 })
 
-it('says nothing of a use that no session knows of', async () => {
+it('an application without sessions has no time of last use', async () => {
   const { me } = await twoApplications()
   await sql`delete from oidc_models`.execute(service.db)
   const { body } = await me.get(own).expect(200)

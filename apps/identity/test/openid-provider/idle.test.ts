@@ -19,7 +19,7 @@ const leftAlone = (uid: string, minutes: number) =>
 
 const wanted = { scope: 'openid offline_access', prompt: 'consent' }
 
-it('an application that refreshes keeps its user signed in; one that was silent too long gets nothing', async () => {
+it('refreshes of an application keep the session open until it is idle for too long', async () => {
   const user = await party.user()
   const { browser, tokens } = await party.signIn(user.username, wanted)
   await leftAlone(user.uid, 8 * 60 - 1)
@@ -33,7 +33,7 @@ it('an application that refreshes keeps its user signed in; one that was silent 
   })
 })
 
-it('a browser that was left alone is asked to sign in again', async () => {
+it('an idle browser session requires a new sign-in', async () => {
   const user = await party.user()
   const { browser } = await party.signIn(user.username)
   await leftAlone(user.uid, 8 * 60)

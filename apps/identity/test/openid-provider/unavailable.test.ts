@@ -15,7 +15,7 @@ afterAll(async () => {
   await nowhere.db.destroy()
 })
 
-it('says that it is busy, and not that it is broken, while the database is down', async () => {
+it('the provider answers temporarily_unavailable while the database is down', async () => {
   const party = await relyingParty(service)
   const user = await party.user()
   const { url } = await party.begin()

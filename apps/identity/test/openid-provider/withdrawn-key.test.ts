@@ -12,7 +12,7 @@ afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
 
-it('what a withdrawn key signed is refused by other services soon, and by all within 70 seconds', async () => {
+it('tokens of a withdrawn key are refused by all services within 70 seconds', async () => {
   const [identity = ''] = installation.identity
   const login = { username: 'admin', password: goodPassword }
   const { accessToken } = (await ask(identity, 'POST', '/auth/login', { body: login })).body

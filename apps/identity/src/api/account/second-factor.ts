@@ -1,7 +1,7 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { mailSecondFactorChanged } from '../../email/notices.ts'
-import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
+import { replaceRecoveryCodes } from '../../sign-in/second-factor/second-factor.ts'
 import {
   beginEnrolment,
   confirmEnrolment,

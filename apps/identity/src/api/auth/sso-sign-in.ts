@@ -209,7 +209,7 @@ export async function startSso(
   const provider = await findProviderConfig(db, config, { clientCode })
   if (!provider) throw noSingleSignOn()
   const about = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
-  const { underWay: pending, secret, state } = beginSignIn(config.SECRET_KEYS, about)
+  const { pending, secret, state } = beginSignIn(config.SECRET_KEYS, about)
   try {
     const cookies = browserCookies(new URL(callbackUrl(config)))
     const url = await authorizationUrl(provider, federation, { state, secret })

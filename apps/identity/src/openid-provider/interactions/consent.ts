@@ -62,6 +62,6 @@ function requestedScopes({ interaction, application }: InteractionStep): string[
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
   const { scope } = interaction.params
-  const asked = typeof scope === 'string' ? scope.split(' ') : []
-  return missing.length > 0 ? missing : asked.filter((scope) => application.scopes.includes(scope))
+  const requested = typeof scope === 'string' ? scope.split(' ') : []
+  return missing.length > 0 ? missing : requested.filter((scope) => application.scopes.includes(scope))
 }

@@ -34,7 +34,7 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
   const shared = { db, config, csrf, audited: audited(db, config) }
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
 
-  const step = async (request: Request, response: Response): Promise<InteractionStep> => {
+  const readStep = async (request: Request, response: Response): Promise<InteractionStep> => {
     const current = await provider()
     const interaction = await current.interactionDetails(request, response)
     const { uid } = request.params
@@ -56,16 +56,16 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
       response,
     }
   }
-  const ask: InteractionHandler = (at) =>
-    at.interaction.prompt.name === 'consent' ? showConsentPage(at) : showPasswordPage(at)
-  const answering =
-    (take: InteractionHandler): RequestHandler =>
+  const showPage: InteractionHandler = (step) =>
+    step.interaction.prompt.name === 'consent' ? showConsentPage(step) : showPasswordPage(step)
+  const handling =
+    (handle: InteractionHandler): RequestHandler =>
     async (request, response) => {
       response.locals.operation = 'oidc.interaction'
-      await take(await step(request, response))
+      await handle(await readStep(request, response))
     }
   const form = urlencoded({ extended: false, limit: 16_384, parameterLimit: 20, inflate: false })
-  const own: RequestHandler = (request, _response, next) => {
+  const assertOwnForm: RequestHandler = (request, _response, next) => {
     csrf.assertValid(request)
     next()
   }
@@ -75,12 +75,12 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
     response.locals.prefix = prefix
     next()
   })
-  routes.get('/interaction/:uid', publish, answering(ask))
-  routes.get('/interaction/:uid/code', publish, answering(showCodePage))
-  routes.get('/interaction/:uid/federated', publish, answering(resumeFederatedLogin))
-  routes.post('/interaction/:uid/login', publish, form, own, answering(submitPassword))
-  routes.post('/interaction/:uid/code', publish, form, own, answering(submitCode))
-  routes.post('/interaction/:uid/consent', publish, form, own, answering(submitConsent))
+  routes.get('/interaction/:uid', publish, handling(showPage))
+  routes.get('/interaction/:uid/code', publish, handling(showCodePage))
+  routes.get('/interaction/:uid/federated', publish, handling(resumeFederatedLogin))
+  routes.post('/interaction/:uid/login', publish, form, assertOwnForm, handling(submitPassword))
+  routes.post('/interaction/:uid/code', publish, form, assertOwnForm, handling(submitCode))
+  routes.post('/interaction/:uid/consent', publish, form, assertOwnForm, handling(submitConsent))
   routes.use('/interaction', answerEndedInteraction, problemPages, brokenPages(logger))
   return routes
 }

@@ -54,8 +54,8 @@ interface CompletedLogin {
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
   const before = interaction.session
-  const goesOn = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
-  if (goesOn) {
+  const keepsSession = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
+  if (keepsSession) {
     await transaction(db, async (trx) => {
       await endUnusedSession(trx, { user, session }, 'an open session goes on', auditFactsOf(step))
       await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
@@ -66,7 +66,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
   const login = {
     remember,
     accountId: user.uid,
-    session: goesOn ? before.uid : session.uid,
+    session: keepsSession ? before.uid : session.uid,
     amr,
     ts: Math.floor(Date.now() / 1000),
   }

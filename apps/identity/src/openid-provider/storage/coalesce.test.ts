@@ -11,7 +11,7 @@ function asked() {
 }
 const soon = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-it('shares a question that begins after all who share it asked', async () => {
+it('shares a query that starts after the calls that share it', async () => {
   const { open, ask } = asked()
   const first = ask('a')
   const others = [ask('a'), ask('a'), ask('a')]
@@ -28,7 +28,7 @@ it('shares a question that begins after all who share it asked', async () => {
   expect(await late).toBe('newest')
 })
 
-it('asks anew when nobody is asking, and for other keys at once', async () => {
+it('starts a new query when none runs, and concurrent queries for different keys', async () => {
   const { open, ask } = asked()
   void ask('a')
   void ask('b')

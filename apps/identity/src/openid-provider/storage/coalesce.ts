@@ -2,12 +2,12 @@
  * Runs one query per key at a time. Calls that arrive while a query is running share the next one. The shared query starts
  * after these calls, so they never get an outdated result. Failures are shared too.
  */
-export function coalesce<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+export function coalesce<T>(query: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const running = new Map<string, Promise<unknown>>()
   const waiting = new Map<string, Promise<T>>()
 
   const start = (key: string): Promise<T> => {
-    const answer = ask(key)
+    const answer = query(key)
     const over = () => {
       if (running.get(key) === settled) running.delete(key)
     }

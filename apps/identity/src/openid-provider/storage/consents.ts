@@ -21,7 +21,6 @@ export async function consentedScopes(
   return rows[0]?.scopes
 }
 
-/** Adds scopes to a user's consent. */
 export async function addConsent(
   trx: Kysely<DB>,
   { user, application }: ConsentParties,

@@ -6,10 +6,9 @@ import {
   type Configuration,
   type IDToken,
 } from 'openid-client'
-import type { Federation } from './federation.ts'
+import { configuration, type Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
-import { configuration } from './relying-party.ts'
 import { proofsOf } from './pending-sign-in.ts'
 
 /** The identity of a person at their provider. */

@@ -1,6 +1,19 @@
-import type { ServerMetadata } from 'openid-client'
+import {
+  allowInsecureRequests,
+  ClientSecretBasic,
+  ClientSecretPost,
+  clockTolerance,
+  Configuration,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  None,
+  type ClientAuth,
+  type CustomFetch,
+  type ServerMetadata,
+} from 'openid-client'
 import type { GuardedFetch } from '@sluice/http-client'
-import { discover } from './relying-party.ts'
+import { ProviderProblem, providerProblem } from './provider-problem.ts'
 
 /** Access to SSO providers. */
 export interface Federation {
@@ -17,28 +30,125 @@ const cacheMs = { found: 3_600_000, failed: 5_000 }
 const maxCached = 1000
 
 export function federation(outgoing: GuardedFetch): Federation {
-  const known = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
+  const cache = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
 
-  const ask = (issuer: URL): Promise<ServerMetadata> => {
+  const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
     const found = discover(issuer, outgoing)
-    known.delete(issuer.href)
+    cache.delete(issuer.href)
     const entry = { until: Date.now() + cacheMs.found, found }
-    known.set(issuer.href, entry)
+    cache.set(issuer.href, entry)
     found.catch(() => (entry.until = Date.now() + cacheMs.failed))
-    const [oldest] = known.keys()
-    if (known.size > maxCached && oldest !== undefined) known.delete(oldest)
+    const [oldest] = cache.keys()
+    if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest)
     return found
   }
 
   return {
     outgoing,
     metadata(issuer) {
-      const there = known.get(issuer.href)
-      return there && Date.now() < there.until ? there.found : ask(issuer)
+      const cached = cache.get(issuer.href)
+      return cached && Date.now() < cached.until ? cached.found : discoverAndCache(issuer)
     },
-    forget: (issuer) => void known.delete(issuer.href),
+    forget: (issuer) => void cache.delete(issuer.href),
   }
 }
 
 /** Limits of provider requests in milliseconds and bytes. Responses are small, and users wait for them. */
 export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }
+
+/** The accepted asymmetric signature algorithms of ID tokens. */
+export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
+
+/** The clock tolerance in seconds. */
+const tolerance = 10
+
+/** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
+async function discover(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
+  const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: leniency(issuer) }
+  const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
+    throw problemOf(error, issuer)
+  })
+  const { ...metadata } = found.serverMetadata()
+  // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
+  if (new URL(metadata.issuer).href !== issuer.href) throw otherIssuer(metadata.issuer, issuer)
+  assertMetadataUsable(metadata)
+  return metadata
+}
+
+function problemOf(error: unknown, issuer: URL): unknown {
+  const { cause } = (error ?? {}) as { cause?: { attribute?: string; body?: { issuer?: unknown } } }
+  if (cause?.attribute === 'issuer') return otherIssuer(String(cause.body?.issuer), issuer)
+  const problem = providerProblem(error)
+  if (problem?.fault !== 'SSO_ANSWER_INVALID') return problem ?? error
+  return new ProviderProblem(
+    'SSO_ANSWER_INVALID',
+    `There is no OpenID Connect metadata at ${issuer.href.replace(/\/$/, '')}/.well-known/openid-configuration. ${problem.message}`,
+    error,
+  )
+}
+
+const otherIssuer = (named: string, issuer: URL) =>
+  new ProviderProblem(
+    'SSO_ISSUER_MISMATCH',
+    `The provider at ${issuer.href} names the issuer ${printable(named)}. If that is correct, enter it as clientDomain.`,
+  )
+
+const printable = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
+
+function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
+  const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
+  const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
+  if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
+  if (algorithmsOf(metadata as ServerMetadata).length === 0)
+    throw new ProviderProblem(
+      'SSO_NOT_SUPPORTED',
+      `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}).`,
+    )
+}
+
+/** Returns the accepted algorithms that the provider supports; RS256 by default. */
+export const algorithmsOf = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
+  Array.isArray(supported) ? supported.filter((name) => acceptedAlgorithms.includes(name)) : ['RS256']
+
+export interface ClientRegistration {
+  metadata: ServerMetadata
+  clientId: string
+  clientSecret: string | undefined
+  /** The redirect URI of this config. */
+  redirectUri: string
+}
+
+/** The client configuration for one exchange. It fetches keys each time, so that a key rotation applies at once. */
+export function configuration({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
+  const config = new Configuration(
+    { ...metadata, id_token_signing_alg_values_supported: algorithmsOf(metadata) },
+    us.clientId,
+    { [clockTolerance]: tolerance },
+    authenticationOf(metadata, us.clientSecret),
+  )
+  for (const extension of leniency(new URL(metadata.issuer))) extension(config)
+  enableNonRepudiationChecks(config)
+  config[customFetch] = (url, options) => {
+    // The library expects a redirect URI without a query, but Sluice's redirect URI names the config in its query.
+    if (options.body instanceof URLSearchParams && options.body.has('redirect_uri'))
+      options.body.set('redirect_uri', us.redirectUri)
+    return outgoing.fetch(url, options as RequestInit)
+  }
+  return config
+}
+
+/** Allows plain http only for an http issuer. The guard decides which hosts may use http. */
+const leniency = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
+
+/**
+ * Sends the secret in the body if the provider supports that. RFC 6749 requires an encoded secret in the header, and
+ * providers that do not decode it reject every secret with a dash.
+ */
+function authenticationOf(
+  { token_endpoint_auth_methods_supported: methods }: ServerMetadata,
+  secret: string | undefined,
+): ClientAuth {
+  if (secret === undefined) return None()
+  const inBody = Array.isArray(methods) && methods.includes('client_secret_post')
+  return inBody ? ClientSecretPost(secret) : ClientSecretBasic(secret)
+}

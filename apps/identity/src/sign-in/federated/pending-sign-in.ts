@@ -27,15 +27,15 @@ const hashOf = (text: string): string => secretHash(text).toString('base64url')
 export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
-  const underWay: PendingSignIn = { ...about, browser: hashOf(secret), expires }
-  return { underWay, secret, state: ring.seal(JSON.stringify(underWay), purpose) }
+  const pending: PendingSignIn = { ...about, browser: hashOf(secret), expires }
+  return { pending, secret, state: ring.seal(JSON.stringify(pending), purpose) }
 }
 
 /** Opens a sealed state; undefined if it is forged or expired. */
 export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
   try {
-    const underWay = JSON.parse(ring.open(state, purpose)) as PendingSignIn
-    return underWay.expires * 1000 > Date.now() ? underWay : undefined
+    const pending = JSON.parse(ring.open(state, purpose)) as PendingSignIn
+    return pending.expires * 1000 > Date.now() ? pending : undefined
   } catch {
     return undefined
   }

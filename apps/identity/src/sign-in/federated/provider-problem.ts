@@ -41,14 +41,14 @@ export function providerProblem(error: unknown): ProviderProblem | undefined {
   const outgoing = causesOf(error).find((cause) => cause instanceof OutgoingProblem)
   if (outgoing)
     return new ProviderProblem(outgoing.refused ? 'SSO_ADDRESS_REFUSED' : 'SSO_UNREACHABLE', outgoing.message)
-  if (error instanceof AuthorizationResponseError) return denied(error.error)
-  if (error instanceof ResponseBodyError) return refusedByTokenEndpoint(error)
+  if (error instanceof AuthorizationResponseError) return denialProblem(error.error)
+  if (error instanceof ResponseBodyError) return tokenEndpointProblem(error)
   if (error instanceof WWWAuthenticateChallengeError)
     return new ProviderProblem(
       'SSO_CLIENT_REFUSED',
       `The provider answered a token request with status ${error.status}.`,
     )
-  if (error instanceof ClientError) return misbehaved(error)
+  if (error instanceof ClientError) return clientErrorProblem(error)
   return undefined
 }
 
@@ -64,12 +64,12 @@ const denials: Record<string, string> = {
 }
 
 /** The provider chooses the error text, so the message repeats only error codes of the standards. */
-function denied(error: string): ProviderProblem {
+function denialProblem(error: string): ProviderProblem {
   const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign the user in.'
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 
-function refusedByTokenEndpoint({ error, status }: ResponseBodyError): ProviderProblem {
+function tokenEndpointProblem({ error, status }: ResponseBodyError): ProviderProblem {
   if (error === 'invalid_client' || status === 401)
     return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider rejected the clientId or the clientSecret.')
   if (error === 'unauthorized_client')
@@ -89,48 +89,40 @@ const claimSentences: Record<string, string> = {
   sub: 'The ID token and the user information are about different people.',
 }
 
-function misbehaved(error: ClientError): ProviderProblem {
+function clientErrorProblem(error: ClientError): ProviderProblem {
   const inner = causesOf(error).findLast((cause) => cause instanceof Error) as Error & {
     cause?: { claim?: string; parameters?: unknown }
   }
   const claim = inner.cause?.claim ?? ''
-  const said = inner.message
+  const { message } = inner
+  const problem = (fault: ProviderFault, sentence: string) => new ProviderProblem(fault, sentence, error)
   switch (error.code) {
     case 'OAUTH_JWT_CLAIM_COMPARISON_FAILED':
     case 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED':
       return claim === 'iss'
-        ? new ProviderProblem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider.', error)
-        : new ProviderProblem(
-            'SSO_TOKEN_INVALID',
-            claimSentences[claim] ?? `The ID token is not valid: ${said}.`,
-            error,
-          )
+        ? problem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider.')
+        : problem('SSO_TOKEN_INVALID', claimSentences[claim] ?? `The ID token is not valid: ${message}.`)
     case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
-      return new ProviderProblem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration.', error)
+      return problem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration.')
     case 'OAUTH_KEY_SELECTION_FAILED':
-      return new ProviderProblem(
-        'SSO_TOKEN_INVALID',
-        'The ID token is signed with a key that the provider does not publish.',
-        error,
-      )
+      return problem('SSO_TOKEN_INVALID', 'The ID token is signed with a key that the provider does not publish.')
     case 'OAUTH_TIMEOUT':
     case 'OAUTH_ABORT':
-      return new ProviderProblem('SSO_UNREACHABLE', 'The provider did not answer in time.', error)
+      return problem('SSO_UNREACHABLE', 'The provider did not answer in time.')
     case 'OAUTH_RESPONSE_IS_NOT_CONFORM':
-      return new ProviderProblem('SSO_ANSWER_INVALID', `The provider answered with status ${statusOf(error)}.`, error)
+      return problem('SSO_ANSWER_INVALID', `The provider answered with status ${statusOf(error)}.`)
     case 'OAUTH_RESPONSE_IS_NOT_JSON':
     case 'OAUTH_PARSE_ERROR':
-      return new ProviderProblem('SSO_ANSWER_INVALID', 'The provider’s answer is not JSON.', error)
+      return problem('SSO_ANSWER_INVALID', 'The provider’s answer is not JSON.')
   }
-  if (/issuer|"iss"/.test(said))
-    return new ProviderProblem('SSO_ISSUER_MISMATCH', `The answer is from another provider: ${said}.`, error)
-  if (/"alg"|signature/i.test(said))
-    return new ProviderProblem(
+  if (/issuer|"iss"/.test(message))
+    return problem('SSO_ISSUER_MISMATCH', `The answer is from another provider: ${message}.`)
+  if (/"alg"|signature/i.test(message))
+    return problem(
       'SSO_TOKEN_INVALID',
       'The signature of the ID token is invalid, or Sluice does not accept its algorithm.',
-      error,
     )
-  return new ProviderProblem('SSO_ANSWER_INVALID', `The provider’s answer is not valid: ${said}.`, error)
+  return problem('SSO_ANSWER_INVALID', `The provider’s answer is not valid: ${message}.`)
 }
 
 const statusOf = ({ cause }: ClientError): string => {

@@ -1,9 +1,8 @@
 import { type ServerMetadata, genericGrantRequest } from 'openid-client'
 import type { ResultEnvelope } from '@sluice/contracts'
-import type { Federation } from './federation.ts'
+import { acceptedAlgorithms, algorithmsOf, configuration, type Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, providerProblem } from './provider-problem.ts'
-import { acceptedAlgorithms, algorithmsOf, configuration } from './relying-party.ts'
 
 /**
  * Tests a provider without a user: its metadata, addresses and keys, and its response to an invalid code. Returns errors

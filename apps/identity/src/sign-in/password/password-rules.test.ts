@@ -30,14 +30,14 @@ it.each([
 })
 
 it.each([
-  ['words of nobody', 'heron-sifts-41-pebbles'],
-  ['what is shorter than four characters', 'ada drinks milk, ltd'],
-  ['where the mail comes from', 'two poets on a boat'],
-])('lets %s be', (_what, password) => {
+  ['unrelated words', 'heron-sifts-41-pebbles'],
+  ['words of fewer than four characters', 'ada drinks milk, ltd'],
+  ['the domain of the e-mail address', 'two poets on a boat'],
+])('ignores %s', (_what, password) => {
   expect(holdsContextWord(password, owner)).toBe(false)
 })
 
-it('finds nothing in what has no names', () => {
+it('finds nothing for an owner without names', () => {
   const nobody = { username: '', name: '', email: '', clientName: '', clientCode: '' }
   expect(holdsContextWord('heron-sifts-41-pebbles', nobody)).toBe(false)
 })

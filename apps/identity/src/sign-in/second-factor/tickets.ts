@@ -31,7 +31,6 @@ export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolea
   return rows.length > 0
 }
 
-/** Deletes the pending second-factor tickets of a user. */
 export async function endTicketsOfUser(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from second_factor_tickets where user_id = ${user}`.execute(trx)
 }

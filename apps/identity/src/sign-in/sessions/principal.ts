@@ -42,7 +42,7 @@ interface ApplicationPrincipalRow extends PrincipalClientRow {
 /** Finds an application that acts for itself, with the roles among its scopes and in its own client. */
 async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationPrincipalRow>`
-    ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
+    ${prepared('application-principal')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
       c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
       c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
     from sso_client_configs a join clients c on c.uid = a.client
@@ -59,15 +59,7 @@ async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Pro
       open: row.grant_types.includes('client_credentials'),
       ...effectiveRoles(roleScopes(row.scopes), row),
       userGroups: [],
-      client: {
-        id: row.client,
-        code: row.client_code,
-        name: row.organisation,
-        disabled: row.disabled,
-        domain: row.domain,
-        pipelinesEnabled: row.pipelines_enabled,
-        timeZone: row.time_zone ?? 'UTC',
-      },
+      client: principalClient(row, row.organisation),
     }
   )
 }
@@ -75,14 +67,14 @@ async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Pro
 interface ApiTokenPrincipalRow extends UserPrincipalRow {
   key: number
   token_roles: Role[]
-  note_use: boolean
+  is_use_due: boolean
 }
 
 /** Finds the user of an API token. It acts for the user's own client, with those of its roles that the user still holds. */
 async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
     select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
-      t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as note_use
+      t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as is_use_due
     from api_tokens t
     join users u on u.id = t.user_id
     join clients own on own.uid = u.client
@@ -90,12 +82,12 @@ async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): 
     where t.token_hash = ${storedHash(hash)}`.execute(db)
   const row = rows[0]
   if (!row) return undefined
-  if (row.open && row.note_use) await noteUse(db, row.key)
+  if (row.open && row.is_use_due) await recordUse(db, row.key)
   return userPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
 }
 
 /** Stores the last use of a token at most once a minute across all processes. */
-async function noteUse(db: Kysely<DB>, key: number): Promise<void> {
+async function recordUse(db: Kysely<DB>, key: number): Promise<void> {
   await sql`
     update api_tokens set last_used_at = now()
     where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
@@ -109,7 +101,7 @@ async function findSessionPrincipal(
   if (!isUid(user) || !isUid(session)) return undefined
   if (application !== undefined) return findApplicationSessionPrincipal(db, { user, session, application })
   const { rows } = await sql<UserPrincipalRow>`
-    ${prepared('session-standing')} select ${userColumns}, coalesce(${isOpenSession}, false) as open
+    ${prepared('session-principal')} select ${userColumns}, coalesce(${isOpenSession}, false) as open
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}
@@ -132,7 +124,7 @@ async function findApplicationSessionPrincipal(
   { user, session, application }: { user: string; session: string; application: string },
 ): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationSessionRow>`
-    ${prepared('session-standing-in-application')} select ${userColumns},
+    ${prepared('application-session-principal')} select ${userColumns},
       coalesce(${isOpenSession} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
       array(select unnest(a.scopes) intersect select unnest(k.scopes)) as scopes
     from users u
@@ -144,9 +136,9 @@ async function findApplicationSessionPrincipal(
     where u.uid = ${user}`.execute(db)
   const [row] = rows
   if (!row) return undefined
-  const { roles, dormantRoles = [], ...standing } = userPrincipal('session', row)
+  const { roles, dormantRoles = [], ...principal } = userPrincipal('session', row)
   const within = (held: Role[]) => rolesWithin(held, row.scopes.join(' '))
-  return { ...standing, roles: within(roles), dormantRoles: within(dormantRoles) }
+  return { ...principal, roles: within(roles), dormantRoles: within(dormantRoles) }
 }
 
 type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<PrincipalState | undefined>
@@ -193,15 +185,17 @@ export const userPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRo
   open: row.open,
   ...effectiveRoles(row.roles, row),
   userGroups: row.user_groups,
-  client: {
-    id: row.client,
-    code: row.client_code,
-    name: row.client_name,
-    disabled: row.disabled,
-    domain: row.domain,
-    pipelinesEnabled: row.pipelines_enabled,
-    timeZone: row.time_zone ?? 'UTC',
-  },
+  client: principalClient(row, row.client_name),
+})
+
+const principalClient = (row: PrincipalClientRow, name: string): PrincipalState['client'] => ({
+  id: row.client,
+  code: row.client_code,
+  name,
+  disabled: row.disabled,
+  domain: row.domain,
+  pipelinesEnabled: row.pipelines_enabled,
+  timeZone: row.time_zone ?? 'UTC',
 })
 
 /**

@@ -7,12 +7,12 @@ import type { DB } from '../../database.ts'
 import { networkPrefixOf } from './network-prefix.ts'
 import { skeletonOf } from '../username.ts'
 
-/** Waits in seconds. After `free` failures each failure doubles the wait, from `first` up to `longest`, never forever. */
+/** After `freeFailures`, each failure doubles the wait, up to `maxWaitSeconds`. No key is blocked forever. */
 export interface ThrottleLimit {
   freeFailures: number
   firstWaitSeconds: number
   maxWaitSeconds: number
-  /** A key without tries for this time starts from zero. */
+  /** A key without attempts for this time starts from zero. */
   forgetAfterSeconds: number
 }
 
@@ -60,16 +60,16 @@ export interface ThrottleKeys {
 }
 
 /**
- * Counts a try as a failure before it runs, so that concurrent tries cannot exceed the limits. `forgiveAttempt` takes the
- * count back. Throws 429 if the account or the network has to wait. A try that the network limit rejects is not counted.
- * A try that the account limit rejects still counts for its network.
+ * Counts an attempt as a failure before it runs, so that concurrent attempts cannot exceed the limits. `forgiveAttempt` takes the
+ * count back. Throws 429 if the account or the network has to wait. An attempt that the network limit rejects is not counted.
+ * An attempt that the account limit rejects still counts for its network.
  *
  * A user's own network (where one of their sessions was opened) has a separate count, so that attackers elsewhere cannot
  * lock the user out.
  */
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
-    ${prepared('admit-try')}
+    ${prepared('admit-attempt')}
     with ${countAttemptSql(skeletonOf(username), address)} select * from attempt`.execute(db)
   return assertAdmitted(rows[0]!)
 }
@@ -88,7 +88,7 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
   const network = networkPrefixOf(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
-    own as (
+    known_network as (
       select exists (
         select from sessions
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
@@ -96,7 +96,7 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
     ), network as (
       ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
-      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
     ), attempt as (
       select network.key as network_key, network.seconds as network_wait,
         account.key as account_key, account.seconds as account_wait
@@ -109,26 +109,26 @@ export function assertAdmitted({ network_key, network_wait, account_key, account
   const network = { key: network_key, seconds: network_wait }
   if (account_key === null) {
     assertNoWait([network])
-    throw new Error('a try that has not to wait was not counted for its account')
+    throw new Error('The attempt was admitted but not counted for its account.')
   }
   assertNoWait([network, { key: account_key, seconds: account_wait ?? 0 }])
   return { network: network_key, account: account_key }
 }
 
 /**
- * Counts a try of a second-factor code like `admitAttempt`. Codes and passwords have separate counts, so neither uses up
- * the tries of the other. The network limit does not apply, because the password already passed it.
+ * Counts an attempt with a second-factor code like `admitAttempt`. Codes and passwords have separate counts, so neither uses up
+ * the attempts of the other. The network limit does not apply, because the password already passed it.
  */
 export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
   const key = `second-factor:${user}`
   const network = networkPrefixOf(address)
   const { rows } = await sql<{ key: string; seconds: number }>`
-    with own as (
+    with known_network as (
       select exists (
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
       ) as known
     )
-    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
+    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
     db,
   )
   assertNoWait(rows)
@@ -142,14 +142,14 @@ export function assertNoWait(rows: readonly { key: string; seconds: number }[]):
 }
 
 /**
- * Seconds in which an upsert keeps `last_at`. Each change of `last_at` writes to its index, and all tries of a network
+ * Seconds in which an upsert keeps `last_at`. Each change of `last_at` writes to its index, and all attempts of a network
  * update one row. An unchanged `last_at` keeps the new row version in the same page, where PostgreSQL prunes old versions.
  */
 const lastAtResolutionSeconds = 60
 
 /**
  * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
- * selects the throttle keys of a try, each once.
+ * selects the throttle keys of an attempt, each once.
  */
 export function countFailureSql(
   keys: RawBuilder<unknown>,
@@ -202,29 +202,26 @@ export async function undoAttempt(db: Kysely<DB>, { account, network }: Throttle
     where key = any(${keys}) and (select count(*) from locked) > 0`.execute(db)
 }
 
-interface AuditContext {
+interface ThrottleAuditContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
   request: { audit(object: string | null, details?: object, by?: AuditActor): void }
 }
 
-/** Finds the owner of the throttled account; called only before an audit row is written. Undefined if no account exists. */
-type FindAccountOwner = () => Promise<{ uid: string; client: string } | undefined>
-
 /**
- * Writes an audit row when a try is throttled, at most once a minute per throttle key. The audit log thus shows repeated
- * guessing, and an attacker cannot fill the table.
+ * Writes an audit row when an attempt is throttled, at most once a minute per throttle key. The audit log thus shows repeated
+ * guessing, and an attacker cannot fill the table. `findOwner` is called only before a row is written.
  */
 export async function auditThrottled<T>(
-  admitting: Promise<T>,
-  { db, write, request }: AuditContext,
-  whose: FindAccountOwner,
+  admission: Promise<T>,
+  { db, write, request }: ThrottleAuditContext,
+  findOwner: () => Promise<{ uid: string; client: string } | undefined>,
 ): Promise<T> {
   try {
-    return await admitting
+    return await admission
   } catch (error) {
     if (error instanceof ThrottledProblem && (await isFirstThisMinute(db, error.key))) {
-      const account = await whose()
+      const account = await findOwner()
       const details = { outcome: 'too many tries', of: error.key.split(':')[0] }
       await write(async () =>
         request.audit(account?.uid ?? null, details, account && { user: account.uid, client: account.client }),
@@ -235,7 +232,7 @@ export async function auditThrottled<T>(
 }
 
 /**
- * Returns true for exactly one of any number of concurrent calls per minute. The row is in the table of the counted tries,
+ * Returns true for exactly one of any number of concurrent calls per minute. The row is in the table of the counted attempts,
  * and maintenance removes it with them.
  */
 async function isFirstThisMinute(db: Kysely<DB>, key: string): Promise<boolean> {

@@ -43,13 +43,13 @@ export type RotationResult =
   /** The next key was published too recently. */
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
-/** Promotes the next key to sign now. `atOnce` skips the time that clients need to fetch it. */
-export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<RotationResult> =>
+/** Promotes the next key to sign now. `immediately` skips the time that clients need to fetch it. */
+export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, immediately = false): Promise<RotationResult> =>
   changeKeysExclusively(db, async (trx) => {
     const known = await keysOf(trx)
     if (!known.current) await addKey(trx, ring, 'CURRENT')
     const next = known.next ?? (await addKey(trx, ring, 'NEXT'))
-    if (!atOnce && !olderThan(next, overlap)) {
+    if (!immediately && !olderThan(next, overlap)) {
       const signsFrom = new Date(next.state_since.getTime() + overlap * 60_000)
       return { outcome: 'published', kid: next.kid, signsFrom }
     }

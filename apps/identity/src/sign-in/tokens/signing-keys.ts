@@ -20,7 +20,7 @@ export interface SigningKeys {
   /** The public keys that may verify existing tokens, and the next public key. */
   published(): Promise<JSONWebKeySet>
   /** The same keys with their private parts, the signing key first. Returns the same array until the keys change. */
-  whole(): Promise<JWK[]>
+  privateKeys(): Promise<JWK[]>
   /** Finds the key of a token that this deployment issued. */
   verification: JWTVerifyGetKey
 }
@@ -29,7 +29,7 @@ interface LoadedKeys {
   kid: string
   key: KeyObject
   set: JSONWebKeySet
-  whole: JWK[]
+  privateKeys: JWK[]
   find: JWTVerifyGetKey
   at: number
 }
@@ -38,7 +38,8 @@ interface LoadedKeys {
 const refreshAfterMs = 60_000
 /** Milliseconds until cached keys expire, because an idle process may have missed a withdrawal. */
 const maxAgeMs = 600_000
-const unknownKeyRest = 5_000
+/** The minimum milliseconds between two reads for unknown key ids. */
+const minReloadIntervalMs = 5_000
 
 /** Returns the keys of this deployment from the database. The first process that needs a key creates it. */
 export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
@@ -65,14 +66,15 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
       return { kid, key }
     },
     published: async () => (await keys()).set,
-    whole: async () => (await keys()).whole,
+    privateKeys: async () => (await keys()).privateKeys,
     async verification(header, token) {
       const known = await keys()
       try {
         return await known.find(header, token)
       } catch (error) {
         // Another process may have rotated the keys. Tokens with invented key ids must not cause a read each time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - known.at < unknownKeyRest) throw error
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - known.at < minReloadIntervalMs)
+          throw error
         return (await load()).find(header, token)
       }
     },
@@ -85,17 +87,17 @@ async function read(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefine
   // The rows lack a key that this or another process created just now.
   const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
-  if (before && sameKeys(before.whole, inOrder)) return { ...before, at: performance.now() }
+  if (before && sameKeys(before.privateKeys, inOrder)) return { ...before, at: performance.now() }
   const set = { keys: all.map(({ public_jwk }) => public_jwk) }
   const key = createPrivateKey(openKey(ring, current))
-  const whole = await Promise.all(inOrder.map((row) => wholeKey(ring, row)))
-  return { kid: current.kid, key, set, whole, find: createLocalJWKSet(set), at: performance.now() }
+  const privateKeys = await Promise.all(inOrder.map((row) => privateJwk(ring, row)))
+  return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), at: performance.now() }
 }
 
-const sameKeys = (whole: readonly JWK[], rows: readonly StoredKey[]): boolean =>
-  whole.length === rows.length && whole.every(({ kid }, index) => kid === rows[index]?.kid)
+const sameKeys = (known: readonly JWK[], rows: readonly StoredKey[]): boolean =>
+  known.length === rows.length && known.every(({ kid }, index) => kid === rows[index]?.kid)
 
-async function wholeKey(ring: KeyRing, row: StoredKey): Promise<JWK> {
+async function privateJwk(ring: KeyRing, row: StoredKey): Promise<JWK> {
   const key = await importPKCS8(openKey(ring, row), 'ES256', { extractable: true })
   const { d } = await exportJWK(key)
   return { ...row.public_jwk, d } as JWK
@@ -138,8 +140,8 @@ export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB
 /** Returns the current key, or creates it. If two processes start at once, the second one finds the key of the first. */
 const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
   changeKeysExclusively(db, async (trx) => {
-    const there = (await storedKeys(trx)).find(({ state }) => state === 'CURRENT')
-    return there ?? addKey(trx, ring, 'CURRENT')
+    const current = (await storedKeys(trx)).find(({ state }) => state === 'CURRENT')
+    return current ?? addKey(trx, ring, 'CURRENT')
   })
 
 export async function addKey(trx: Kysely<DB>, ring: KeyRing, state: KeyState): Promise<StoredKey> {

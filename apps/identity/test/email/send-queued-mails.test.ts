@@ -13,7 +13,7 @@ const scene = posting()
 const { server, lines, parts, post, invite, mails, due } = scene
 
 describe('a mail', () => {
-  it('brings the link to its recipient and to nobody else, once', async () => {
+  it('delivers the link once, to its recipient only', async () => {
     const { received, port } = await server()
     const invited = await invite()
     expect(invited).not.toHaveProperty('invitationLink')
@@ -47,7 +47,7 @@ describe('a mail', () => {
     await scene.service.http.post('/api/v1/auth/accept-invitation').send(accepted).expect(204)
   })
 
-  it('waits for a server that is down, longer each time, and goes out when it is back', async () => {
+  it('is retried with growing delays while the server is down', async () => {
     const gone = await startSmtp()
     await gone.stop()
     await invite()
@@ -103,7 +103,7 @@ describe('a mail', () => {
     })
   })
 
-  it('leaves no link in the reason or the log, whatever a server says', async () => {
+  it('never shows its link in the reason or the log', async () => {
     let said = ''
     const { port } = await server({
       answer: async ({ text }) => smtpRefusal(554, `refused: ${(said = tokenIn(text))} in\r\nsubject: x`),
@@ -117,14 +117,14 @@ describe('a mail', () => {
     expect([...lines, ...scene.service.lines].join('\n')).not.toContain(said)
   })
 
-  it('does not wait for a server that says nothing', async () => {
+  it('times out if the server does not answer', async () => {
     const { port } = await server({ onConnect: () => {} })
     await invite()
     await post(port, { timeoutMs: 500 })
     expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringMatching(/timeout|greeting/i) }])
   })
 
-  it('is given up when its link has ended, or after a day, and the last reason is kept', async () => {
+  it('fails after its link has expired or after a day, and keeps the last reason', async () => {
     await invite()
     await post(1)
     await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(scene.service.db)
@@ -141,7 +141,7 @@ describe('a mail', () => {
     expect(await mails()).toEqual([])
   })
 
-  it('that cannot be marked leaves none of its fellows under way', async () => {
+  it('that cannot be marked as sent does not abandon concurrent mails', async () => {
     const [stuck, slow] = [await invite(), await invite()]
     await sql`
       create function refuse_mark() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`.execute(
@@ -165,7 +165,7 @@ describe('a mail', () => {
     }
   })
 
-  it('is sealed while it waits', async () => {
+  it('is sealed in the outbox', async () => {
     await invite()
     const { rows } = await sql<{ body: string }>`select body from mails`.execute(scene.service.db)
     expect(rows[0]!.body).toMatch(/^test\.[\w-]+\.[\w-]+$/)
@@ -173,7 +173,7 @@ describe('a mail', () => {
 })
 
 describe('several processes', () => {
-  it('send each mail once between them', async () => {
+  it('send each mail once', async () => {
     const { received, port } = await server()
     const many = 24
     for (let at = 0; at < many; at++) await invite()
@@ -190,7 +190,7 @@ describe('several processes', () => {
     expect(new Set(received.map(({ headers }) => headers['message-id'])).size).toBe(many)
   })
 
-  it('send what one of them took and never answered for, under the same message id', async () => {
+  it('resend a mail of a lost process with the same message id', async () => {
     const { received, port } = await server()
     await invite()
     const [lost] = await claimMails(scene.service.db, 1)
@@ -200,7 +200,7 @@ describe('several processes', () => {
     expect(received.map(({ headers }) => headers['message-id'])).toEqual([`<${lost!.uid}@example.org>`])
   })
 
-  it('finish what is under way when they stop', async () => {
+  it('finish the running sends when they stop', async () => {
     let arrived: () => void
     const under = new Promise<void>((resolve) => (arrived = resolve))
     const { received, port } = await server({

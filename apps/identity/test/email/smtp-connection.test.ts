@@ -4,10 +4,10 @@ import { at, posting } from './posting.scene.ts'
 
 const { server, post, invite, mails, due } = posting()
 
-describe('the way to the server', () => {
+describe('the SMTP connection', () => {
   const certificate = selfSigned()
 
-  it('is encrypted as soon as the server offers it, and only to one that is who it says', async () => {
+  it('uses STARTTLS if the server offers it, and verifies the certificate', async () => {
     const { received, port } = await server(certificate)
     await invite()
     await post(port)
@@ -17,14 +17,14 @@ describe('the way to the server', () => {
     expect(received).toMatchObject([{ secure: true }])
   })
 
-  it('is encrypted from the start with smtps', async () => {
+  it('uses TLS from the start with smtps', async () => {
     const { received, port } = await server({ ...certificate, secure: true })
     await invite()
     await post(port, { server: at(port, { secure: true }), ca: certificate.cert })
     expect(received).toMatchObject([{ secure: true }])
   })
 
-  it('takes a user and a password, which go over no open line to another machine', async () => {
+  it('sends credentials over an encrypted or local connection only', async () => {
     const tried: unknown[] = []
     const { received, port } = await server({
       allowInsecureAuth: true,

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-it('lets a network begin so many sign-ins without ending them, and no more', async () => {
+it('a network has a limit of pending sign-ins', async () => {
   const { url } = await party.begin()
   const begin = (address: string) => service.http.get(url.pathname + url.search).set('x-forwarded-for', address)
   const kept = async () =>
@@ -30,7 +30,7 @@ it('lets a network begin so many sign-ins without ending them, and no more', asy
   await begin('198.51.100.1').expect(303)
 })
 
-it('does not count sign-ins that were ended, or questions that begin none', async () => {
+it('completed sign-ins and other requests do not count as pending', async () => {
   const user = await party.user()
   const { browser } = await party.signIn(user.username)
   for (let again = 0; again < 310; again++) {

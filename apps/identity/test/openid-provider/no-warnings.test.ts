@@ -18,7 +18,7 @@ afterAll(async () => {
   await service.stop()
 })
 
-it('leaves no choice to the library, and nothing that is for development only', async () => {
+it('oidc-provider logs no warning about defaults or development features', async () => {
   const party = await relyingParty(service)
   const user = await party.user()
   const { browser, tokens } = await party.signIn(user.username)
