@@ -1,12 +1,12 @@
 import type { RememberedFeed } from '@sluice/row-stream'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
-import type { SourceFeed, LoadReport } from '@sluice/row-stream'
+import type { RowStream, LoadReport } from '@sluice/row-stream'
 
 /** Passwords and tokens of a source, by name. */
 export type SourceSecrets = Readonly<Record<string, string>>
 
 /** One reading of a source: a pipeline's type and settings, its decrypted secrets, and the run's input at the time of the request. */
-export interface SourceReading {
+export interface ReadRequest {
   type: string
   settings: unknown
   secrets: SourceSecrets
@@ -28,27 +28,27 @@ export interface SourceReading {
 }
 
 /** A selectable item of a source. For a table, the code is its schema. */
-export interface SourceChoice {
+export interface SourceOption {
   id: string
   code: string
   name: string
 }
 
 /** The source of one type of pipeline. All operations throw `SourceProblem` for problems that a user can fix. */
-export interface SourceKind {
+export interface Connector {
   /** Reads the feeds. Reading starts with the request for the first feed. */
-  read(reading: SourceReading, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
+  read(reading: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
   /**
    * Whether the source can continue from the reading's cursor: the rows of mode INCREMENTAL are then merged by primary
    * key. Absent for a source that never can; such a source reads everything at each run.
    */
-  increments?(reading: SourceReading): Promise<boolean>
+  canReadIncrement?(reading: ReadRequest): Promise<boolean>
   /** The kind of cursors: timestamps, or opaque values. NONE, or absent, if the source has no cursor. */
-  cursor?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
+  getCursorKind?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Tests the connection. Absent if the source has no connection to test. */
-  test?(reading: SourceReading, signal: AbortSignal): Promise<void>
+  testConnection?(reading: ReadRequest, signal: AbortSignal): Promise<void>
   /** Lists the choices of a kind in display order. Absent if the source has no kinds; returns undefined for an unknown kind. */
-  lookup?(kind: string, reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
+  listOptions?(kind: string, reading: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
   /** Returns the first rows. If absent, a preview reads them as a load does. */
-  preview?(reading: SourceReading, rows: number, signal: AbortSignal): Promise<SourcePreview>
+  preview?(reading: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

@@ -1,20 +1,20 @@
-import type { SourceKind } from './connector.ts'
+import type { Connector } from './connector.ts'
 
 /** A source kind with all operations; `lookup` is optional. */
-export type CompleteSourceKind = Required<Omit<SourceKind, 'lookup'>> & Pick<SourceKind, 'lookup'>
+export type CompleteConnector = Required<Omit<Connector, 'listOptions'>> & Pick<Connector, 'listOptions'>
 
 /** A source whose module is imported at its first use: most processes use few sources, and unused modules take no memory. */
-export function lazySource(load: () => Promise<CompleteSourceKind>): SourceKind {
-  let loaded: Promise<CompleteSourceKind> | undefined
+export function lazySource(load: () => Promise<CompleteConnector>): Connector {
+  let loaded: Promise<CompleteConnector> | undefined
   const kind = () => (loaded ??= load())
   return {
-    increments: async (reading) => (await kind()).increments(reading),
+    canReadIncrement: async (reading) => (await kind()).canReadIncrement(reading),
     async *read(reading, report, signal) {
       yield* (await kind()).read(reading, report, signal)
     },
-    cursor: async () => (await kind()).cursor(),
-    test: async (reading, signal) => (await kind()).test(reading, signal),
-    lookup: async (what, reading, signal) => (await kind()).lookup?.(what, reading, signal),
+    getCursorKind: async () => (await kind()).getCursorKind(),
+    testConnection: async (reading, signal) => (await kind()).testConnection(reading, signal),
+    listOptions: async (what, reading, signal) => (await kind()).listOptions?.(what, reading, signal),
     preview: async (reading, rows, signal) => (await kind()).preview(reading, rows, signal),
   }
 }

@@ -1,4 +1,4 @@
-import type { FeedColumn, RememberedFeed, SourceFeed } from './source-feed.ts'
+import type { FeedColumn, RememberedFeed, RowStream } from './row-stream.ts'
 
 /** Returns the columns of the last load, without values. */
 export const columnsBefore = (remembered: RememberedFeed | undefined): FeedColumn[] =>
@@ -6,7 +6,7 @@ export const columnsBefore = (remembered: RememberedFeed | undefined): FeedColum
     .filter(({ vanished }) => !vanished)
     .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
 
-export const emptyFeed = (table: string, columns: FeedColumn[]): SourceFeed => ({
+export const emptyRowStream = (table: string, columns: FeedColumn[]): RowStream => ({
   table,
   columns,
   sparse: true,

@@ -1,4 +1,4 @@
-import type { FeedColumn } from './source-feed.ts'
+import type { FeedColumn } from './row-stream.ts'
 
 const maxTextLength = 1000
 

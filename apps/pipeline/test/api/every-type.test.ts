@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { systems, type PipelineType } from '@sluice/contracts'
 import { outgoingAllowed } from '@sluice/http-client'
-import { createSourceRegistry } from '@sluice/connectors/registry/source-registry'
+import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Sample, samples, withSecrets } from './type-samples.ts'
@@ -86,7 +86,7 @@ describe('a pipeline', () => {
   )
 
   it('can be read, whatever its type', () => {
-    const { reads } = createSourceRegistry({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
+    const { reads } = createConnectorRegistry({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
     expect(all.map(([type]) => type).filter((type) => !reads(type))).toEqual([])
   })
 })

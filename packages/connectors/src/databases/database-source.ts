@@ -1,7 +1,7 @@
 import {
   formatCount,
   describeColumns,
-  type SourceFeed,
+  type RowStream,
   type LoadReport,
   type DataSource,
   SourceProblem,
@@ -63,7 +63,7 @@ async function* readDatabase(
   limits: DatabaseLimits,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   const statements = statementsOf(config)
   const addresses = await resolved(config, connectable)
@@ -108,7 +108,7 @@ class DatabaseReading implements AsyncDisposable {
     this.#thread = startDatabaseThread(job, signal)
   }
 
-  async describe(): Promise<{ columns: SourceFeed['columns']; bytes?: number | undefined }> {
+  async describe(): Promise<{ columns: RowStream['columns']; bytes?: number | undefined }> {
     for (;;) {
       const message = await this.#thread.receive()
       if (message.kind !== 'connected' && message.kind !== 'described') continue

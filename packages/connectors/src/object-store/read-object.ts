@@ -3,7 +3,7 @@ import { openUpload } from '@sluice/file-formats/upload/open-upload'
 import { parquetSource } from '@sluice/file-formats/parquet/parquet-source'
 import { openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { type FileOptions, readOpened } from '@sluice/file-formats/upload/read-upload'
-import { type SourceFeed, type FeedColumn, type LoadReport, SourceProblem } from '@sluice/row-stream'
+import { type RowStream, type FeedColumn, type LoadReport, SourceProblem } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -78,7 +78,7 @@ export async function* readLocalObject(
   { object, fd }: LocalObject,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
   using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
   const { file, format } = opened

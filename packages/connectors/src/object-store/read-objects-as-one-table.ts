@@ -1,7 +1,7 @@
 import {
   formatCount,
   type ColumnFacts,
-  type SourceFeed,
+  type RowStream,
   type FeedColumn,
   type LoadReport,
   type SourceProblem,
@@ -43,7 +43,7 @@ export async function* readObjectsAsOneTable(
   { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
   const { first, second } = splitProgress(report)
   const log: LoadReport['log'] = (...line) => report.log(...line)
@@ -58,7 +58,7 @@ export async function* readObjectsAsOneTable(
     const found = await shapeOf(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
       if (!isEmptyListProblem(error)) throw error
       emptyListProblem ??= error
-      return { columns: [] } as Pick<SourceFeed, 'columns' | 'unread'>
+      return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
     })
     shapes.set(local.object.key, found.columns)
     if (found.unread !== undefined) unread.push(found.unread)
@@ -149,7 +149,7 @@ function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
  * Returns the columns as all rows need them. It reads the whole file, because a thread that has read a file to its end
  * reads the next one. After an early stop a new thread is necessary, and its start takes longer than reading a small file.
  */
-async function provenShape({ columns, content }: SourceFeed): Promise<FeedColumn[]> {
+async function provenShape({ columns, content }: RowStream): Promise<FeedColumn[]> {
   for (let known = columns; ; ) {
     try {
       for await (const { release } of content.rows(known)) release?.()
@@ -167,7 +167,7 @@ async function shapeOf(
   local: LocalObject,
   sign: () => void,
   signal: AbortSignal,
-): Promise<Pick<SourceFeed, 'columns' | 'unread'>> {
+): Promise<Pick<RowStream, 'columns' | 'unread'>> {
   const quiet: LoadReport = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
   for await (const feed of readLocalObject(reading, local, quiet, signal))
     return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await provenShape(feed) }

@@ -1,4 +1,4 @@
-import { formatCount, emptyFeed, type SourceFeed, type FeedColumn, type LoadReport } from '@sluice/row-stream'
+import { formatCount, emptyRowStream, type RowStream, type FeedColumn, type LoadReport } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
@@ -46,7 +46,7 @@ export async function* readObjects(
   { key, settings, cursor }: ObjectsRequest,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { store, retrying } = reading
   const chosen = await selectObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
   const { single, objects } = chosen
@@ -74,7 +74,7 @@ export async function* readIncrement(
   { before, fresh, changed, same }: ObjectIncrement,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { length: known } = same
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
   report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
@@ -106,7 +106,7 @@ async function* readOne(
   object: StoredObject,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { first, second } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
   const log: LoadReport['log'] = (...line) => report.log(...line)
@@ -115,7 +115,7 @@ async function* readOne(
     yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
   } catch (error) {
     if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
-    yield emptyFeed('', [...reading.columnsBefore])
+    yield emptyRowStream('', [...reading.columnsBefore])
   }
 }
 

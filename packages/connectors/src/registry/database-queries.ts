@@ -3,8 +3,8 @@ import { defaultPorts } from '@sluice/contracts/systems'
 import type { ConnectableAddress, DatabaseConfig, DatabaseKind } from '../database-connector/database-config.ts'
 import { databaseSource, tryDatabase } from '../databases/database-source.ts'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
-import type { SourceChoice, SourceReading, SourceKind } from '../connector.ts'
-import type { SourceFeed } from '@sluice/row-stream'
+import type { SourceOption, ReadRequest, Connector } from '../connector.ts'
+import type { RowStream } from '@sluice/row-stream'
 
 /** Maximum number of tables that are searched. The response is one page of them. */
 const mostTables = 50_000
@@ -23,18 +23,18 @@ const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
  * Sources that read a query or a table of a database. `connectable` resolves the host of the settings and checks that
  * users may reach it.
  */
-export function databaseQueries(connectable: ConnectableAddress): Record<DatabaseType, SourceKind> {
+export function databaseQueries(connectable: ConnectableAddress): Record<DatabaseType, Connector> {
   const source = databaseSource(connectable)
-  const kind: SourceKind = {
+  const kind: Connector = {
     read(reading, report, signal) {
       const config = configOf(reading)
       const feeds = source.read(config, report, signal)
       return config.tables?.length === 1 ? intoTarget(feeds) : feeds
     },
-    lookup: async (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
-    test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
+    listOptions: async (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
+    testConnection: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
   }
-  async function tablesOf(reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[]> {
+  async function tablesOf(reading: ReadRequest, signal: AbortSignal): Promise<SourceOption[]> {
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
@@ -47,7 +47,7 @@ export function databaseQueries(connectable: ConnectableAddress): Record<Databas
   return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind, WAREHOUSE_A: kind }
 }
 
-function configOf({ type, settings, secrets }: SourceReading): DatabaseConfig {
+function configOf({ type, settings, secrets }: ReadRequest): DatabaseConfig {
   const { jdbcSource, sqlQuery, tables } = settings as Extract<SourceBody, { type: DatabaseType }>
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   return {
@@ -65,7 +65,7 @@ function configOf({ type, settings, secrets }: SourceReading): DatabaseConfig {
 }
 
 /** Gives the one table of a pipeline the name of the pipeline's own table, whatever its name in the source. */
-async function* intoTarget(feeds: AsyncIterable<SourceFeed>): AsyncGenerator<SourceFeed, void, void> {
+async function* intoTarget(feeds: AsyncIterable<RowStream>): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) yield { ...feed, table: '' }
 }
 

@@ -1,10 +1,10 @@
 import type { SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../connector.ts'
-import type { CompleteSourceKind } from '../lazy-source.ts'
+import type { CompleteConnector } from '../lazy-source.ts'
 import { columnsBefore } from '@sluice/row-stream'
 import { rememberedFile } from '@sluice/file-formats/csv/remembered'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
-import type { SourceReading } from '../connector.ts'
+import type { ReadRequest } from '../connector.ts'
 import { type StoreClient, createStoreClient } from '../object-store/store-client.ts'
 import { azureStore } from '../azure-blob/azure-store.ts'
 import { selectObjects } from '../object-store/select-objects.ts'
@@ -38,20 +38,20 @@ const silence = { run: 60_000, asked: 12_000 }
 const incrementTimeoutMs = 60_000
 
 /** Sources for files in buckets and containers. */
-export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourceKind> {
+export function readStores(parts: StoreOptions): Record<StoreType, CompleteConnector> {
   const { filesDirectory, allowed, retryPolicy, limits = downloadLimits } = parts
   const retrying = retryPolicy ? toStoreRetryPolicy(retryPolicy) : backgroundRetry
-  const kind = (storeOf: (reading: SourceReading, ask: StoreClient) => ObjectStore): CompleteSourceKind => {
-    const open = (reading: SourceReading, milliseconds: number) =>
+  const kind = (storeOf: (reading: ReadRequest, ask: StoreClient) => ObjectStore): CompleteConnector => {
+    const open = (reading: ReadRequest, milliseconds: number) =>
       storeOf(reading, createStoreClient(allowed, { silence: milliseconds }))
-    const how = (reading: SourceReading, store: ObjectStore, again: StoreRetryPolicy): ObjectReading => {
+    const how = (reading: ReadRequest, store: ObjectStore, again: StoreRetryPolicy): ObjectReading => {
       const known = omitOwnColumns(columnsBefore(reading.remembered))
       return { store, filesDirectory, options: optionsOf(reading), columnsBefore: known, retrying: again, limits }
     }
     // An increment belongs to the reading that it was found for, because it decides whether rows are merged.
-    const found = new WeakMap<SourceReading, ObjectIncrement>()
+    const found = new WeakMap<ReadRequest, ObjectIncrement>()
     return {
-      async increments(reading) {
+      async canReadIncrement(reading) {
         await using store = open(reading, silence.asked)
         try {
           const signal = AbortSignal.timeout(incrementTimeoutMs)
@@ -67,7 +67,7 @@ export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourc
           return false
         }
       },
-      cursor: async () => 'OPAQUE',
+      getCursorKind: async () => 'OPAQUE',
       async *read(reading, report, signal) {
         await using store = open(reading, silence.run)
         const increment = found.get(reading)
@@ -75,7 +75,7 @@ export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourc
         if (increment) yield* readIncrement(asked, reading.settings, increment, report, signal)
         else yield* readObjects(asked, toObjectsRequest(reading), report, signal)
       },
-      async test(reading, signal) {
+      async testConnection(reading, signal) {
         await using store = open(reading, silence.asked)
         const { key } = toObjectsRequest(reading)
         await selectObjects({ store, key, retrying: interactiveRetry, enough: 1 }, signal)
@@ -89,7 +89,7 @@ export function readStores(parts: StoreOptions): Record<StoreType, CompleteSourc
   return { OBJECT_STORAGE_BUCKET: kind(bucketOf), CLOUD_BLOB_STORAGE: kind(containerOf) }
 }
 
-function bucketOf({ settings, secrets }: SourceReading, ask: StoreClient): ObjectStore {
+function bucketOf({ settings, secrets }: ReadRequest, ask: StoreClient): ObjectStore {
   const {
     bucket = '',
     endpoint,
@@ -106,7 +106,7 @@ function bucketOf({ settings, secrets }: SourceReading, ask: StoreClient): Objec
   return s3Store({ ...open, ...(accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }) }, ask)
 }
 
-function containerOf({ settings, secrets }: SourceReading, ask: StoreClient): ObjectStore {
+function containerOf({ settings, secrets }: ReadRequest, ask: StoreClient): ObjectStore {
   const { account, container, endpoint } = (settings as StoreSettings<'CLOUD_BLOB_STORAGE'>).blobStoreSource
   const open = { account, container, ...(endpoint !== undefined && { endpoint }) }
   return azureStore({ ...open, ...credentialsOf(secrets) }, ask)
@@ -117,13 +117,13 @@ function credentialsOf({ accountKey, sasToken }: SourceSecrets) {
   return sasToken === undefined ? {} : { sasToken }
 }
 
-const toObjectsRequest = ({ settings, cursor, mode, reset }: SourceReading): ObjectsRequest => {
+const toObjectsRequest = ({ settings, cursor, mode, reset }: ReadRequest): ObjectsRequest => {
   const { key } = settings as StoreSettings
   return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
 /** The delimiter is a separate setting of object stores; other formats ignore it. */
-function optionsOf({ settings, remembered }: SourceReading): FileOptions {
+function optionsOf({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const known = rememberedFile(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }

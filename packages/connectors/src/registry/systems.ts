@@ -1,6 +1,6 @@
 import type { PipelineType } from '@sluice/contracts'
 import { lazySource } from '../lazy-source.ts'
-import type { SourceKind } from '../connector.ts'
+import type { Connector } from '../connector.ts'
 import type { HttpSystem } from '../system-connector/system.ts'
 import type { SystemOptions } from '../system-connector/system-source.ts'
 
@@ -22,7 +22,7 @@ const systems: Partial<Record<PipelineType, () => Promise<HttpSystem>>> = {
   SOURCE_SYSTEM_I: async () => (await import('../sormas/sormas.ts')).sormas,
 }
 
-export function httpSystems(parts: SystemOptions, others: SystemsByType = {}): Record<string, SourceKind> {
+export function httpSystems(parts: SystemOptions, others: SystemsByType = {}): Record<string, Connector> {
   const kind = (load: () => Promise<HttpSystem>) =>
     lazySource(async () => (await import('../system-connector/system-source.ts')).systemSource(load, parts))
   return Object.fromEntries(Object.entries({ ...systems, ...others }).map(([type, load]) => [type, kind(load!)]))

@@ -4,11 +4,11 @@ import { columnsBefore, SourceProblem } from '@sluice/row-stream'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { rememberedFile } from '@sluice/file-formats/csv/remembered'
-import type { SourceReading, SourceKind } from '../connector.ts'
+import type { ReadRequest, Connector } from '../connector.ts'
 
 /** Sources for uploaded files, by their type of content. */
-export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
-  const uploadOf = (reading: SourceReading) => {
+export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', Connector> {
+  const uploadOf = (reading: ReadRequest) => {
     const { path, fileName: name } = fileOf(reading, filesDirectory)
     return { path, name, filesDirectory }
   }
@@ -26,16 +26,15 @@ export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PA
   }
 }
 
-function fileOf({ input }: SourceReading, filesDirectory: string): { path: string; fileName: string } {
+function fileOf({ input }: ReadRequest, filesDirectory: string): { path: string; fileName: string } {
   const { file } = input as { file?: { uid: string; name: string } }
   if (!file) throw new SourceProblem('FILE_MISSING', 'No file was uploaded. Upload one, then run again.')
   return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
 }
 
-const fileOptions = (reading: SourceReading): FileOptions => {
+const fileOptions = (reading: ReadRequest): FileOptions => {
   const remembered = rememberedFile(reading.remembered)
   return { ...csvOptions(reading), ...(remembered && { remembered }) }
 }
 
-const csvOptions = ({ settings }: SourceReading): CsvOptions =>
-  (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}
+const csvOptions = ({ settings }: ReadRequest): CsvOptions => (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

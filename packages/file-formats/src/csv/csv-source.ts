@@ -13,7 +13,7 @@ import {
   formatCount,
   describeColumns,
   type ColumnFacts,
-  type SourceFeed,
+  type RowStream,
   type FeedColumn,
   type LoadReport,
   type DataSource,
@@ -60,7 +60,7 @@ export async function* readCsv(
   report: LoadReport,
   signal: AbortSignal,
   limits: DelimitedLimits,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   await using thread = startCsvThread({ file: path, fileName, options, limits, reportOddValues }, signal)
   const first = await thread.receive()

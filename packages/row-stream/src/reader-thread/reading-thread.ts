@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
-import { SourceProblem } from '../source-feed.ts'
+import { SourceProblem } from '../row-stream.ts'
 
 /** The message of a thread that reports a problem which a user can fix. */
 export interface ProblemMessage {

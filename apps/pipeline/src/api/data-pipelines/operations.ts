@@ -47,7 +47,7 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { from } = body
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
-    const can = await sources.cursorOf(row.type)
+    const can = await sources.getCursorKind(row.type)
     if (can === 'NONE') throw problems.refused('/', 'This pipeline has no cursor: each of its runs reads everything.')
     if (from !== undefined && can === 'OPAQUE')
       throw problems.refused(

@@ -7,7 +7,7 @@ import { type SentSecrets, unsealSource, sealSourceSecrets } from '../../secrets
 import { type GivenSecrets, definedSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type AnyKind, kindOf } from './types/registry.ts'
-import type { SourceReading } from '@sluice/connectors/connector'
+import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../variables/replace.ts'
 import { withValuesOf } from '../../variables/source-values.ts'
@@ -73,7 +73,7 @@ const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean 
   meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
 
 /** A source to read, and the address that its stored secrets may be sent to. */
-export type RequestedSource = SourceReading & SentSecrets
+export type RequestedSource = ReadRequest & SentSecrets
 
 type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -123,7 +123,7 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
   { givenFor, ...reading }: RequestedSource,
-  work: (reading: SourceReading, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
+  work: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))

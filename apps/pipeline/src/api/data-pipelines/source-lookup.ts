@@ -101,7 +101,7 @@ async function answer(
   const found = await withVariables(input, reading, (ready) =>
     whileConnected(
       { socket: request.stream.socket, queue: shares.lookups.queueOf(caller.client), longest, late },
-      (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
+      (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )
   if (!found) throw problems.notFound('look-up')

@@ -48,7 +48,7 @@ async function test(
   const wrong = await withVariables(input, reading, async (ready, hide) => {
     const found = await whileConnected(
       { socket: request.stream.socket, queue: shares.connectionTests.queueOf(caller.client), longest, late },
-      (signal) => sources.test(ready, signal),
+      (signal) => sources.testConnection(ready, signal),
     )
     return found && { ...found, message: hide(found.message), cause: found.cause && hide(found.cause) }
   })

@@ -230,7 +230,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       }
       const reading = { type: 'WAREHOUSE_A', settings, secrets: { password } } as never
       const kind = databaseQueries(here).WAREHOUSE_A
-      const tables = await kind.lookup!('tables', reading, never)
+      const tables = await kind.listOptions!('tables', reading, never)
       expect(tables).toContainEqual({ id: 'public.one', code: 'public', name: 'one' })
       expect(tables!.some(({ code }) => code === 'pg_catalog')).toBe(false)
     })

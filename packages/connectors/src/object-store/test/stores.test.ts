@@ -53,8 +53,10 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       const problem = { code, message: expect.stringContaining(words) }
       for (const key of ['data/', 'data/cases.csv']) {
         const reading = store.reading(key, changes)
-        await expect(kind.test!(reading, never)).rejects.toMatchObject(problem)
-        const told = await kind.test!(reading, never).catch((error: Error) => `${error.message} ${error.stack}`)
+        await expect(kind.testConnection!(reading, never)).rejects.toMatchObject(problem)
+        const told = await kind.testConnection!(reading, never).catch(
+          (error: Error) => `${error.message} ${error.stack}`,
+        )
         for (const secret of Object.values(reading.secrets).filter((one) => one.length > 10))
           expect(told).not.toContain(secret)
       }
@@ -251,7 +253,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
         filesDirectory: loading.filesDirectory,
         allowed: { names: () => false, holds: () => false },
       })
-      const tried = closed[type].test!(store.reading('data/cases.csv'), never)
+      const tried = closed[type].testConnection!(store.reading('data/cases.csv'), never)
       await expect(tried).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
     })
 

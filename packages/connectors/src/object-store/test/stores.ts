@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { SourceReading } from '../../connector.ts'
+import type { ReadRequest } from '../../connector.ts'
 import { account, accountKey, type Azurite, azuriteMissing, sasToken, startAzurite } from './azurite.ts'
 import { sharedSwift } from '@sluice/testing/shared-swift'
 import { type Swift, swiftMissing } from '@sluice/testing/swift'
@@ -16,7 +16,7 @@ export interface TestStore extends AsyncDisposable {
   reading(
     key: string,
     changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes },
-  ): SourceReading
+  ): ReadRequest
   /** Where it answers. */
   endpoint: string
   /** The header by which an object is stored as packed for the way. */

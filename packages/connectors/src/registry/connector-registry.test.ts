@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { LoadReport } from '@sluice/row-stream'
-import { createSourceRegistry } from './source-registry.ts'
+import { createConnectorRegistry } from './connector-registry.ts'
 
 it.each([
   ['INCREMENTAL', [['INFO', 'LOW', expect.stringMatching(/^The source cannot tell what is new: all of it is read/)]]],
@@ -13,7 +13,7 @@ it.each([
   const said: unknown[] = []
   const report = { log: (...line: unknown[]) => void said.push(line) } as unknown as LoadReport
   const allowed = outgoingAllowed().fallback!
-  const sources = createSourceRegistry({ filesDirectory: tmpdir(), allowed })
+  const sources = createConnectorRegistry({ filesDirectory: tmpdir(), allowed })
   const file = { uid: randomUUID(), name: 'a.csv' }
   const reading = { type: 'CSV_UPLOAD', settings: {}, secrets: {}, input: { file }, ...(mode && { mode }) }
   sources.read(reading, report, new AbortController().signal)

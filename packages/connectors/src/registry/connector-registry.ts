@@ -7,36 +7,36 @@ import { objectStores } from './object-stores.ts'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type DatasetDatabase, publicDatasets } from '../public-dataset/public-datasets.ts'
-import type { SourceChoice, SourceReading, SourceKind } from '../connector.ts'
-import { type SourceFeed, type LoadReport, SourceProblem } from '@sluice/row-stream'
+import type { SourceOption, ReadRequest, Connector } from '../connector.ts'
+import { type RowStream, type LoadReport, SourceProblem } from '@sluice/row-stream'
 import type { RetryPolicy } from '../http-connector/retry-policy.ts'
 import { httpSystems, type SystemsByType } from './systems.ts'
 import { uploadedFiles } from '../uploaded-file/uploaded-files.ts'
 
 /** The sources of all pipeline types that this version can load. */
-export interface SourceRegistry {
+export interface ConnectorRegistry {
   reads(type: string): boolean
   /** Whether a reading in mode INCREMENTAL continues from its cursor, so that its rows must be merged. */
-  increments(reading: SourceReading): Promise<boolean>
-  cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
+  canReadIncrement(reading: ReadRequest): Promise<boolean>
+  getCursorKind(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Reads the feeds of a pipeline. Reading starts with the request for the first feed. Throws `SourceProblem`. */
-  read(reading: SourceReading, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
+  read(reading: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
   /** Tests the connection to the source. Returns the problem, or undefined. */
-  test(reading: SourceReading, signal: AbortSignal): Promise<SourceTrouble | undefined>
+  testConnection(reading: ReadRequest, signal: AbortSignal): Promise<ConnectionProblem | undefined>
   /** Lists choices; undefined for an unknown kind. Throws `SourceProblem`. */
-  lookup(kind: string, reading: SourceReading, signal: AbortSignal): Promise<SourceChoice[] | undefined>
+  listOptions(kind: string, reading: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
   /** Returns at most the given number of first rows. Throws `SourceProblem`. */
-  preview(reading: SourceReading, rows: number, signal: AbortSignal): Promise<SourcePreview>
+  preview(reading: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
-export interface SourceTrouble {
+export interface ConnectionProblem {
   code: string
   message: string
   /** The error of the driver or the network, for operators. Contains no secrets. */
   cause?: string
 }
 
-export interface SourceOptions {
+export interface RegistryOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to read from. */
   allowed: OutgoingAllowList
@@ -47,16 +47,16 @@ export interface SourceOptions {
 }
 
 /** Creates the sources of all pipeline types. Nothing connects before the first use. */
-export function createSourceRegistry({
+export function createConnectorRegistry({
   filesDirectory,
   allowed,
   datasets,
   retryPolicy,
   systems,
-}: SourceOptions): SourceRegistry {
+}: RegistryOptions): ConnectorRegistry {
   const look = outgoingAddresses({ allowed })
   const options = { filesDirectory, allowed, ...(retryPolicy && { retryPolicy }) }
-  const kinds: Readonly<Record<string, SourceKind>> = {
+  const kinds: Readonly<Record<string, Connector>> = {
     ...uploadedFiles(filesDirectory),
     ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
@@ -64,7 +64,7 @@ export function createSourceRegistry({
     ...httpSystems(options, systems),
   }
 
-  function kindOf(type: string): SourceKind {
+  function kindOf(type: string): Connector {
     const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
     if (!kind) throw unsupportedType(type)
     return kind
@@ -73,13 +73,13 @@ export function createSourceRegistry({
   return {
     reads: (type) => Object.hasOwn(kinds, type),
 
-    increments: async (reading) => (await kindOf(reading.type).increments?.(reading)) ?? false,
+    canReadIncrement: async (reading) => (await kindOf(reading.type).canReadIncrement?.(reading)) ?? false,
 
-    cursorOf: async (type) => (await kindOf(type).cursor?.()) ?? 'NONE',
+    getCursorKind: async (type) => (await kindOf(type).getCursorKind?.()) ?? 'NONE',
 
     read(reading, report, signal) {
       const kind = kindOf(reading.type)
-      if (reading.mode === 'INCREMENTAL' && !kind.increments)
+      if (reading.mode === 'INCREMENTAL' && !kind.canReadIncrement)
         report.log(
           'INFO',
           'LOW',
@@ -88,9 +88,9 @@ export function createSourceRegistry({
       return kind.read(reading, report, signal)
     },
 
-    async test(reading, signal) {
+    async testConnection(reading, signal) {
       try {
-        await kindOf(reading.type).test?.(reading, signal)
+        await kindOf(reading.type).testConnection?.(reading, signal)
         return undefined
       } catch (error) {
         if (!(error instanceof SourceProblem)) throw error
@@ -99,7 +99,7 @@ export function createSourceRegistry({
       }
     },
 
-    lookup: async (what, reading, signal) => kindOf(reading.type).lookup?.(what, reading, signal),
+    listOptions: async (what, reading, signal) => kindOf(reading.type).listOptions?.(what, reading, signal),
 
     preview(reading, rows, signal) {
       const kind = kindOf(reading.type)

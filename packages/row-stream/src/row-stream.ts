@@ -71,7 +71,7 @@ export interface BinaryContent {
 }
 
 /** One table of a source: its columns, then its rows as bytes that a warehouse can load. */
-export interface SourceFeed {
+export interface RowStream {
   /** Empty for a source that has a single table; the pipeline's own target table is then used. */
   table: string
   columns: FeedColumn[]
@@ -143,7 +143,7 @@ export interface LoadReport {
  * can fix; any other error is a bug.
  */
 export interface DataSource<Config> {
-  read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<SourceFeed>
+  read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
 }
 
 /** The source cannot be read. The message explains to the user who configured it what happened, where, and what to do. */
