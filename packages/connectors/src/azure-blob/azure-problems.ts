@@ -1,7 +1,17 @@
-import type { TransientError } from '../object-store/transient-error.ts'
-import { type StoreErrorResponse, unexplained } from '../object-store/error-response.ts'
+import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import type { AzureConfig } from './azure-config.ts'
+import { type StoreErrorResponse, unexplained } from '../object-store/object-store.ts'
+
+/** A container and its credentials. */
+export interface AzureConfig {
+  account: string
+  container: string
+  /** The URL of the blob service, with the account in its host name or path; the public cloud's if absent. */
+  endpoint?: string | undefined
+  /** Either a key or a token; neither for anonymous requests. */
+  accountKey?: string | undefined
+  sasToken?: string | undefined
+}
 
 interface AzureRequest {
   config: AzureConfig

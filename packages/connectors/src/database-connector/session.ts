@@ -45,6 +45,12 @@ export interface DatabaseEngine {
   explain(error: unknown, config: DatabaseConfig): ExplainedError | undefined
 }
 
+/** Imports the engine of a database with its driver. `kind` is the folder of the connector. */
+export async function loadEngine(kind: string): Promise<DatabaseEngine> {
+  const { engine } = (await import(`../${kind}/${kind}-session.ts`)) as { engine: DatabaseEngine }
+  return engine
+}
+
 export interface ExplainedError {
   code: DatabaseProblemCode
   /** The database's message, if it helps. */

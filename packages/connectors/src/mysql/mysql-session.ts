@@ -19,7 +19,7 @@ import { RowReader } from './row-reader.ts'
 import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
-export const mysql: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
+export const engine: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
 
 /** The server's limit for a paused reader: the reader pauses while the warehouse is busy. */
 const serverTimeoutSeconds = 86_400

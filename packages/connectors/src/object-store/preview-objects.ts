@@ -20,8 +20,8 @@ export async function previewObjects(
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  const { store, retrying } = reading
-  const { single, objects } = await selectObjects({ store, key, retrying, enough: 2 }, signal)
+  const { store, retryPolicy } = reading
+  const { single, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
   const [object, another] = objects
   const found = await previewObject(reading, object!, most, signal)
   if (single) return found

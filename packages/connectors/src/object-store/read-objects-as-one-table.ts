@@ -15,7 +15,7 @@ import { TupleLayout } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { findFieldSources, findStoredTypes, createCombinedTable } from './combined-table.ts'
-import { uniteColumns, describeDifferences } from './widen-columns.ts'
+import { uniteColumns, describeDifferences } from './combined-table.ts'
 
 /** The number of objects whose reading is logged; for the others, only warnings are logged. */
 const maxLoggedObjects = 10

@@ -27,13 +27,13 @@ export interface ObjectIncrement {
  * gone, or a changed object is the only one, or its number of rows is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
-  { store, retrying }: ObjectReading,
+  { store, retryPolicy }: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
 ): Promise<ObjectIncrement | undefined> {
   const before = parseLoadedObjects(cursor, settings)
   if (!before) return undefined
-  const { single, objects } = await selectObjects({ store, key, retrying }, signal)
+  const { single, objects } = await selectObjects({ store, key, retryPolicy }, signal)
   const { fresh, changed, same, gone } = diffObjects(before, objects)
   const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
   if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
@@ -47,8 +47,8 @@ export async function* readObjects(
   report: LoadReport,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { store, retrying } = reading
-  const chosen = await selectObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
+  const { store, retryPolicy } = reading
+  const chosen = await selectObjects({ store, key, retryPolicy, onPage: () => report.progress({}) }, signal)
   const { single, objects } = chosen
   const before = parseLoadedObjects(cursor, settings)
   if (before) logFullRead(before, objects, report)

@@ -17,7 +17,7 @@ import { explainOracle } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const oracle: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
+export const engine: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
 
 /**
  * Dates are fetched as text: the driver's own dates lose digits finer than a millisecond. The year has a sign because

@@ -25,7 +25,7 @@ import {
 import { cancelSession, signIn } from './sign-in.ts'
 import { explainPostgres } from './problems.ts'
 
-export const postgres: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
+export const engine: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
 
 /** Session settings for readings of any length; settings that the server does not know are skipped. */
 const settings = {

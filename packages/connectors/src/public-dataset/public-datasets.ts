@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { databaseSource, tryDatabase } from '../databases/database-source.ts'
+import { databaseSource, tryDatabase } from '../database-connector/database-source.ts'
 import type { ReadRequest, Connector } from '../connector.ts'
 import { type RowStream, SourceProblem } from '@sluice/row-stream'
 

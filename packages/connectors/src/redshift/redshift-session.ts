@@ -37,7 +37,7 @@ function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError
   return explainPostgres(error, config)
 }
 
-export const redshift: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+export const engine: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
 
 /** Each setting is a separate statement: Redshift has no `set_config`, and no list of known settings. */
 const opening = [
@@ -53,7 +53,7 @@ const opening = [
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
-  const arrivals = new RedshiftInboundByteLimit(access.config, redshift.name)
+  const arrivals = new RedshiftInboundByteLimit(access.config, engine.name)
   const { client, socket } = await signIn(access, arrivals, async (opened) => {
     await assertRedshift(opened, access.config)
     for (const statement of opening) await opened.query(statement)

@@ -9,13 +9,14 @@ it.each([
   ['INCREMENTAL', [['INFO', 'LOW', expect.stringMatching(/^The source cannot tell what is new: all of it is read/)]]],
   ['FULL', []],
   [undefined, []],
-] as const)('a source that cannot tell what is new says so when it is asked for that: %s', (mode, expected) => {
-  const said: unknown[] = []
-  const report = { log: (...line: unknown[]) => void said.push(line) } as unknown as LoadReport
+] as const)('logs that a source without increments is read in full, for a read in mode %s', async (mode, expected) => {
+  const lines: unknown[] = []
+  const report = { log: (...line: unknown[]) => void lines.push(line) } as unknown as LoadReport
   const allowed = outgoingAllowed().fallback!
-  const sources = createConnectorRegistry({ filesDirectory: tmpdir(), allowed })
+  const connectors = createConnectorRegistry({ filesDirectory: tmpdir(), allowed })
   const file = { uid: randomUUID(), name: 'a.csv' }
   const reading = { type: 'CSV_UPLOAD', settings: {}, secrets: {}, input: { file }, ...(mode && { mode }) }
-  sources.read(reading, report, new AbortController().signal)
-  expect(said).toEqual(expected)
+  const streams = connectors.read(reading, report, new AbortController().signal)
+  await expect(streams[Symbol.asyncIterator]().next()).rejects.toThrow()
+  expect(lines).toEqual(expected)
 })

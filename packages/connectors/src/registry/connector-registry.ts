@@ -1,32 +1,27 @@
 import type { PipelineType } from '@sluice/contracts'
 import { systems as systemNames } from '@sluice/contracts/systems'
-import { outgoingAddresses, type OutgoingAllowList } from '@sluice/http-client'
 import { causeOf } from '@sluice/process'
-import { databaseQueries } from './database-queries.ts'
-import { objectStores } from './object-stores.ts'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
-import { type DatasetDatabase, publicDatasets } from '../public-dataset/public-datasets.ts'
-import type { SourceOption, ReadRequest, Connector } from '../connector.ts'
-import { type RowStream, type LoadReport, SourceProblem } from '@sluice/row-stream'
-import type { RetryPolicy } from '../http-connector/retry-policy.ts'
-import { httpSystems, type SystemsByType } from './systems.ts'
-import { uploadedFiles } from '../uploaded-file/uploaded-files.ts'
+import { type LoadReport, type RowStream, SourceProblem } from '@sluice/row-stream'
+import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
+import type { KnownType } from '../settings/connector-definition.ts'
+import type { HttpSystem } from '../system-connector/system.ts'
+import { connectors, httpConnector, type RegistryContext } from './connectors.ts'
 
-/** The sources of all pipeline types that this version can load. */
+/** The connectors of all pipeline types. Operations throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
-  reads(type: string): boolean
-  /** Whether a reading in mode INCREMENTAL continues from its cursor, so that its rows must be merged. */
-  canReadIncrement(reading: ReadRequest): Promise<boolean>
+  /** Whether a read in mode INCREMENTAL continues from its cursor, so that its rows must be merged. */
+  canReadIncrement(request: ReadRequest): Promise<boolean>
   getCursorKind(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Reads the feeds of a pipeline. Reading starts with the request for the first feed. Throws `SourceProblem`. */
-  read(reading: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
+  /** Yields the tables of a pipeline. Reading starts with the request for the first one. */
+  read(request: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
   /** Tests the connection to the source. Returns the problem, or undefined. */
-  testConnection(reading: ReadRequest, signal: AbortSignal): Promise<ConnectionProblem | undefined>
-  /** Lists choices; undefined for an unknown kind. Throws `SourceProblem`. */
-  listOptions(kind: string, reading: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
-  /** Returns at most the given number of first rows. Throws `SourceProblem`. */
-  preview(reading: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
+  testConnection(request: ReadRequest, signal: AbortSignal): Promise<ConnectionProblem | undefined>
+  /** Lists the options of a setting; undefined for an unknown kind. */
+  listOptions(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
+  /** Returns at most the given number of first rows. */
+  preview(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
 export interface ConnectionProblem {
@@ -36,81 +31,73 @@ export interface ConnectionProblem {
   cause?: string
 }
 
-export interface RegistryOptions {
-  filesDirectory: string
-  /** Addresses inside the network that the operator allows users to read from. */
-  allowed: OutgoingAllowList
-  /** If absent, public datasets cannot be read. */
-  datasets?: DatasetDatabase
-  retryPolicy?: RetryPolicy
+/** HTTP systems by pipeline type. */
+export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
+
+interface RegistryOptions extends RegistryContext {
+  /** Replaces or adds HTTP systems. */
   systems?: SystemsByType
 }
 
-/** Creates the sources of all pipeline types. Nothing connects before the first use. */
-export function createConnectorRegistry({
-  filesDirectory,
-  allowed,
-  datasets,
-  retryPolicy,
-  systems,
-}: RegistryOptions): ConnectorRegistry {
-  const look = outgoingAddresses({ allowed })
-  const options = { filesDirectory, allowed, ...(retryPolicy && { retryPolicy }) }
-  const kinds: Readonly<Record<string, Connector>> = {
-    ...uploadedFiles(filesDirectory),
-    ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
-    ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
-    ...objectStores(options),
-    ...httpSystems(options, systems),
+/** Creates the connectors of all pipeline types. Nothing connects before the first use. */
+export function createConnectorRegistry({ systems = {}, ...context }: RegistryOptions): ConnectorRegistry {
+  const loaded = new Map<string, Promise<Connector>>()
+
+  function getConnector(type: string): Promise<Connector> {
+    const connector = loaded.get(type) ?? load(type)
+    loaded.set(type, connector)
+    return connector
   }
 
-  function kindOf(type: string): Connector {
-    const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
-    if (!kind) throw unsupportedType(type)
-    return kind
+  async function load(type: string): Promise<Connector> {
+    const system = Object.hasOwn(systems, type) ? systems[type] : undefined
+    const registered = Object.hasOwn(connectors, type) ? connectors[type as KnownType] : undefined
+    const connector = system ? await httpConnector(system)(context) : await registered?.load(context)
+    if (!connector) throw unsupportedType(type)
+    return connector
   }
 
   return {
-    reads: (type) => Object.hasOwn(kinds, type),
+    canReadIncrement: async (request) =>
+      (await (await getConnector(request.type)).canReadIncrement?.(request)) ?? false,
 
-    canReadIncrement: async (reading) => (await kindOf(reading.type).canReadIncrement?.(reading)) ?? false,
+    getCursorKind: async (type) => (await (await getConnector(type)).getCursorKind?.()) ?? 'NONE',
 
-    getCursorKind: async (type) => (await kindOf(type).getCursorKind?.()) ?? 'NONE',
-
-    read(reading, report, signal) {
-      const kind = kindOf(reading.type)
-      if (reading.mode === 'INCREMENTAL' && !kind.canReadIncrement)
+    async *read(request, report, signal) {
+      const connector = await getConnector(request.type)
+      if (request.mode === 'INCREMENTAL' && !connector.canReadIncrement)
         report.log(
           'INFO',
           'LOW',
           'The source cannot tell what is new: all of it is read, and takes the place of the old rows.',
         )
-      return kind.read(reading, report, signal)
+      yield* connector.read(request, report, signal)
     },
 
-    async testConnection(reading, signal) {
+    async testConnection(request, signal) {
       try {
-        await kindOf(reading.type).testConnection?.(reading, signal)
+        await (await getConnector(request.type)).testConnection?.(request, signal)
         return undefined
       } catch (error) {
         if (!(error instanceof SourceProblem)) throw error
         const { code, message } = error
-        return { code, message, ...causeOf(error, Object.values(reading.secrets)) }
+        return { code, message, ...causeOf(error, Object.values(request.secrets)) }
       }
     },
 
-    listOptions: async (what, reading, signal) => kindOf(reading.type).listOptions?.(what, reading, signal),
+    listOptions: async (kind, request, signal) =>
+      (await getConnector(request.type)).listOptions?.(kind, request, signal),
 
-    preview(reading, rows, signal) {
-      const kind = kindOf(reading.type)
-      return kind.preview
-        ? kind.preview(reading, rows, signal)
-        : previewFeed((report, stopping) => kind.read(reading, report, stopping), rows, signal)
+    async preview(request, rows, signal) {
+      const connector = await getConnector(request.type)
+      return connector.preview
+        ? await connector.preview(request, rows, signal)
+        : await previewFeed((report, ending) => connector.read(request, report, ending), rows, signal)
     },
   }
 }
 
-/** Returns the problem of a type that can be configured but not read yet; runs, tests, previews and look-ups all use it. */
+/** The problem of a type that can be configured but not read by this version. */
 function unsupportedType(type: string): SourceProblem {
   const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(

@@ -1,7 +1,20 @@
-import type { TransientError } from '../object-store/transient-error.ts'
-import { type StoreErrorResponse, unexplained } from '../object-store/error-response.ts'
+import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import type { S3Config } from './s3-config.ts'
+import { type StoreErrorResponse, unexplained } from '../object-store/object-store.ts'
+
+/** A bucket and its credentials. */
+export interface S3Config {
+  bucket: string
+  /** Amazon's endpoint if absent. */
+  endpoint?: string | undefined
+  /** Detected if absent. */
+  region?: string | undefined
+  /** Whether the bucket is part of the path. The default depends on the kind of endpoint. */
+  pathStyle?: boolean | undefined
+  /** Both keys, or neither for anonymous requests. */
+  accessKey?: string | undefined
+  secretKey?: string | undefined
+}
 
 interface S3Request {
   config: S3Config

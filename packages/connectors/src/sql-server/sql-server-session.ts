@@ -18,7 +18,7 @@ import { type ServerField, bracketed, columnOf, assertQuery, embedded, readExpre
 import { encryptedOnly } from '@sluice/database'
 import { explainSqlServer } from './problems.ts'
 
-export const sqlServer: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
+export const engine: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
 
 /** Bytes of a protocol packet: four times the driver's default, below the maximum of one TLS record. */
 const packetSize = 16_000

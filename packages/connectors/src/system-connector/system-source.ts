@@ -1,8 +1,7 @@
 import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
-import type { CompleteConnector } from '../lazy-source.ts'
-import type { ReadRequest } from '../connector.ts'
+import type { Connector, ReadRequest } from '../connector.ts'
 import type { LoadReport } from '@sluice/row-stream'
 import { openHttpSession } from '../http-connector/open-http.ts'
 import { interactiveRetry, type RetryPolicy, backgroundRetry } from '../http-connector/retry-policy.ts'
@@ -35,7 +34,7 @@ interface SessionOptions {
 }
 
 /** Turns an HTTP system into a source. Its module is imported at the first use. */
-export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): CompleteConnector {
+export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): Connector {
   const { filesDirectory, allowed, retryPolicy = backgroundRetry } = parts
   const directory = spoolDirectory(filesDirectory)
 

@@ -31,7 +31,7 @@ import { listLogs } from '../../runs/read-runs.ts'
 import { presentLogEntry } from '../runs/present.ts'
 import { presentTable } from '../catalogue/present-table.ts'
 import type { DB } from '../../database.ts'
-import { kindOf } from './types/registry.ts'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 import { resultEnvelope } from '../result-envelope.ts'
 
 type ResetCursorRequest = OperationInput<
@@ -78,7 +78,7 @@ async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryR
 }
 
 async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
-  if (!kindOf(type).upload) return
+  if (!getDefinition(type).upload) return
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
   if (!file)
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)

@@ -8,13 +8,21 @@ import { loadFeeds, type LoadedTable } from '@sluice/warehouses/load-feeds'
 import { keepReaderThreads } from '@sluice/file-formats/upload/keep-reader-threads'
 import type { ReadRequest, Connector } from '../../connector.ts'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { objectStores } from '../../registry/object-stores.ts'
+import { azureConnector } from '../../azure-blob/azure-connector.ts'
+import { s3Connector } from '../../s3/s3-connector.ts'
+import type { StoreContext } from '../object-store-connector.ts'
 
 export const never = new AbortController().signal
 export const word = (prefix: string): string => prefix + randomBytes(6).toString('hex')
 
 /** Hosts of this machine, which only an operator opens. */
 export const onlyHere = outgoingAllowed().parse('127.0.0.1')
+
+/** The connectors of both kinds of stores. */
+export const objectStores = (context: StoreContext) => ({
+  OBJECT_STORAGE_BUCKET: s3Connector(context),
+  CLOUD_BLOB_STORAGE: azureConnector(context),
+})
 
 /** A report that remembers. */
 export function listener() {

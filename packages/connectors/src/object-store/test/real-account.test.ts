@@ -3,8 +3,7 @@ import { expect } from '@jest/globals'
 import { itUnless } from '@sluice/testing/skip'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { ReadRequest } from '../../connector.ts'
-import { objectStores } from '../../registry/object-stores.ts'
-import { never } from './loading.ts'
+import { never, objectStores } from './loading.ts'
 
 /** Looks at a real bucket or container, with what the environment says of it: docs/object-stores.md. Changes nothing there. */
 const given = (prefix: string, names: Record<string, string>) =>

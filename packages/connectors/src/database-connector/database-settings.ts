@@ -1,0 +1,59 @@
+import { isIPv6 } from 'node:net'
+import { databaseAccess, defaultPorts } from '@sluice/contracts'
+import { defineConnectedSource } from '../settings/connected-source.ts'
+import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
+
+type DatabaseType = keyof typeof defaultPorts
+type DatabaseBody = SourceOf<DatabaseType>
+type Connection = Omit<DatabaseBody['jdbcSource'], 'password'>
+
+/** Returns the connection URL of one system, without credentials. `host` is in brackets if it is an IPv6 address. */
+type ConnectionUrl = (server: Connection & { host: string; port: number }) => string
+
+/** Defines a connector that reads a query or a table of a database. */
+export function defineDatabase<Type extends DatabaseType>(
+  type: Type,
+  connectionUrl: ConnectionUrl,
+): ConnectorDefinition<Type, SourceOf<Type>> {
+  const defaultPort = defaultPorts[type]
+  const definition = defineConnectedSource<DatabaseType>({
+    type,
+    connectionField: 'jdbcSource',
+    secretFields: databaseAccess.secrets,
+    assertConnection: assertPlainHost,
+    assertSettings: assertQueryOrTables,
+    // The password is sent to the server at the address, with or without TLS.
+    getSecretAudience({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
+      return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
+    },
+    formatSourceName: ({ jdbcSource: { hostname, database } }) => `${database} at ${hostname}`.slice(0, 255),
+  })
+  return {
+    ...definition,
+    getResponseFields(settings: SourceOf<DatabaseType>) {
+      const { hostname, port = defaultPort } = settings.jdbcSource
+      const host = isIPv6(hostname) ? `[${hostname}]` : hostname
+      return { ...settings, defaultPort, jdbcConnectionUrl: connectionUrl({ ...settings.jdbcSource, host, port }) }
+    },
+  } as ConnectorDefinition<Type, any>
+}
+
+function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
+  if (hostname.includes(':') && !isIPv6(hostname))
+    throw new InvalidSetting('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not into the name.')
+}
+
+function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
+  if (sqlQuery === undefined && tables.length === 0)
+    throw new InvalidSetting('/sqlQuery', 'Select what to load: a query in sqlQuery, or tables.')
+  if (sqlQuery !== undefined && tables.length > 0)
+    throw new InvalidSetting('/tables', 'Either sqlQuery or tables: leave one of them out.')
+  if (sqlQuery !== undefined && sqlQuery.trim() === '')
+    throw new InvalidSetting('/sqlQuery', 'The query must not be blank.')
+  if (tables.length > 1)
+    throw new InvalidSetting('/tables/1', 'This version loads one table: make another pipeline for each of the others.')
+}
+
+/** The SSL mode of PostgreSQL and its descendants. */
+export const sslMode = ({ ssl, trustServerCertificate }: Connection) =>
+  !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'
