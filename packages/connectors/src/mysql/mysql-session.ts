@@ -16,7 +16,7 @@ import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { type MysqlField, columnOf, needsText } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
-import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
+import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
 export const engine: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
@@ -67,20 +67,20 @@ function greetingOf(socket: Socket, { config: { host, port }, limits }: SessionA
 }
 
 /** Counts received bytes, after decryption if the connection uses TLS. */
-function watched(connection: Connection, { config }: SessionAccess): MysqlInboundByteLimit {
-  const arrivals = new MysqlInboundByteLimit(config)
+function watched(connection: Connection, { config }: SessionAccess): MysqlByteLimit {
+  const byteLimit = new MysqlByteLimit(config)
   const inside = connection as unknown as DriverInternals
-  arrivals.watch(inside.stream)
+  byteLimit.watch(inside.stream)
   const startTLS = inside.startTLS.bind(connection)
   inside.startTLS = (secured) => {
     startTLS(secured)
-    arrivals.watch(inside.stream)
+    byteLimit.watch(inside.stream)
   }
   connection.once('connect', () => {
-    arrivals.signedIn = true
-    arrivals.asked()
+    byteLimit.isSignedIn = true
+    byteLimit.startResponse()
   })
-  return arrivals
+  return byteLimit
 }
 
 /** Driver internals that its types do not declare: the stream that it listens to, which is replaced when TLS begins. */
@@ -107,16 +107,16 @@ class MysqlSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly #connection: Connection
   readonly #socket: Socket
-  readonly #arrivals: MysqlInboundByteLimit
+  readonly #byteLimit: MysqlByteLimit
   readonly #access: SessionAccess
   #prepared: PreparedStatement | undefined
   #labels: string[] = []
   /** Rejects the pending operation when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, arrivals: MysqlInboundByteLimit, access: SessionAccess) {
+  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionAccess) {
     this.#access = access
-    this.#arrivals = arrivals
+    this.#byteLimit = byteLimit
     this.#connection = connection
     this.#socket = socket
     connection.on('error', (error) => this.#broken(error))
@@ -177,7 +177,7 @@ class MysqlSession implements DatabaseSession {
   async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const prepared = this.#prepared!
     const reading = Promise.withResolvers<void>()
-    this.#arrivals.asked()
+    this.#byteLimit.startResponse()
     this.#broken = reading.reject
     const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
     // A connection that was lost in the meantime accepts no commands and has already reported the loss.
@@ -186,7 +186,7 @@ class MysqlSession implements DatabaseSession {
     execution.on('end', () => reading.resolve())
     let zeroDates = (): ReadingNote[] => []
     execution.buildParserFromFields = (fields) => {
-      this.#arrivals.rows()
+      this.#byteLimit.startRows()
       const rows = new RowReader(fields, this.#labels, types, sink)
       zeroDates = () => rows.notes()
       const goOn = () => this.#connection.resume()
@@ -232,7 +232,7 @@ class MysqlSession implements DatabaseSession {
   }
 
   #ask<Row>(sql: string): Promise<Row[]> {
-    this.#arrivals.asked()
+    this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
       this.#broken = reject
       this.#connection.query(sql, (error, rows) => (error ? reject(error) : resolve(rows as Row[])))
@@ -240,7 +240,7 @@ class MysqlSession implements DatabaseSession {
   }
 
   #prepare(sql: string): Promise<PreparedStatement> {
-    this.#arrivals.asked()
+    this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
       this.#broken = reject
       this.#connection.prepare(sql, (error, prepared) =>
@@ -273,31 +273,31 @@ const headerBytes = 4
 const longestPacket = 0xff_ff_ff
 
 /** Reads packet headers: three bytes of length and one of sequence number, https://mariadb.com/kb/en/0-packet/. */
-class MysqlInboundByteLimit extends InboundByteLimit {
-  #goesOn = false
-  #kept = true
+class MysqlByteLimit extends FramedByteLimit {
+  #continues = false
+  #isKept = true
 
   constructor(config: DatabaseConfig) {
     super(headerBytes, config, 'MySQL')
   }
 
   /** Marks a request: the driver keeps all of the response. */
-  asked(): void {
-    this.#kept = true
-    this.answer = 0
+  startResponse(): void {
+    this.#isKept = true
+    this.response = 0
   }
 
   /** Marks the start of rows, which are taken one by one. */
-  rows(): void {
-    this.#kept = false
-    this.answer = 0
+  startRows(): void {
+    this.#isKept = false
+    this.response = 0
   }
 
   protected override begin(header: Buffer): number {
     const length = header.readUIntLE(0, 3)
-    this.message = (this.#goesOn ? this.message : 0) + length
-    this.#goesOn = length === longestPacket
-    if (this.#kept) this.answer += length + headerBytes
+    this.message = (this.#continues ? this.message : 0) + length
+    this.#continues = length === longestPacket
+    if (this.#isKept) this.response += length + headerBytes
     return length
   }
 }

@@ -12,7 +12,6 @@ import {
   statementText,
 } from '../database-connector/session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
 import { CopyOut } from './copy-out.ts'
 import {
   DescribeCommand,
@@ -22,7 +21,7 @@ import {
   embedded,
   readExpression,
 } from './columns.ts'
-import { cancelSession, signIn } from './sign-in.ts'
+import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
 import { explainPostgres } from './problems.ts'
 
 export const engine: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
@@ -43,18 +42,14 @@ const settings = {
 }
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
-  const { client, socket } = await signIn(
-    access,
-    new PostgresInboundByteLimit(access.config, 'PostgreSQL'),
-    async (opened) => {
-      await opened.query('begin isolation level repeatable read read only')
-      await opened.query(
-        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
+    await opened.query('begin isolation level repeatable read read only')
+    await opened.query(
+      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
-        [JSON.stringify(settings)],
-      )
-    },
-  )
+      [JSON.stringify(settings)],
+    )
+  })
   return new PostgresSession(client, socket, access)
 }
 

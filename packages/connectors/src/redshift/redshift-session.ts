@@ -3,7 +3,7 @@ import type { Client } from 'pg'
 import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { DescribeCommand, digits, embedded } from '../postgres/columns.ts'
-import { cancelSession, signIn } from '../postgres/sign-in.ts'
+import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
 import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
   type SessionAccess,
@@ -16,7 +16,6 @@ import {
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { FetchCommand, type FetchedRowHandler } from './fetch.ts'
-import { PostgresInboundByteLimit } from '../postgres/inbound-byte-limit.ts'
 import type { DataType } from '@sluice/contracts'
 import { explainPostgres } from '../postgres/problems.ts'
 import { messageOf } from '../database-connector/problems.ts'
@@ -53,12 +52,12 @@ const opening = [
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
-  const arrivals = new RedshiftInboundByteLimit(access.config, engine.name)
-  const { client, socket } = await signIn(access, arrivals, async (opened) => {
+  const byteLimit = new PostgresByteLimit(access.config, engine.name)
+  const { client, socket } = await signIn(access, byteLimit, async (opened) => {
     await assertRedshift(opened, access.config)
     for (const statement of opening) await opened.query(statement)
   })
-  return new RedshiftSession(client, socket, arrivals, access)
+  return new RedshiftSession(client, socket, byteLimit, access)
 }
 
 /**
@@ -79,17 +78,17 @@ class RedshiftSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #arrivals: RedshiftInboundByteLimit
+  readonly #byteLimit: PostgresByteLimit
   readonly #access: SessionAccess
   #text = ''
   #types: RedshiftType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, arrivals: RedshiftInboundByteLimit, access: SessionAccess) {
+  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionAccess) {
     this.#access = access
     this.#client = client
     this.#socket = socket
-    this.#arrivals = arrivals
+    this.#byteLimit = byteLimit
   }
 
   received = (): number => this.#socket.bytesRead
@@ -148,12 +147,12 @@ class RedshiftSession implements DatabaseSession {
 
   async #fetch(rows: number, taker: FetchedRowHandler): Promise<number> {
     const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, taker)
-    this.#arrivals.fetching = true
+    this.#byteLimit.readsRowByRow = true
     this.#client.query(fetch)
     try {
       return await fetch.done
     } finally {
-      this.#arrivals.fetching = false
+      this.#byteLimit.readsRowByRow = false
     }
   }
 
@@ -177,20 +176,6 @@ class RedshiftSession implements DatabaseSession {
       `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${[...new Set(oids)].join(', ')})`,
     )
     return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
-  }
-}
-
-const dataRow = 0x44
-
-/** While rows of a cursor are fetched, the driver keeps one row at a time: each row is limited, and not their sum. */
-class RedshiftInboundByteLimit extends PostgresInboundByteLimit {
-  fetching = false
-
-  protected override begin(header: Buffer): number {
-    const before = this.answer
-    const rest = super.begin(header)
-    if (this.fetching && header[0] === dataRow) this.answer = before
-    return rest
   }
 }
 
