@@ -133,7 +133,8 @@ export function textToSign(url: URL, headers: Headers, account: string): string 
 function keyOf(accountKey: string): Buffer {
   const text = accountKey.trim()
   if (!/^[A-Za-z0-9+/]{40,}={0,2}$/.test(text)) {
-    const message = 'The account key is not one: it is Base64, some 88 signs. Copy it whole from the storage account.'
+    const message =
+      'The account key is invalid: it must be about 88 characters of Base64. Copy it unchanged from the storage account.'
     throw new SourceProblem('AUTHENTICATION_FAILED', message)
   }
   return Buffer.from(text, 'base64')

@@ -27,7 +27,7 @@ export function createCombinedTable(united: readonly FeedColumn[], { keyed }: { 
   const identity = keyed ? { primaryKey: true } : {}
   const columns = [...united, { ...key, ...identity }, { ...row, ...identity }, modified]
   if (columns.length > maxColumns) {
-    const text = `The objects have ${united.length} different columns together; ${maxColumns - own.length} fit into a table. Load them by several pipelines.`
+    const text = `The objects have ${united.length} different columns in total; a table can have ${maxColumns - own.length}. Load them with several pipelines.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   return columns
@@ -163,13 +163,13 @@ export function describeDifferences(
     const found = all.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
     const lacking = shapes.length - found.length
     const kinds = new Map(found.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
-    const said = [
+    const changes = [
       ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
       ...(found.some((one) => one.evidence !== 'NOTHING' && !isSame(one, column))
         ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
         : []),
     ]
-    return said.length > 0 ? [`"${column.label}": ${said.join('; ')}`] : []
+    return changes.length > 0 ? [`"${column.label}": ${changes.join('; ')}`] : []
   })
   if (notes.length === 0) return undefined
   const more =

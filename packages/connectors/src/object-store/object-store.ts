@@ -55,7 +55,7 @@ export interface StoreRequest {
 interface StoreProtocol {
   host: string
   /** Sends an authenticated request. Throws a problem for each status from 300 that is not expected. */
-  get(asked: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
+  get(request: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
   list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
   close(): PromiseLike<void>
 }
@@ -67,9 +67,9 @@ export function objectStore({ host, get, list, close }: StoreProtocol): ObjectSt
 
     async find(key, signal) {
       // A HEAD would return the same headers, but not the reason of a refusal.
-      const answer = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
-      await answer.cancel()
-      if (answer.status !== 416) return describedBy(key, answer)
+      const response = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
+      await response.cancel()
+      if (response.status !== 416) return describedBy(key, response)
       const empty = await get({ key }, signal)
       await empty.cancel()
       return describedBy(key, empty)
@@ -77,8 +77,8 @@ export function objectStore({ host, get, list, close }: StoreProtocol): ObjectSt
 
     async open(object, from, to, signal) {
       const { key, etag } = object
-      const answer = await get({ key, headers: rangeHeaders(etag, from, to), expected: [412] }, signal)
-      return rangeOf(answer, object, from)
+      const response = await get({ key, headers: rangeHeaders(etag, from, to), expected: [412] }, signal)
+      return rangeOf(response, object, from)
     },
 
     [Symbol.asyncDispose]: close,
@@ -140,7 +140,7 @@ function describedBy(key: string, { status, headers }: StoreResponse): StoredObj
   const total =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
   if (!/^\d+$/.test(total ?? '')) {
-    const text = `The store does not say how large "${key}" is, so it cannot be read.`
+    const text = `The store does not state the size of "${key}", so it cannot be read.`
     throw new SourceProblem('OTHER_PROTOCOL', text)
   }
   return {
@@ -201,17 +201,17 @@ export function unexplained(
   { status, code, words, headers }: StoreErrorResponse,
   { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },
 ): SourceProblem | TransientError {
-  let said = [code, words].filter(Boolean).join(': ')
-  for (const secret of secrets) if (secret) said = said.replaceAll(secret, '…')
-  const shown = said.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  let message = [code, words].filter(Boolean).join(': ')
+  for (const secret of secrets) if (secret) message = message.replaceAll(secret, '…')
+  const shown = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
   if (status < 400)
     return new SourceProblem(
       'REDIRECTED',
-      `${host} leads to another address for ${what}, which is not asked. Give the region of the bucket, or the address that the store itself has.`,
+      `${host} redirects to another address for ${what}, and redirects are not followed. Give the region of the bucket, or the address of the store itself.`,
     )
   const problem = new SourceProblem(
     status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
-    `${host} answers ${status} when asked for ${what}.${shown ? ` It says: ${shown}` : ''}`,
+    `${host} answered ${status} to a request for ${what}.${shown ? ` It says: ${shown}` : ''}`,
   )
   return retryableStatuses.has(status) || retryableCodes.has(code)
     ? new TransientError(problem, parseRetryAfter(headers))

@@ -51,7 +51,11 @@ export async function fetchObject(
         onResume(at, { message }) {
           broken += 1
           if (broken <= maxLoggedResumes)
-            report.log('INFO', 'MEDIUM', `Reading "${object.key}" goes on at byte ${at}, where it broke: ${message}`)
+            report.log(
+              'INFO',
+              'MEDIUM',
+              `The read of "${object.key}" continues at byte ${at} after a failure: ${message}`,
+            )
         },
       },
       signal,
@@ -83,10 +87,10 @@ export async function* readLocalObject(
   const { first: onProgress, second } = splitProgress(report)
   using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
   const { file, format } = opened
-  const told = { ...report, progress: second(file.size) }
-  if (format === 'DELIMITED') return yield* readOpened(opened, options, told, signal)
+  const fileReport = { ...report, progress: second(file.size) }
+  if (format === 'DELIMITED') return yield* readOpened(opened, options, fileReport, signal)
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
-  yield* parquetSource.read({ path: file.fd, fileName: file.name }, told, signal)
+  yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }
 
 export interface DownloadLimits {
@@ -246,7 +250,10 @@ async function writeWhole(fd: number, bytes: Uint8Array, position: number): Prom
 class ContentEncoded extends Error {}
 
 const connectionLostProblem = (host: string, { key }: StoredObject) =>
-  new SourceProblem('CONNECTION_LOST', `${host} ended "${key}" before its end. The old data stays; run again.`)
+  new SourceProblem(
+    'CONNECTION_LOST',
+    `The connection to ${host} broke before the end of "${key}". The old data stays; run again.`,
+  )
 
 const objectTooLargeProblem = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
   new SourceProblem(

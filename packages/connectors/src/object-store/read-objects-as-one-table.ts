@@ -96,10 +96,10 @@ export async function* readObjectsAsOneTable(
           counts.set(object.key, 0)
           continue
         }
-        const told = toldOf(object, index, read, report, progress)
+        const reportOfObject = objectReport(object, index, read, report, progress)
         const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
         try {
-          for await (const { content } of readLocalObject(readingOf(object), local, told, signal)) {
+          for await (const { content } of readLocalObject(readingOf(object), local, reportOfObject, signal)) {
             for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
             const facts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
             for (const { column, evidence } of facts) held.set(column, [...(held.get(column) ?? []), evidence])
@@ -112,7 +112,7 @@ export async function* readObjectsAsOneTable(
         }
         counts.set(object.key, layout.rows)
         read.bytes += object.size
-        read.rows = told.rowsSoFar()
+        read.rows = reportOfObject.rowsSoFar()
       }
     }
     yield* of(kept)
@@ -175,7 +175,7 @@ async function shapeOf(
 }
 
 /** Returns the report of one object, as part of the report of all objects. */
-function toldOf(
+function objectReport(
   { key, size }: StoredObject,
   index: number,
   before: { bytes: number; rows: number },

@@ -91,8 +91,8 @@ export async function* readIncrement(
     whole = true
     return same
   }
-  const together = { objects: came, before: before.columns, keyed: true, counts, rest }
-  for await (const feed of readObjectsAsOneTable(reading, together, report, signal)) {
+  const combined = { objects: came, before: before.columns, keyed: true, counts, rest }
+  for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
       return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
@@ -125,7 +125,7 @@ const objectsAre = (amount: number): string => `${formatCount(amount, 'object')}
 function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
   const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
+  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${left}.`
 }
 
 function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: LoadReport): void {

@@ -92,20 +92,20 @@ const noObjectsProblem = (key: string, empty: number, deeper: boolean): SourcePr
   new SourceProblem(
     'NO_OBJECTS',
     empty > 0
-      ? `All ${empty} objects that "${key}" fits are empty. The old data stays.`
+      ? `All ${empty} objects that match "${key}" are empty. The old data stays.`
       : deeper && key.includes('*') && !key.includes('**')
-        ? `No object fits "${key}". \`*\` stays within one folder, and objects lie in folders below: \`${throughFolders(key)}\` goes through all. The old data stays.`
-        : `No object fits "${key}". Check the key: it begins without a slash, and a folder ends with one. The old data stays.`,
+        ? `No object matches "${key}". \`*\` matches within one folder only; \`${throughFolders(key)}\` includes its subfolders, which have objects. The old data stays.`
+        : `No object matches "${key}". Check the key: it starts without a slash, and a folder ends with one. The old data stays.`,
   )
 
 const tooManyObjectsProblem = (key: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${maxObjects} objects fit "${key}". Say it more narrowly, or write fewer and larger objects.`,
+    `More than ${maxObjects} objects match "${key}". Use a narrower key, or write fewer and larger objects.`,
   )
 
 const tooManyListedProblem = (prefix: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${maxListedKeys} objects begin with "${prefix}". Let the key have more before its first sign of a pattern.`,
+    `More than ${maxListedKeys} keys start with "${prefix}". Lengthen the part of the key before its first pattern character.`,
   )

@@ -35,7 +35,7 @@ const forbidden: S3Explanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.accessKey === undefined
-      ? `Not everybody may read ${named(scene)}: give an access key and its secret key.`
+      ? `Anonymous reads of ${named(scene)} are not allowed. Give an access key and its secret key.`
       : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${named(scene)}, or it does not exist. Allow it s3:GetObject and s3:ListBucket, and check the key.`,
 ]
 const noObject: S3Explanation = [
@@ -56,20 +56,17 @@ const known: Readonly<Record<string, S3Explanation>> = {
   SignatureDoesNotMatch: [
     'AUTHENTICATION_FAILED',
     ({ host }) =>
-      `${host} does not take the access key with this secret key. Check both, and that they were copied whole.`,
+      `${host} rejected the access key and its secret key. Check both; one may have been copied incompletely.`,
   ],
   RequestTimeTooSkewed: [
     'CLOCK_WRONG',
     ({ host }) =>
-      `The clocks of this service and of ${host} differ too much for signatures. An operator has to set them.`,
+      `The clocks of this service and of ${host} differ too much for signatures. An operator must correct them.`,
   ],
   AccessDenied: forbidden,
   AllAccessDisabled: forbidden,
   AccountProblem: forbidden,
-  InvalidObjectState: [
-    'OBJECT_ARCHIVED',
-    ({ key }) => `"${key ?? ''}" is in an archive, from which it has to be restored first.`,
-  ],
+  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it first.`],
   PermanentRedirect: otherRegion,
   AuthorizationHeaderMalformed: otherRegion,
   IllegalLocationConstraintException: otherRegion,

@@ -127,7 +127,7 @@ describe('an answer of a store', () => {
     const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
     const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
     const odd = s3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
-    expect(odd.message).toBe('h answers 400 when asked for bucket "b". It says: Odd: no … … here')
+    expect(odd.message).toBe('h answered 400 to a request for bucket "b". It says: Odd: no … … here')
     const busy = s3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
       config,
       host: 'h',

@@ -164,7 +164,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
         `select count(distinct id)::int as ids, sum(id)::bigint as sum from health.target`,
       )
       expect(sums).toEqual([{ ids: 60_000, sum: '1799970000' }])
-      expect(heard.logs.filter((line) => line.includes('goes on at byte')).length).toBeGreaterThan(3)
+      expect(heard.logs.filter((line) => line.includes('continues at byte')).length).toBeGreaterThan(3)
       const ranges = proxy.asked.map(({ range }) => range)
       expect(new Set(ranges).size).toBeGreaterThan(10)
       // What arrived before a connection broke is not asked for again.

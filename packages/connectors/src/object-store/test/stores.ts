@@ -65,8 +65,13 @@ const swiftKind: KindOfStore = {
   },
   expired: 'ExpiredToken',
   refused: [
-    ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'does not take the access key'],
-    ['a wrong secret', { secrets: { secretKey: 'swordfish' } }, 'AUTHENTICATION_FAILED', 'with this secret key'],
+    ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'rejected the access key'],
+    [
+      'a wrong secret',
+      { secrets: { secretKey: 'swordfish' } },
+      'AUTHENTICATION_FAILED',
+      'rejected the access key and its secret key',
+    ],
     ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'no bucket "nowhere"'],
     ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "eu-west-1"'],
   ],
@@ -94,14 +99,14 @@ const azuriteKind: KindOfStore = {
   },
   expired: 'AuthenticationFailed',
   refused: [
-    ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'does not take the key of account'],
-    ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is not one'],
+    ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'rejected the key of account'],
+    ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is invalid'],
     ['no such container', { source: { container: 'nowhere' } }, 'CONTAINER_MISSING', 'no container "nowhere"'],
     [
       'a broken token',
       { secrets: { accountKey: '', sasToken: `${sasToken('cases')}x` } },
       'AUTHENTICATION_FAILED',
-      'does not take the SAS token',
+      'rejected the SAS token',
     ],
     [
       'a token that may not list or read',
