@@ -40,7 +40,7 @@ export function defineDatabase<Type extends DatabaseType>(
 
 function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
-    throw new InvalidSetting('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not into the name.')
+    throw new InvalidSetting('/jdbcSource/hostname', 'Enter the port in jdbcSource.port, not in the host name.')
 }
 
 function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
@@ -51,7 +51,7 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
     throw new InvalidSetting('/sqlQuery', 'The query must not be blank.')
   if (tables.length > 1)
-    throw new InvalidSetting('/tables/1', 'This version loads one table: make another pipeline for each of the others.')
+    throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create another pipeline for each of the others.')
 }
 
 /** The SSL mode of PostgreSQL and its descendants. */

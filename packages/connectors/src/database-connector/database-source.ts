@@ -36,7 +36,7 @@ export async function tryDatabase(
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
 ): Promise<void> {
-  const addresses = await resolved(config, connectable)
+  const addresses = await resolveHost(config, connectable)
   const statements = config.query || config.tables?.length ? statementsOf(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   for (;;) {
@@ -55,7 +55,7 @@ async function* readDatabase(
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   const statements = statementsOf(config)
-  const addresses = await resolved(config, connectable)
+  const addresses = await resolveHost(config, connectable)
   await using reading = new DatabaseReading({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
@@ -73,10 +73,10 @@ async function* readDatabase(
 function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
-  throw new SourceProblem('NOTHING_TO_READ', 'Neither a query nor tables are chosen. Choose what is to be read.')
+  throw new SourceProblem('NOTHING_TO_READ', 'No query and no tables are selected. Select what to read.')
 }
 
-async function resolved(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
+async function resolveHost(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
@@ -90,7 +90,7 @@ async function resolved(config: DatabaseConfig, connectable: ConnectableAddress)
 class DatabaseReading implements AsyncDisposable {
   readonly #report: LoadReport
   readonly #thread: ReturnType<typeof startDatabaseThread>
-  #asked = false
+  #isRead = false
 
   constructor(job: DatabaseJob, report: LoadReport, signal: AbortSignal) {
     this.#report = report
@@ -101,17 +101,17 @@ class DatabaseReading implements AsyncDisposable {
     for (;;) {
       const message = await this.#thread.receive()
       if (message.kind !== 'connected' && message.kind !== 'described') continue
-      this.#tell(message.notes)
+      this.#log(message.notes)
       if (message.kind === 'connected') continue
-      this.#asked = false
+      this.#isRead = false
       return message
     }
   }
 
   async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     // The database declares the types: they are never widened, so the rows are never read twice.
-    if (this.#asked) throw new Error('The rows of a database are read once.')
-    this.#asked = true
+    if (this.#isRead) throw new Error('The rows of a database are read once.')
+    this.#isRead = true
     const thread = this.#thread
     thread.send({ kind: 'rows', types })
     let whole = false
@@ -119,7 +119,7 @@ class DatabaseReading implements AsyncDisposable {
       for (;;) {
         const message = await thread.receive()
         if (message.kind === 'done') {
-          this.#tell(message.notes)
+          this.#log(message.notes)
           whole = true
           return
         }
@@ -144,7 +144,7 @@ class DatabaseReading implements AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  #tell(notes: readonly ReadingNote[]): void {
+  #log(notes: readonly ReadingNote[]): void {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
   }
 }

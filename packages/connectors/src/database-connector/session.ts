@@ -78,12 +78,14 @@ export type DatabaseProblemCode =
   | 'STATEMENT_FAILED'
   | 'SOURCE_SILENT'
 
-/** The statement is not a query, or, as `message` says, a query that cannot be read in this form. */
+/** The statement is not a query, or, as `detail` says, a query that cannot be read in this form. */
 export class StatementNotAllowed extends Error {
   override readonly name = 'StatementNotAllowed'
+  readonly detail: string | undefined
 
-  constructor(message = 'only queries are run', options?: ErrorOptions) {
-    super(message, options)
+  constructor(detail?: string, options?: ErrorOptions) {
+    super(detail ?? 'only queries are run', options)
+    this.detail = detail
   }
 }
 
@@ -95,4 +97,13 @@ export function statementText(statement: SourceStatement, quoted: (name: string)
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
   return `select ${columns} from ${schema ? `${quoted(schema)}.` : ''}${quoted(name)}`
+}
+
+/**
+ * Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. The inner query was parsed
+ * alone before, so it is one whole statement whose brackets, quotes and comments end inside it; a line comment ends at the line's end.
+ */
+export function embedQuery(query: string, expressions: readonly string[], columns: number): string {
+  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
 }

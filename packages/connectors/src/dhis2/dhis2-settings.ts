@@ -26,7 +26,7 @@ function assertContentFields(body: SourceOf<'SOURCE_SYSTEM_C'>): void {
   if (content === 'DATA_VALUES' && dataSets.length + dataElements.length === 0)
     throw refuse('/dataSets', 'Select what to load: data sets, or data elements.')
   if (content === 'ANALYTICS' && dataElements.length === 0)
-    throw refuse('/dataElements', 'Select what to load: data elements, indicators, or whatever else dx takes.')
+    throw refuse('/dataElements', 'Select what to load: data elements, indicators, or other items of dx.')
   if (content === 'EVENTS' && programs.length === 0)
     throw refuse('/programs', 'Select what to load: one program or more.')
   if (content === 'METADATA' && metadata.length === 0)

@@ -12,7 +12,7 @@ export const fhirDefinition = defineConnectedSource({
     if (other >= 0)
       throw new InvalidSetting(
         `/views/${other}/resource`,
-        `This view is of a type that is not loaded: name ${views[other]!.resource} among the resource types.`,
+        `This view reads a resource type that is not loaded. Add ${views[other]!.resource} to the resource types.`,
       )
     if (method === 'SEARCH' && group !== undefined)
       throw new InvalidSetting('/group', 'A group is for exports: choose the method BULK_EXPORT, or leave it out.')

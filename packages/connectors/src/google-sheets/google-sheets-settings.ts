@@ -13,7 +13,7 @@ export const googleSheetsDefinition = defineConnectedSource({
     if (hostname !== 'docs.google.com' || !/^\/spreadsheets\/(u\/\d+\/)?d\/[\w-]{10,100}(\/|$)/.test(pathname))
       throw new InvalidSetting(
         '/spreadsheetSource/url',
-        'Copy the address from the browser: https://docs.google.com/spreadsheets/d/ and what follows.',
+        'Copy the address from the browser. It starts with https://docs.google.com/spreadsheets/d/.',
       )
     if (typeof serviceAccountKey === 'string') assertServiceAccountKey(serviceAccountKey)
   },

@@ -28,7 +28,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   const socket = await openSocket(access)
   const connection = connectionOver(socket, access)
   const session = new MysqlSession(connection, socket, watched(connection, access), access)
-  using _greeting = greetingOf(socket, access)
+  using _greeting = limitGreeting(socket, access)
   try {
     await session.begin()
   } catch (error) {
@@ -57,11 +57,11 @@ function connectionOver(socket: Socket, { config, limits }: SessionAccess): Conn
 }
 
 /** Limits the wait for the greeting. MySQL speaks first; if another protocol listens at the port, both sides would wait for each other. */
-function greetingOf(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
+function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
   const timer = setTimeout(() => {
     if (socket.bytesRead > 0) return
-    const silent = `${host}, port ${port} accepts connections and says nothing, where MySQL or MariaDB would speak first. Check the type and the port.`
-    socket.destroy(new SourceProblem('CONNECTION_TIMEOUT', silent))
+    const message = `${host}, port ${port} accepts connections but sends no greeting, as MySQL and MariaDB do. Check the type and the port.`
+    socket.destroy(new SourceProblem('CONNECTION_TIMEOUT', message))
   }, limits.greeting)
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
@@ -125,15 +125,15 @@ class MysqlSession implements DatabaseSession {
   received = (): number => this.#socket.bytesRead
 
   async begin(): Promise<void> {
-    const [[version]] = [await this.#ask<{ version: string }>('select version() as version')]
+    const [[version]] = [await this.#query<{ version: string }>('select version() as version')]
     const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
-    await this.#ask(
+    await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
     // Not every server that speaks this protocol has this setting.
-    await this.#ask(`set session ${limit} = 0`).catch(() => {})
-    await this.#ask('set session transaction isolation level repeatable read')
-    await this.#ask('start transaction with consistent snapshot, read only')
+    await this.#query(`set session ${limit} = 0`).catch(() => {})
+    await this.#query('set session transaction isolation level repeatable read')
+    await this.#query('start transaction with consistent snapshot, read only')
   }
 
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
@@ -141,7 +141,7 @@ class MysqlSession implements DatabaseSession {
     assertQuery(text)
     let prepared = await this.#prepare(text)
     if (prepared.columns.length === 0) throw new StatementNotAllowed()
-    if ('query' in statement) await this.#demandNoTarget(text)
+    if ('query' in statement) await this.#assertNoTarget(text)
     const notes: ReadingNote[] = []
     const fields = prepared.columns
     if (fields.some(needsText)) {
@@ -162,7 +162,7 @@ class MysqlSession implements DatabaseSession {
    * Refuses a query that writes INTO a file or a variable, which may occur anywhere in the text. The server does not allow
    * INTO inside brackets, so wrapping the query lets the server report it; duplicate names are found later.
    */
-  async #demandNoTarget(text: string): Promise<void> {
+  async #assertNoTarget(text: string): Promise<void> {
     if (!/into/i.test(text)) return
     try {
       const bracketed = await this.#prepare(`select 1 from (\n${text}\n) as source`)
@@ -231,7 +231,7 @@ class MysqlSession implements DatabaseSession {
     this.#socket.destroy()
   }
 
-  #ask<Row>(sql: string): Promise<Row[]> {
+  #query<Row>(sql: string): Promise<Row[]> {
     this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
       this.#broken = reject

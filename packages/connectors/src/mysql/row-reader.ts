@@ -18,7 +18,8 @@ export class RowReader {
   readonly #cursor = new PacketCursor()
 
   constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
-    if (fields.length !== types.length) throw new Error(`${fields.length} columns came where ${types.length} were told`)
+    if (fields.length !== types.length)
+      throw new Error(`${fields.length} columns arrived, but ${types.length} were described`)
     this.#cells = fields.map((field, index) => cellOf(field, types[index]!))
     this.#labels = labels
     this.#sink = sink

@@ -24,7 +24,7 @@ export function parseXml(text: string, host: string): XmlElement {
   const open = [document]
   let elements = 0
   const refuse = (): never => {
-    throw new SourceProblem('OTHER_PROTOCOL', `What answers at ${host} is no object store. Check the endpoint.`)
+    throw new SourceProblem('OTHER_PROTOCOL', `The server at ${host} is not an object store. Check the endpoint.`)
   }
   const addText = (part: string) => void (open.at(-1)!.text += part)
   const parser = new SaxesParser()

@@ -1,5 +1,6 @@
 import oracledb from 'oracledb'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
+import type { DatabaseConfig, DatabaseLimits } from '../database-connector/database-config.ts'
 import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
   type SessionAccess,
@@ -12,8 +13,7 @@ import {
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
 import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
-import { connectString } from './connect-string.ts'
-import { explainOracle } from './problems.ts'
+import { explainOracle, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
@@ -48,6 +48,15 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   await byteLimit.request(() => connection.execute(sessionSettings))
   await byteLimit.request(() => connection.execute('set transaction read only'))
   return session
+}
+
+/** Returns the address of the database in the driver's own syntax. Brackets in a name would be part of that syntax. */
+function connectString({ host, port, database, ssl }: DatabaseConfig, limits: DatabaseLimits): string {
+  if (!/^[\w.:-]{1,255}$/.test(host)) throw new UnsupportedName('HOST_UNKNOWN')
+  if (!/^[\w.$#-]{1,255}$/.test(database)) throw new UnsupportedName('DATABASE_MISSING')
+  const seconds = Math.max(1, Math.ceil(limits.signIn / 1000))
+  const address = `(address=(protocol=${ssl ? 'tcps' : 'tcp'})(host=${host})(port=${port}))`
+  return `(description=(connect_timeout=${seconds})(transport_connect_timeout=${seconds})(expire_time=1)${address}(connect_data=(service_name=${database})))`
 }
 
 class OracleSession implements DatabaseSession {

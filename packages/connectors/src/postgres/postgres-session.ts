@@ -9,6 +9,7 @@ import {
   type DatabaseEngine,
   StatementNotAllowed,
   type DatabaseSession,
+  embedQuery,
   statementText,
 } from '../database-connector/session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
@@ -17,8 +18,8 @@ import {
   DescribeCommand,
   type PostgresField,
   type PostgresType,
+  assertQueryRuns,
   columnOf,
-  embedded,
   readExpression,
 } from './columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
@@ -81,7 +82,7 @@ class PostgresSession implements DatabaseSession {
     if (fields.length === 0) throw new StatementNotAllowed()
     this.#types = await this.#typesOf(fields)
     this.#labels = fields.map(({ name }) => name)
-    await this.#demandQuery(fields.length)
+    await assertQueryRuns(this.#client, embedQuery(this.#text, ['*'], fields.length))
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
       const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
@@ -93,7 +94,7 @@ class PostgresSession implements DatabaseSession {
 
   async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
-    const query = embedded(this.#text, expressions, types.length)
+    const query = embedQuery(this.#text, expressions, types.length)
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
     this.#client.query(copy)
     await copy.done
@@ -114,17 +115,6 @@ class PostgresSession implements DatabaseSession {
     return describe.fields
   }
 
-  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
-  async #demandQuery(columns: number): Promise<void> {
-    try {
-      const query = { text: `${embedded(this.#text, ['*'], columns)} limit 0`, queryMode: 'extended' }
-      await this.#client.query(query)
-    } catch (error) {
-      if ((error as { code?: string }).code !== '42601') throw error
-      throw new StatementNotAllowed(undefined, { cause: error })
-    }
-  }
-
   /**
    * Returns the planner's estimate of the result in bytes. It decides only whether the writer starts for many rows or for
    * few; a wrong estimate causes no error.
@@ -132,7 +122,7 @@ class PostgresSession implements DatabaseSession {
   async #estimate(columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')
     try {
-      const text = `explain (format json) ${embedded(this.#text, ['*'], columns)}`
+      const text = `explain (format json) ${embedQuery(this.#text, ['*'], columns)}`
       const query = { text, queryMode: 'extended' }
       const { rows } = await this.#client.query(query)
       const plan = (rows[0]?.['QUERY PLAN'] as Explained[] | undefined)?.[0]?.Plan

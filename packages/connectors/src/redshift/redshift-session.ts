@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
-import type { Client } from 'pg'
+import type { Duplex } from 'node:stream'
+import type { Client, Connection, Submittable } from 'pg'
 import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { DescribeCommand, digits, embedded } from '../postgres/columns.ts'
+import { assertQueryRuns, DescribeCommand, digits } from '../postgres/columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
 import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
@@ -12,10 +13,10 @@ import {
   type ExplainedError,
   StatementNotAllowed,
   type DatabaseSession,
+  embedQuery,
   statementText,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
-import { FetchCommand, type FetchedRowHandler } from './fetch.ts'
 import type { DataType } from '@sluice/contracts'
 import { explainPostgres } from '../postgres/problems.ts'
 import { messageOf } from '../database-connector/problems.ts'
@@ -107,7 +108,7 @@ class RedshiftSession implements DatabaseSession {
       name: names.get(dataTypeID) ?? '',
       modifier: dataTypeModifier,
     }))
-    await this.#demandQuery()
+    await assertQueryRuns(this.#client, this.#embedded(['*']))
     const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...columnOf(type) }))
     return { columns, notes: [] }
   }
@@ -156,19 +157,8 @@ class RedshiftSession implements DatabaseSession {
     }
   }
 
-  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
-  async #demandQuery(): Promise<void> {
-    try {
-      const query = { text: `${this.#embedded(['*'])} limit 0`, queryMode: 'extended' }
-      await this.#client.query(query)
-    } catch (error) {
-      if ((error as { code?: string }).code !== '42601') throw error
-      throw new StatementNotAllowed(undefined, { cause: error })
-    }
-  }
-
   #embedded(expressions: readonly string[]): string {
-    return embedded(this.#text, expressions, this.#types.length)
+    return embedQuery(this.#text, expressions, this.#types.length)
   }
 
   async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
@@ -176,6 +166,67 @@ class RedshiftSession implements DatabaseSession {
       `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${[...new Set(oids)].join(', ')})`,
     )
     return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
+  }
+}
+
+interface FetchedRowHandler {
+  /** Returns false if the caller must wait for `drained` before the next row. */
+  take(row: readonly (string | null)[]): boolean
+  drained(): Promise<void>
+}
+
+/** Passes on rows of a cursor as the server's texts, one by one: the driver keeps no rows, and the server waits for the consumer. */
+class FetchCommand implements Submittable {
+  /** Resolves with the number of rows, once the consumer wants more. */
+  readonly done: Promise<number>
+  readonly #text: string
+  readonly #taker: FetchedRowHandler
+  readonly #settle = Promise.withResolvers<number>()
+  #stream: Duplex | undefined
+  #waiting: Promise<void> | undefined
+  #rows = 0
+  #failure: unknown
+
+  constructor(text: string, taker: FetchedRowHandler) {
+    this.#text = text
+    this.#taker = taker
+    this.done = this.#settle.promise
+    this.done.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    this.#stream = connection.stream
+    connection.query(this.#text)
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    this.#rows++
+    if (this.#failure !== undefined) return
+    try {
+      if (!this.#taker.take(fields)) this.#waiting ??= this.#wait()
+    } catch (error) {
+      this.#failure = error
+    }
+  }
+
+  handleCommandComplete(): void {}
+
+  handleError(error: Error): void {
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    if (this.#failure !== undefined) this.#settle.reject(this.#failure)
+    else this.#settle.resolve(this.#waiting ? this.#waiting.then(() => this.#rows) : this.#rows)
+  }
+
+  async #wait(): Promise<void> {
+    this.#stream?.pause()
+    await this.#taker.drained()
+    this.#waiting = undefined
+    this.#stream?.resume()
   }
 }
 

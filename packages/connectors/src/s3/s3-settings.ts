@@ -14,7 +14,7 @@ export const s3Definition = defineConnectedSource({
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(bucket))
       throw new InvalidSetting(
         '/objectStoreSource/bucket',
-        'Buckets are named with letters, digits, points and hyphens.',
+        'A bucket name consists of letters, digits, dots, underscores and hyphens.',
       )
     if (endpoint !== undefined) parseAddress('/objectStoreSource/endpoint', endpoint)
   },

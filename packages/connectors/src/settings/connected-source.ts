@@ -75,7 +75,7 @@ export function assertOneCredential(
   if (given.length > 1)
     throw new InvalidSetting(
       `/${field}/${given[1]}`,
-      `Either ${credentials[given[0]!]} or ${credentials[given[1]!]}: send null for the one that is not meant.`,
+      `Give either ${credentials[given[0]!]} or ${credentials[given[1]!]}, and null for the other one.`,
     )
 }
 

@@ -15,10 +15,11 @@ export function parseAddress(pointer: string, text: string, { query = false, fra
   const url = URL.canParse(plain) ? new URL(plain) : undefined
   if (!url?.hostname) throw new InvalidSetting(pointer, 'Invalid address. Use the form https://data.example.org.')
   if (url.username || url.password)
-    throw new InvalidSetting(pointer, 'A name and a password go into fields of their own, not into the address.')
+    throw new InvalidSetting(pointer, 'The address must not contain a username or a password. Use the fields for them.')
   if (url.search && !query)
-    throw new InvalidSetting(pointer, 'The address ends before the question mark: leave that out.')
-  if (url.hash && !fragment) throw new InvalidSetting(pointer, 'The address ends before the # sign: leave that out.')
+    throw new InvalidSetting(pointer, 'Remove the question mark and everything after it from the address.')
+  if (url.hash && !fragment)
+    throw new InvalidSetting(pointer, 'Remove the # character and everything after it from the address.')
   return url
 }
 

@@ -10,12 +10,13 @@ import {
   type DatabaseEngine,
   StatementNotAllowed,
   type DatabaseSession,
+  embedQuery,
   statementText,
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import { type ServerField, bracketed, columnOf, assertQuery, embedded, readExpression } from './columns.ts'
+import { type ServerField, bracketed, columnOf, assertQuery, readExpression } from './columns.ts'
 import { encryptedOnly } from '@sluice/database'
 import { explainSqlServer } from './problems.ts'
 
@@ -169,7 +170,7 @@ class SqlServerSession implements DatabaseSession {
   }
 
   #wrapped(expressions: readonly string[]): string {
-    return embedded(this.#text, expressions, this.#fields.length)
+    return embedQuery(this.#text, expressions, this.#fields.length)
   }
 
   async #fieldsOf(text: string): Promise<ServerField[]> {

@@ -31,7 +31,7 @@ export function assertCsvOptions({
   columns = [],
 }: CsvOptions): void {
   if (comment !== undefined && comment === (delimiters[delimiter] ?? delimiter))
-    throw refused('/comment', 'The same sign cannot begin comments and part values.')
+    throw refused('/comment', 'The comment character and the delimiter must differ.')
   if (headerRow === false && headerLines !== undefined)
     throw refused('/headerLines', 'headerLines needs a header row. Leave it out.')
   if (sheet !== undefined && sheetNumber !== undefined)
@@ -52,15 +52,15 @@ function assertColumn(column: CsvColumn, index: number, all: readonly CsvColumn[
   if ((label === undefined) === (place === undefined))
     throw refuse('Name the column either by its label or by its index from 0.')
   if (all.findIndex((other) => other.label === label && other.index === place) < index)
-    throw refuse('This column is there twice.')
+    throw refuse('This column is listed twice.')
   const wrong = name === undefined ? undefined : identifierProblem(name)
   if (wrong) throw refused(`/columns/${index}/name`, wrong)
   if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
     throw refuse('A precision and a scale are for DECIMAL only.')
   if (scale !== undefined && (precision === undefined || scale > precision))
-    throw refuse('A scale goes with a precision that is as large or larger.')
+    throw refuse('A scale needs a precision that is at least as large.')
   if (dateFormat !== undefined && !['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(dataType ?? 'DATE'))
-    throw refuse('A format of days is for DATE, TIMESTAMP and TIMESTAMPTZ only.')
+    throw refuse('A date format is for DATE, TIMESTAMP and TIMESTAMPTZ only.')
 }
 
 const refused = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)

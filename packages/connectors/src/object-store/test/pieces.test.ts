@@ -116,11 +116,11 @@ describe('an answer of a store', () => {
       '<'.repeat(9),
     ]
     for (const text of [...hostile, `<${'a'.repeat(1e6)}`, '<!--'.repeat(1e5), '<a>'.repeat(50)])
-      expect(() => parseXml(text, 'h')).toThrow('is no object store')
+      expect(() => parseXml(text, 'h')).toThrow('is not an object store')
   })
 
   it('is no list where it has more elements than one can have', () => {
-    expect(() => parseXml(`<L>${'<a/>'.repeat(300_000)}</L>`, 'h')).toThrow('is no object store')
+    expect(() => parseXml(`<L>${'<a/>'.repeat(300_000)}</L>`, 'h')).toThrow('is not an object store')
   })
 
   it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {
