@@ -1,25 +1,15 @@
 import type { SourceBody } from '@sluice/contracts'
-import type { defaultPorts } from '@sluice/contracts/systems'
+import { defaultPorts } from '@sluice/contracts/systems'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { outgoingAddresses } from '@sluice/http-client'
 import type { RowStream } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import type { DatabaseConfig } from './database-config.ts'
+import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 import { databaseSource, tryDatabase } from './database-source.ts'
 
 /** Maximum number of tables that are searched. The response is one page of them. */
 const maxTables = 50_000
-
-export interface DatabaseProduct {
-  /** Folder of the connector. */
-  kind: string
-  defaultPort: number
-  /**
-   * Lists schema and name of the tables and views that the login may read, without system tables. It has no ORDER BY,
-   * because not every database can describe a query with one.
-   */
-  tablesQuery: string
-}
 
 /** Reads a query or a table of a database. Users can reach only the addresses that the context allows. */
 export function databaseConnector(product: DatabaseProduct, { allowed }: ConnectorContext): Connector {
@@ -28,7 +18,7 @@ export function databaseConnector(product: DatabaseProduct, { allowed }: Connect
   const source = databaseSource(connectable)
 
   async function listTables(request: ReadRequest, signal: AbortSignal): Promise<SourceOption[]> {
-    const { tables: _, ...server } = databaseConfig(product, request)
+    const { tables: _, ...server } = databaseConfig(product.kind, request)
     const config = { ...server, query: product.tablesQuery }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), maxTables, signal)
     // Both columns are names, and names are text in every database.
@@ -39,22 +29,22 @@ export function databaseConnector(product: DatabaseProduct, { allowed }: Connect
 
   return {
     read(request, report, signal) {
-      const config = databaseConfig(product, request)
+      const config = databaseConfig(product.kind, request)
       const streams = source.read(config, report, signal)
       return config.tables?.length === 1 ? intoPipelineTable(streams) : streams
     },
     listOptions: async (kind, request, signal) => (kind === 'tables' ? listTables(request, signal) : undefined),
-    testConnection: (request, signal) => tryDatabase(databaseConfig(product, request), connectable, signal),
+    testConnection: (request, signal) => tryDatabase(databaseConfig(product.kind, request), connectable, signal),
   }
 }
 
-function databaseConfig({ kind, defaultPort }: DatabaseProduct, { settings, secrets }: ReadRequest): DatabaseConfig {
-  const { jdbcSource, sqlQuery, tables } = settings as Extract<SourceBody, { type: keyof typeof defaultPorts }>
+function databaseConfig(kind: string, { type, settings, secrets }: ReadRequest): DatabaseConfig {
+  const { jdbcSource, sqlQuery, tables } = settings as Extract<SourceBody, { type: DatabaseType }>
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   return {
     kind,
     host: hostname,
-    port: port ?? defaultPort,
+    port: port ?? defaultPorts[type as DatabaseType],
     database,
     username,
     password: secrets['password'] ?? '',

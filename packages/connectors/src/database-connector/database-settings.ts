@@ -2,18 +2,14 @@ import { isIPv6 } from 'node:net'
 import { databaseAccess, defaultPorts } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
+import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 
-type DatabaseType = keyof typeof defaultPorts
 type DatabaseBody = SourceOf<DatabaseType>
-type Connection = Omit<DatabaseBody['jdbcSource'], 'password'>
-
-/** Returns the connection URL of one system, without credentials. `host` is in brackets if it is an IPv6 address. */
-type ConnectionUrl = (server: Connection & { host: string; port: number }) => string
 
 /** Defines a connector that reads a query or a table of a database. */
 export function defineDatabase<Type extends DatabaseType>(
   type: Type,
-  connectionUrl: ConnectionUrl,
+  { formatConnectionUrl }: DatabaseProduct,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
   const defaultPort = defaultPorts[type]
   const definition = defineConnectedSource<DatabaseType>({
@@ -33,7 +29,11 @@ export function defineDatabase<Type extends DatabaseType>(
     getResponseFields(settings: SourceOf<DatabaseType>) {
       const { hostname, port = defaultPort } = settings.jdbcSource
       const host = isIPv6(hostname) ? `[${hostname}]` : hostname
-      return { ...settings, defaultPort, jdbcConnectionUrl: connectionUrl({ ...settings.jdbcSource, host, port }) }
+      return {
+        ...settings,
+        defaultPort,
+        jdbcConnectionUrl: formatConnectionUrl({ ...settings.jdbcSource, host, port }),
+      }
     },
   } as ConnectorDefinition<Type, any>
 }
@@ -53,7 +53,3 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
   if (tables.length > 1)
     throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create another pipeline for each of the others.')
 }
-
-/** The SSL mode of PostgreSQL and its descendants. */
-export const sslMode = ({ ssl, trustServerCertificate }: Connection) =>
-  !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'

@@ -1,8 +1,16 @@
 import type { Socket } from 'node:net'
 import type { FeedColumn, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
-import type { ReadingNote, SourceStatement } from './protocol.ts'
 import type { TupleSink } from './tuple-sink.ts'
+
+/** The statement of one feed: a query of the user, or a table. */
+export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
+
+/** A note about a feed for the pipeline's owner; sent once. */
+export interface ReadingNote {
+  level: 'INFO' | 'WARN'
+  message: string
+}
 
 /** A column before it has a name in the warehouse. */
 export type DescribedColumn = Omit<FeedColumn, 'name'>

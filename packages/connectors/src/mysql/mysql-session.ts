@@ -2,8 +2,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Connection, type PrepareStatementInfo, createConnection } from 'mysql2'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedColumn,
   type DatabaseEngine,

@@ -1,5 +1,5 @@
+import type { ReadingNote } from '../database-connector/session.ts'
 import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote } from '../database-connector/protocol.ts'
 import { type TupleSink, rawRow } from '../database-connector/tuple-sink.ts'
 import { type CellReader, cellOf } from './cells.ts'
 import type { MysqlField } from './columns.ts'

@@ -1,9 +1,9 @@
-import { defaultPorts } from '@sluice/contracts/systems'
-import type { DatabaseProduct } from '../database-connector/database-connector.ts'
+import type { DatabaseProduct } from '../database-connector/database-product.ts'
 
 export const oracle: DatabaseProduct = {
   kind: 'oracle',
-  defaultPort: defaultPorts.SQL_DATABASE_C,
+  formatConnectionUrl: ({ host, port, database, ssl }) =>
+    `jdbc:oracle:thin:@${ssl ? 'tcps:' : ''}//${host}:${port}/${encodeURIComponent(database)}`,
   tablesQuery: `
     select owner as schema_name, table_name as name from all_tables
     where owner not in (select username from all_users where oracle_maintained = 'Y')

@@ -1,8 +1,9 @@
 import oracledb from 'oracledb'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits } from '../database-connector/database-config.ts'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedColumn,
   type DatabaseEngine,

@@ -1,9 +1,11 @@
-import { defaultPorts } from '@sluice/contracts/systems'
-import type { DatabaseProduct } from '../database-connector/database-connector.ts'
+import { type DatabaseProduct, sslMode } from '../database-connector/database-product.ts'
 
 export const postgres: DatabaseProduct = {
   kind: 'postgres',
-  defaultPort: defaultPorts.SQL_DATABASE_D,
+  formatConnectionUrl: (server) => {
+    const { host, port, database } = server
+    return `jdbc:postgresql://${host}:${port}/${encodeURIComponent(database)}?sslmode=${sslMode(server)}`
+  },
   tablesQuery: String.raw`
     select n.nspname::text as schema, c.relname::text as name
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedStatement,
   type DescribedColumn,

@@ -1,9 +1,11 @@
-import { defaultPorts } from '@sluice/contracts/systems'
-import type { DatabaseProduct } from '../database-connector/database-connector.ts'
+import { type DatabaseProduct, sslMode } from '../database-connector/database-product.ts'
 
 export const redshift: DatabaseProduct = {
   kind: 'redshift',
-  defaultPort: defaultPorts.WAREHOUSE_A,
+  formatConnectionUrl: (server) => {
+    const { host, port, database } = server
+    return `jdbc:redshift://${host}:${port}/${encodeURIComponent(database)}?sslmode=${sslMode(server)}`
+  },
   // This view has everything that the user may see, including tables of data lakes.
   tablesQuery: `
     select table_schema::varchar as schema, table_name::varchar as name

@@ -5,8 +5,9 @@ import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { assertQueryRuns, DescribeCommand, digits } from '../postgres/columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedStatement,
   type DatabaseEngine,

@@ -1,5 +1,5 @@
 import type { Connector, ConnectorContext } from '../connector.ts'
-import type { DatabaseProduct } from '../database-connector/database-connector.ts'
+import type { DatabaseProduct, DatabaseType } from '../database-connector/database-product.ts'
 import type { DatasetDatabase } from '../public-dataset/public-datasets.ts'
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
 import type { HttpSystem } from '../system-connector/system.ts'
@@ -90,35 +90,32 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
     load: httpConnector(async () => (await import('../sormas/sormas.ts')).sormas),
   },
-  SQL_DATABASE_A: {
-    define: async () => (await import('../sql-server/sql-server-settings.ts')).sqlServerDefinition,
-    load: database(async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer),
-  },
-  SQL_DATABASE_B: {
-    define: async () => (await import('../mysql/mysql-settings.ts')).mysqlDefinition,
-    load: database(async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  },
-  SQL_DATABASE_C: {
-    define: async () => (await import('../oracle/oracle-settings.ts')).oracleDefinition,
-    load: database(async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  },
-  SQL_DATABASE_D: {
-    define: async () => (await import('../postgres/postgres-settings.ts')).postgresDefinition,
-    load: database(async () => (await import('../postgres/postgres-connector.ts')).postgres),
-  },
-  WAREHOUSE_A: {
-    define: async () => (await import('../redshift/redshift-settings.ts')).redshiftDefinition,
-    load: database(async () => (await import('../redshift/redshift-connector.ts')).redshift),
-  },
+  SQL_DATABASE_A: database(
+    'SQL_DATABASE_A',
+    async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
+  ),
+  SQL_DATABASE_B: database('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  SQL_DATABASE_C: database('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  SQL_DATABASE_D: database('SQL_DATABASE_D', async () => (await import('../postgres/postgres-connector.ts')).postgres),
+  WAREHOUSE_A: database('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
 export function httpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
   return async (context) => (await import('../system-connector/system-source.ts')).systemSource(load, context)
 }
 
-function database(load: () => Promise<DatabaseProduct>): (context: ConnectorContext) => Promise<Connector> {
-  return async (context) => {
-    const { databaseConnector } = await import('../database-connector/database-connector.ts')
-    return databaseConnector(await load(), context)
+function database<Type extends DatabaseType>(
+  type: Type,
+  loadProduct: () => Promise<DatabaseProduct>,
+): RegisteredConnector<Type> {
+  return {
+    async define() {
+      const { defineDatabase } = await import('../database-connector/database-settings.ts')
+      return defineDatabase(type, await loadProduct())
+    },
+    async load(context) {
+      const { databaseConnector } = await import('../database-connector/database-connector.ts')
+      return databaseConnector(await loadProduct(), context)
+    },
   }
 }

@@ -1,26 +1,8 @@
-import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
-import type { SourceSecrets } from '../connector.ts'
-import type {
-  ConnectorDefinition,
-  GivenSecrets,
-  KnownType,
-  ReferencedObjects,
-} from '../settings/connector-definition.ts'
+import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
 import { connectors } from './connectors.ts'
 
-type AnyBody = DataPipelineBody | SourceBody
-
 /** A definition for code that does not depend on the pipeline type. */
-export interface AnyDefinition extends Pick<ConnectorDefinition<KnownType, any>, 'upload' | 'formatSourceName'> {
-  assertConnection?(body: AnyBody): void
-  assertSettings?(body: AnyBody): void
-  assertReferences?(body: AnyBody, objects: ReferencedObjects): Promise<void>
-  getSettings(body: AnyBody): object
-  getSecrets?(body: AnyBody): GivenSecrets
-  assertSecrets?(settings: object, secrets: SourceSecrets): void
-  secretAudience?: { pointer: string; of(settings: object): unknown }
-  getResponseFields(settings: unknown): object
-}
+export type AnyDefinition = ConnectorDefinition<KnownType, any>
 
 /** Loaded when the API starts, so that a request never waits for a module. */
 const definitions = new Map<string, AnyDefinition>(

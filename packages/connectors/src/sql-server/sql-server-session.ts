@@ -3,8 +3,9 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mssql from 'mssql'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedColumn,
   type DatabaseEngine,
