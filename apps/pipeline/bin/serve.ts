@@ -8,7 +8,7 @@ import type { DB } from '../src/database.ts'
 import { openQueue } from '../src/queue/pg-boss-queue.ts'
 import { openDatasets } from '../src/warehouses/open-datasets.ts'
 import { openDestinations } from '../src/destinations/destinations.ts'
-import { createSourceRegistry } from '@sluice/connectors/registry/source-registry'
+import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
 import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
@@ -53,7 +53,7 @@ await main(async () => {
     identity: identityLookups(config),
     warehouses,
     queue,
-    sources: createSourceRegistry({
+    sources: createConnectorRegistry({
       filesDirectory: config.FILES_DIRECTORY,
       allowed: config.OUTGOING_ALLOWED,
       datasets: openDatasets({ db, warehouses }),

@@ -24,7 +24,7 @@ import { openWorkerQueue } from '../src/queue/pg-boss-queue.ts'
 import { startScheduler } from '../src/schedules/scheduler.ts'
 import { schedulerMetrics } from '../src/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
-import { createSourceRegistry } from '@sluice/connectors/registry/source-registry'
+import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
 import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
@@ -119,7 +119,7 @@ await main(async () => {
     db,
     queue,
     warehouses,
-    sources: createSourceRegistry({
+    sources: createConnectorRegistry({
       filesDirectory,
       allowed: config.OUTGOING_ALLOWED,
       datasets: openDatasets({ db, warehouses }),

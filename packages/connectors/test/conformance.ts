@@ -42,26 +42,26 @@ export function conforms(scene: Scene): void {
 
   describe(`${scene.system}, before anything is saved`, () => {
     row('tried', async () => {
-      expect(await open.sources.test(open.reading(), open.never)).toBeUndefined()
+      expect(await open.sources.testConnection(open.reading(), open.never)).toBeUndefined()
     })
 
     row('refused', async () => {
       const secrets = Object.fromEntries(Object.entries(open.secrets).map(([key, value]) => [key, `${value}-wrong`]))
-      const wrong = await open.sources.test(open.reading({ secrets }), open.never)
+      const wrong = await open.sources.testConnection(open.reading({ secrets }), open.never)
       expect(wrong).toMatchObject({ code: 'AUTHENTICATION_FAILED', message: expect.stringMatching(/check/i) })
       const settings = JSON.parse(JSON.stringify(open.settings).replaceAll(open.server.url, 'http://127.0.0.1:65529'))
-      const away = await open.sources.test(open.reading({ settings }), open.never)
+      const away = await open.sources.testConnection(open.reading({ settings }), open.never)
       expect(away).toMatchObject({ code: 'CONNECTION_REFUSED', message: expect.stringContaining('127.0.0.1:65529') })
       open.said.push(wrong!.message, away!.message)
     })
 
     row('lookups', async () => {
       for (const [kind, ids] of Object.entries(scene.lookups)) {
-        const found = await open.sources.lookup(kind, open.reading(), open.never)
+        const found = await open.sources.listOptions(kind, open.reading(), open.never)
         expect([kind, found?.map((one) => one.id).toSorted()]).toEqual([kind, ids.toSorted()])
         for (const one of found!) expect([one.code, one.name]).not.toContain('')
       }
-      expect(await open.sources.lookup('nothing-of-the-kind', open.reading(), open.never)).toBeUndefined()
+      expect(await open.sources.listOptions('nothing-of-the-kind', open.reading(), open.never)).toBeUndefined()
     })
 
     row('preview', async () => {

@@ -7,7 +7,7 @@ import { systemIn } from './system-in.ts'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { createSourceRegistry } from '../src/registry/source-registry.ts'
+import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
 import type { Scene, StandIn } from './scene.ts'
@@ -31,7 +31,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
   const threads = keepReaderThreads()
   const { module } = scene
   const systems = module === undefined ? {} : systemIn(scene.type, module)
-  const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty, systems })
+  const sources = createConnectorRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty, systems })
   const target = word('people_')
   const said: string[] = []
   const rejected: RejectedRow[] = []
@@ -62,7 +62,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     const remembered = await warehouse.findFeed('health', target)
     const known = { ...(cursor !== undefined && { cursor }), ...(remembered && { remembered }) }
     const asked = { ...reading(changes), mode, ...known }
-    const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
+    const merged = mode === 'INCREMENTAL' && (await sources.canReadIncrement(asked))
     try {
       return await loadFeeds({
         feeds: sources.read(asked, report, signal),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
-import { createSourceRegistry } from '../src/registry/source-registry.ts'
+import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { allowedHere } from './allowed-here.ts'
@@ -23,7 +23,7 @@ export function realAccount(scene: Scene, account: Account, warehouse: () => War
       `is tried, looked at, loaded, and gone on with${why}`,
       async () => {
         const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-account-'))
-        const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere })
+        const sources = createConnectorRegistry({ filesDirectory, allowed: allowedHere })
         const signal = AbortSignal.timeout(1_500_000)
         const table = word('account_')
         const reading = {
@@ -33,15 +33,15 @@ export function realAccount(scene: Scene, account: Account, warehouse: () => War
           input: {},
           table,
         }
-        expect(await sources.test(reading, signal)).toBeUndefined()
+        expect(await sources.testConnection(reading, signal)).toBeUndefined()
         for (const kind of Object.keys(scene.lookups))
-          expect(await sources.lookup(kind, reading, signal)).toBeInstanceOf(Array)
+          expect(await sources.listOptions(kind, reading, signal)).toBeInstanceOf(Array)
         const { columns } = await sources.preview(reading, 10, signal)
         expect(columns.length).toBeGreaterThan(0)
         for (const mode of ['FULL', 'INCREMENTAL'] as const) {
           const cursor = await warehouse().findCursor('health', table)
           const asked = { ...reading, mode, cursor }
-          const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
+          const merged = mode === 'INCREMENTAL' && (await sources.canReadIncrement(asked))
           const tables = await loadFeeds({
             feeds: sources.read(asked, silent, signal),
             warehouse: warehouse(),

@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { expect } from '@jest/globals'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
-import type { SourceReading } from '../src/connector.ts'
+import type { ReadRequest } from '../src/connector.ts'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { createSourceRegistry } from '../src/registry/source-registry.ts'
+import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import { type ScratchWarehouse, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { allowedHere } from './allowed-here.ts'
 import { hasty, silent } from './reading-scene.ts'
@@ -26,7 +26,7 @@ interface MeasuredReading {
 /** Sources as a worker has them and a warehouse, with everything that is said between the two. */
 export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
-  const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty })
+  const sources = createConnectorRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty })
   // As in a worker.
   const threads = keepReaderThreads()
   const said: string[] = []
@@ -43,12 +43,12 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
     rejected,
     /** Each test has a table of its own. */
     table: word('rows_'),
-    async load(asked: SourceReading, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
+    async load(asked: ReadRequest, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
       rejected.length = 0
       const { table } = rig
       const cursor = await warehouse.findCursor('health', table)
-      const reading: SourceReading = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
-      const merged = mode === 'INCREMENTAL' && (await sources.increments(reading))
+      const reading: ReadRequest = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
+      const merged = mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading))
       try {
         return await loadFeeds({
           feeds: sources.read(reading, report, signal),
@@ -67,8 +67,8 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       }
     },
     /** What is wrong, as a test of the connection says it. */
-    async tried(reading: SourceReading) {
-      const found = await sources.test(reading, never)
+    async tried(reading: ReadRequest) {
+      const found = await sources.testConnection(reading, never)
       if (found) said.push(found.message)
       return found
     },
@@ -83,15 +83,15 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       return found?.columns.find(({ name }) => name === column)?.dataType
     },
     /** Reads in a process of its own whose heap has at most so many megabytes; `peak` is in bytes. */
-    async readWithin(heap: number, reading: SourceReading): Promise<{ rows: number; peak: number }> {
+    async readWithin(heap: number, reading: ReadRequest): Promise<{ rows: number; peak: number }> {
       return readAll(`--max-old-space-size=${heap}`, { ...reading, table: rig.table, filesDirectory })
     },
     /** Reads in a process of its own that measures what is reachable while it reads. */
-    async readMeasured(reading: SourceReading) {
+    async readMeasured(reading: ReadRequest) {
       return readAll<MeasuredReading>('--expose-gc', { ...reading, table: rig.table, filesDirectory })
     },
     /** Ends a load once `begun` says that it is under way, and expects it to end within five seconds. */
-    async expectCancelled(reading: SourceReading, begun: () => boolean | Promise<boolean>) {
+    async expectCancelled(reading: ReadRequest, begun: () => boolean | Promise<boolean>) {
       const cancel = new AbortController()
       const state = { over: false }
       const loading = rig

@@ -1,4 +1,4 @@
-import type { SystemsByType } from '../src/registry/systems.ts'
+import type { SystemsByType } from '../src/registry/connector-registry.ts'
 
 /** A system that no type of pipeline has, from the module that exports it alone. */
 export const systemIn = (type: string, module: string): SystemsByType => ({

@@ -1,4 +1,4 @@
-import type { Column } from './source-feed.ts'
+import type { Column } from './row-stream.ts'
 
 const maxTextLength = 1000
 

@@ -3,17 +3,17 @@ import { leftovers } from '../test/leftovers.ts'
 import { columns, given, never, numbered } from '../test/rows.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
-import { type BinaryContent, type SourceFeed, TypesWidened } from '@sluice/row-stream'
+import { type BinaryContent, type RowStream, TypesWidened } from '@sluice/row-stream'
 import { LeaseLost } from './lease-lost.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-function feed(rows: Parameters<typeof given>[0], table = ''): SourceFeed {
+function feed(rows: Parameters<typeof given>[0], table = ''): RowStream {
   return { table, columns: two, content: given(rows) }
 }
 
-async function* feeds(...all: SourceFeed[]): AsyncGenerator<SourceFeed> {
+async function* feeds(...all: RowStream[]): AsyncGenerator<RowStream> {
   yield* all
 }
 
@@ -70,7 +70,7 @@ describe('loading feeds', () => {
   it('answers a run that was published before without reading its source', async () => {
     const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
     // eslint-disable-next-line require-yield
-    async function* unreadable(): AsyncGenerator<SourceFeed> {
+    async function* unreadable(): AsyncGenerator<RowStream> {
       throw new Error('was read')
     }
     expect(await loadFeeds({ ...job, attempt: 2, feeds: unreadable() })).toEqual(first)
@@ -105,7 +105,7 @@ describe('loading feeds', () => {
   it('ends a load whose types never settle, and names the columns', async () => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     let reads = 0
-    const swinging: SourceFeed = {
+    const swinging: RowStream = {
       table: '',
       columns: two,
       content: {
@@ -206,7 +206,7 @@ describe('loading feeds', () => {
 
   it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
     const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
-    const increment = (from: number, cursor: unknown): SourceFeed => ({
+    const increment = (from: number, cursor: unknown): RowStream => ({
       table: '',
       columns: keyed,
       content: {

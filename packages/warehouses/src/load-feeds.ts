@@ -1,5 +1,5 @@
 import { failpoint } from '@sluice/process'
-import { type SourceFeed, TypesWidened, tooManyRejected } from '@sluice/row-stream'
+import { type RowStream, TypesWidened, tooManyRejected } from '@sluice/row-stream'
 import type {
   TableLoad,
   PublishedTable,
@@ -32,7 +32,7 @@ export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
 }
 
 export interface FeedsToLoad extends PublicationOfFeeds {
-  feeds: AsyncIterable<SourceFeed>
+  feeds: AsyncIterable<RowStream>
   /** `table` is the table of a feed without a name. */
   target: { schema: string; table: string }
   run: string
@@ -183,10 +183,10 @@ const maxStagings = 20
  * reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED.
  */
 async function stage(
-  { columns, content }: SourceFeed,
+  { columns, content }: RowStream,
   signal: AbortSignal,
   staged: AsyncDisposableStack,
-  begin: (columns: SourceFeed['columns'], staging: number) => Promise<TableLoad>,
+  begin: (columns: RowStream['columns'], staging: number) => Promise<TableLoad>,
 ) {
   let known = withShortLabels(columns)
   for (let staging = 1; ; staging += 1) {
@@ -211,7 +211,7 @@ async function stage(
 /** Length of a column's label in UTF-16 units. It is limited because the catalogue, messages and later loads repeat labels. */
 const maxLabelLength = 1_000
 
-const withShortLabels = (columns: SourceFeed['columns']): SourceFeed['columns'] =>
+const withShortLabels = (columns: RowStream['columns']): RowStream['columns'] =>
   columns.map((column) =>
     column.label.length > maxLabelLength
       ? { ...column, label: column.label.slice(0, maxLabelLength).toWellFormed() }
@@ -224,7 +224,7 @@ function isWarehouseFull(error: unknown): boolean {
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
-function unstableTypes(before: SourceFeed['columns'], after: SourceFeed['columns']): LoadProblem {
+function unstableTypes(before: RowStream['columns'], after: RowStream['columns']): LoadProblem {
   const types = new Map(before.map((column) => [column.name, column]))
   const changed = after.filter((column) => {
     const one = types.get(column.name)

@@ -6,7 +6,7 @@ import type { DB } from '../database.ts'
 import type { Destinations } from '../destinations/destinations.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import type { SourceRegistry } from '@sluice/connectors/registry/source-registry'
+import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
 /** The dependencies of every handler of this service. */
@@ -14,7 +14,7 @@ export interface PipelineContext extends DatabaseContext<DB> {
   identity: IdentityLookups
   warehouses: ClientWarehouses
   queue: JobQueue
-  sources: SourceRegistry
+  sources: ConnectorRegistry
   destinations: Destinations
   /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
   files: { directory: string; uploadLimit: number; clientLimit: number }

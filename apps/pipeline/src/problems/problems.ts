@@ -1,6 +1,7 @@
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
 import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { Problem, problems } from '@sluice/http-server'
+import { InvalidSetting } from '@sluice/connectors/settings/connector-definition'
 import { SourceProblem } from '@sluice/row-stream'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
@@ -35,6 +36,7 @@ export function translate(error: unknown): Problem | undefined {
   // An unexpected answer, such as a refused service secret, is an error of this service, not of the caller.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
+  if (error instanceof InvalidSetting) return problems.refused(error.pointer, error.message)
   if (error instanceof SourceProblem) {
     const { message: detail } = error
     return new Problem(422, 'source-unreadable', 'The source cannot be read.', { detail, cause: error })

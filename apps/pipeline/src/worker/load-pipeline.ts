@@ -278,7 +278,7 @@ async function load(
     ...(remembered && { remembered }),
   }
   let fed = 0
-  let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
+  let merged = claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading))
   const feeds = sources.read(reading, report, signal)
   const counts = (): RunCounts => ({
     rejected: rejected.count,

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals'
 import { columns, given, never, numbered } from '@sluice/warehouses/testing/rows'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
-import type { SourceFeed } from '@sluice/row-stream'
+import type { RowStream } from '@sluice/row-stream'
 import { publishedTables } from './load-result.ts'
 
 const scratch = scratchWarehouseForAll()
@@ -10,13 +10,13 @@ const scratch = scratchWarehouseForAll()
 it('the tables of a pipeline are there also after a run that had nothing for them', async () => {
   const own = { schema: 'health', table: word('cases_') }
   const group = `${own.table}__child`
-  const feed = (table: string, rows: number, tables: string[]): SourceFeed => ({
+  const feed = (table: string, rows: number, tables: string[]): RowStream => ({
     table,
     columns: columns({ n: 'INTEGER', word: 'TEXT' }),
-    content: given(numbered(rows)) as SourceFeed['content'],
+    content: given(numbered(rows)) as RowStream['content'],
     cursor: () => ({ tables }),
   })
-  async function* feeds(): AsyncGenerator<SourceFeed> {
+  async function* feeds(): AsyncGenerator<RowStream> {
     yield feed('', 3, [own.table, group])
     yield feed(group, 5, [])
   }

@@ -4,7 +4,7 @@ import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/lease-lost'
 import { isFilledByAnother, isTableTaken } from '../drops/pipeline-tables.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
-import type { SourceFeed } from '@sluice/row-stream'
+import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import { unsealSource } from '../secrets/sealed-secrets.ts'
 import { namesVariables } from '../variables/replace.ts'
@@ -70,8 +70,8 @@ export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
   { id, schema, table }: PipelineToLoad,
-  feeds: AsyncIterable<SourceFeed>,
-): AsyncGenerator<SourceFeed, void, void> {
+  feeds: AsyncIterable<RowStream>,
+): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) {
     const other = feed.table !== '' && feed.table !== table
     const name = { client, schema, table: feed.table }

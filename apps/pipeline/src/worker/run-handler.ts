@@ -8,7 +8,7 @@ import type { Claim } from '../runs/claim.ts'
 import type { RunOutcome } from '../run-lifecycle/finish-run.ts'
 import type { RunLog } from '../runs/run-log.ts'
 import type { Totals } from '../runs/heartbeat.ts'
-import type { SourceRegistry } from '@sluice/connectors/registry/source-registry'
+import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
 /** The services of the worker process that runs use. */
@@ -17,7 +17,7 @@ export interface RunContext {
   /** Queues the runs that follow from the end of a run. */
   queue: JobQueue
   warehouses: ClientWarehouses
-  sources: SourceRegistry
+  sources: ConnectorRegistry
   destinations: Destinations
   /** Unseals the secrets of sources, targets and variables. */
   keyRing: KeyRing

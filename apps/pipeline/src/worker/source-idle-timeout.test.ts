@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
-import type { SourceFeed } from '@sluice/row-stream'
+import type { RowStream } from '@sluice/row-stream'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
 
 /** Gives a feed of some chunks, waiting so many milliseconds before each. */
-async function* feeds(waits: number[]): AsyncGenerator<SourceFeed> {
+async function* feeds(waits: number[]): AsyncGenerator<RowStream> {
   async function* rows() {
     for (const wait of waits) {
       await sleep(wait)
@@ -35,7 +35,7 @@ describe('a source', () => {
   })
 
   it('keeps everything that a feed says of itself', async () => {
-    const feed: SourceFeed = {
+    const feed: RowStream = {
       table: 'visits',
       columns: [],
       sparse: true,
@@ -71,7 +71,7 @@ describe('a source', () => {
     const ends: string[] = []
     const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
     const watched = source.watch(feeds([500]))[Symbol.asyncIterator]()
-    const { value } = (await watched.next()) as { value: SourceFeed }
+    const { value } = (await watched.next()) as { value: RowStream }
     const signs = setInterval(() => source.recordActivity(), 50)
     if (value.content.format === 'copy-binary') for await (const _ of value.content.rows([])) clearInterval(signs)
     clearInterval(signs)
@@ -80,14 +80,14 @@ describe('a source', () => {
 
   it('is told to stop even while it is being waited for', async () => {
     let returned = false
-    const inner: AsyncIterator<SourceFeed> = {
+    const inner: AsyncIterator<RowStream> = {
       next: () => new Promise(() => {}),
       async return() {
         returned = true
         return { done: true, value: undefined }
       },
     }
-    const hanging: AsyncIterable<SourceFeed> = { [Symbol.asyncIterator]: () => inner }
+    const hanging: AsyncIterable<RowStream> = { [Symbol.asyncIterator]: () => inner }
     const { watch } = sourceIdleTimeout(5, () => {})
     const watched = watch(hanging)[Symbol.asyncIterator]()
     void watched.next()

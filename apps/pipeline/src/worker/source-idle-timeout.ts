@@ -1,10 +1,10 @@
 import { failpoint } from '@sluice/process'
-import { type SourceFeed, SourceProblem } from '@sluice/row-stream'
+import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
 /** Detects a source that returns no data. */
 export interface SourceIdleTimeout {
   /** Returns the same feeds, with the timeout for each read. */
-  watch(feeds: AsyncIterable<SourceFeed>): AsyncIterable<SourceFeed>
+  watch(feeds: AsyncIterable<RowStream>): AsyncIterable<RowStream>
   /** Restarts the timeout: the source is active, even if it has returned no rows yet. */
   recordActivity(): void
 }
@@ -53,7 +53,7 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
     }
   }
 
-  const withContent = (feed: SourceFeed): SourceFeed => ({
+  const withContent = (feed: RowStream): RowStream => ({
     ...feed,
     content: { ...feed.content, rows: (types) => watched(feed.content.rows(types)) },
   })

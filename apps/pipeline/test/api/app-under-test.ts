@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
 import { openDestinations } from '../../src/destinations/destinations.ts'
 import { openDatasets } from '../../src/warehouses/open-datasets.ts'
-import { createSourceRegistry } from '@sluice/connectors/registry/source-registry'
+import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { identityLookups } from '../../src/identity/identity-service.ts'
 import { startStack } from '../worker/stack.ts'
 import { joinIdentity, type Person } from '../identity.ts'
@@ -66,7 +66,7 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
       identity: identityLookups(config),
       warehouses: stack.warehouses,
       queue: stack.queue,
-      sources: createSourceRegistry({
+      sources: createConnectorRegistry({
         filesDirectory: config.FILES_DIRECTORY,
         allowed: config.OUTGOING_ALLOWED,
         datasets: openDatasets({ db, warehouses: stack.warehouses }),

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { systems, type PipelineType } from '@sluice/contracts'
-import { outgoingAllowed } from '@sluice/http-client'
-import { createSourceRegistry } from '@sluice/connectors/registry/source-registry'
 import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Sample, samples, withSecrets } from './type-samples.ts'
@@ -84,11 +81,6 @@ describe('a pipeline', () => {
       expect(Object.values((await stored(body.id)).open)).toEqual(secrets!.slice(1).map(() => 'another'))
     },
   )
-
-  it('can be read, whatever its type', () => {
-    const { reads } = createSourceRegistry({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
-    expect(all.map(([type]) => type).filter((type) => !reads(type))).toEqual([])
-  })
 })
 
 describe('a source', () => {

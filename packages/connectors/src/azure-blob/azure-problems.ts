@@ -1,7 +1,17 @@
-import type { TransientError } from '../object-store/transient-error.ts'
-import { type StoreErrorResponse, unexplained } from '../object-store/error-response.ts'
+import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import type { AzureConfig } from './azure-config.ts'
+import { type StoreErrorResponse, unexplained } from '../object-store/object-store.ts'
+
+/** A container and its credentials. */
+export interface AzureConfig {
+  account: string
+  container: string
+  /** The URL of the blob service, with the account in its host name or path; the public cloud's if absent. */
+  endpoint?: string | undefined
+  /** Either a key or a token; neither for anonymous requests. */
+  accountKey?: string | undefined
+  sasToken?: string | undefined
+}
 
 interface AzureRequest {
   config: AzureConfig
@@ -19,23 +29,23 @@ const noLogin: AzureExplanation = [
   (scene) => {
     const { host, config } = scene
     if (config.accountKey !== undefined)
-      return `${host} does not take the key of account "${config.account}". Check the account and the key; an operator may have to set this service's clock.`
+      return `${host} rejected the key of account "${config.account}". Check the account and the key; an operator may have to correct this service's clock.`
     if (config.sasToken !== undefined)
-      return `${host} does not take the SAS token. Check that it was copied whole, is not over, and is for this account and container.`
-    return `Not everybody may read ${named(scene)}: give an account key or a SAS token.`
+      return `${host} rejected the SAS token. Check that it is complete, has not expired, and is for this account and container.`
+    return `Anonymous reads of ${named(scene)} are not allowed. Give an account key or a SAS token.`
   },
 ]
 /** Azure returns this code for its network rules; the emulator returns it for wrong keys. */
 const noLoginOrNetwork: AzureExplanation = [
   noLogin[0],
-  (scene) => `${noLogin[1](scene)} Or the network rules of the account keep this service out.`,
+  (scene) => `${noLogin[1](scene)} The network rules of the account may also block this service.`,
 ]
 const forbidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.sasToken === undefined
-      ? `${scene.host} does not let ${named(scene)} be read from here. Allow it in the account: its keys, its network, this address.`
-      : `The SAS token does not allow to read ${named(scene)}. Make one for containers and objects that may read and list.`,
+      ? `${scene.host} does not allow this service to read ${named(scene)}. Check the keys and the network rules of the account.`
+      : `The SAS token does not allow to read ${named(scene)}. Create one for containers and objects with the permissions to read and list.`,
 ]
 const noBlob: AzureExplanation = [
   'OBJECT_MISSING',
@@ -50,7 +60,7 @@ const noContainer: AzureExplanation = [
 const hidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
-    `${scene.host} shows nobody ${named(scene)} who does not sign in, or it does not exist. Give an account key or a SAS token, and check the names.`,
+    `${scene.host} does not allow anonymous reads of ${named(scene)}, or it does not exist. Give an account key or a SAS token, and check the names.`,
 ]
 
 const known: Readonly<Record<string, AzureExplanation>> = {
@@ -71,13 +81,10 @@ const known: Readonly<Record<string, AzureExplanation>> = {
   ContainerBeingDeleted: noContainer,
   ContainerDisabled: noContainer,
   BlobNotFound: noBlob,
-  BlobArchived: [
-    'OBJECT_ARCHIVED',
-    ({ key }) => `"${key ?? ''}" is in the archive tier, from which it has to be brought back first.`,
-  ],
+  BlobArchived: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is in the archive tier. Restore it first.`],
   BlobBeingRehydrated: [
     'OBJECT_ARCHIVED',
-    ({ key }) => `"${key ?? ''}" is being brought back from the archive tier. Run again once it is there.`,
+    ({ key }) => `"${key ?? ''}" is being restored from the archive tier. Run again when it is available.`,
   ],
 }
 

@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import {
   type SystemContext,
@@ -76,7 +76,7 @@ function belongsToProject(record: unknown, project: string): boolean {
   return own === undefined || own === project
 }
 
-async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceChoice[]> {
+async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceOption[]> {
   const query = { complete: project === undefined ? undefined : 1 }
   return parseList(await http.getJson('projects', { query }), name).flatMap((one) => {
     const { id, abbr, name: title } = parseObject(one, name)

@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import {
@@ -96,7 +96,7 @@ const lastOf = (xmlns: string): string => xmlns.split('/').findLast((part) => pa
 
 const titleOf = (xmlns: string, form: CommCareForm | undefined): string => form?.name ?? lastOf(xmlns)
 
-async function domains({ http }: SystemContext): Promise<SourceChoice[]> {
+async function domains({ http }: SystemContext): Promise<SourceOption[]> {
   const answer = await http.getJson('api/user_domains/v1/', { query: { limit: 1_000 } })
   return parseList(answer, name, 'objects').flatMap((one) => {
     const { domain_name: id, project_name: title } = parseObject(one, name)
@@ -105,13 +105,13 @@ async function domains({ http }: SystemContext): Promise<SourceChoice[]> {
   })
 }
 
-async function chosenForms(asking: SystemContext<CommCareSettings>): Promise<SourceChoice[]> {
+async function chosenForms(asking: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
   const known = formsOf(await applicationsOf(asking.http, domainOf(asking)))
   const found = [...known].map(([id, { place, code }]) => ({ id, code: code ?? id, name: place }))
   return found.toSorted((one, other) => one.name.localeCompare(other.name, 'en'))
 }
 
-async function caseTypes(asking: SystemContext<CommCareSettings>): Promise<SourceChoice[]> {
+async function caseTypes(asking: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
   const types = new Set<string>()
   for (const application of await applicationsOf(asking.http, domainOf(asking)))
     for (const { type } of application.modules) if (type !== undefined) types.add(type)

@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { basicAuthorization } from '../http-connector/basic-authorization.ts'
 import {
@@ -79,7 +79,7 @@ const columnOf = (code: string): KnownColumn => ({
 })
 
 /** Lists the forms for reports. The response also contains forms that create contacts. */
-async function listForms({ http }: SystemContext): Promise<SourceChoice[]> {
+async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
   const files = parseList(await http.getJson('api/v1/forms'), name)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
   const own = [...new Set(codes)].filter((code) => code !== '' && !code.startsWith('contact:'))

@@ -1,8 +1,7 @@
-export type DatabaseKind = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle'
-
 /** A database to read from: its address, the login, and either a query or tables. */
 export interface DatabaseConfig {
-  kind: DatabaseKind
+  /** Folder of the connector. Its `<kind>-session.ts` exports `engine` and imports the driver. */
+  kind: string
   host: string
   port: number
   database: string

@@ -1,7 +1,7 @@
 import { wholeWords } from '@sluice/process'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import type { DatabaseEngine, ExplainedError, DatabaseProblemCode } from './session.ts'
+import { type DatabaseEngine, type DatabaseProblemCode, type ExplainedError, StatementNotAllowed } from './session.ts'
 
 type SentenceTemplate = (config: DatabaseConfig, engine: string) => string
 
@@ -15,12 +15,12 @@ const sentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   CONNECTION_TIMEOUT: (config) =>
     `No answer from ${at(config)} in time. Check the host and port, and that a firewall lets this server in.`,
   CONNECTION_CLOSED: (config, engine) =>
-    `${at(config)} closed the connection before anybody could sign in. Check that it is ${engine}, that it is ready, and that this server may connect.`,
+    `${at(config)} closed the connection before sign-in. Check that ${engine} runs there, that it is ready, and that it accepts this server.`,
   CONNECTION_LOST: (config) =>
     `The connection to ${at(config)} broke before everything was read. The old data stays; run again.`,
   TOO_MANY_CONNECTIONS: (config) =>
     `${at(config)} accepts no more connections now. Run again later, or allow it more connections.`,
-  OTHER_PROTOCOL: (config, engine) => `What answers at ${at(config)} is not ${engine}. Check the type and the port.`,
+  OTHER_PROTOCOL: (config, engine) => `The server at ${at(config)} is not ${engine}. Check the type and the port.`,
   TLS_NOT_OFFERED: (config) =>
     `${at(config)} does not offer encrypted connections. Turn on TLS there, or turn off SSL in the pipeline.`,
   TLS_REQUIRED: (config) => `${at(config)} accepts encrypted connections only. Turn on SSL in the pipeline.`,
@@ -33,14 +33,15 @@ const sentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   DATABASE_MISSING: ({ database, ...config }, engine) =>
     `${engine} at ${config.host} has no ${engine === 'Oracle' ? 'service' : 'database'} "${database}" for user "${config.username}". Check its name.`,
   PERMISSION_DENIED: ({ username }) =>
-    `User "${username}" may not read what was asked for. Grant it the right to read, or use another user.`,
+    `User "${username}" may not read these tables. Grant it the right to read, or use another user.`,
   TABLE_MISSING: ({ database }) =>
-    `Something that is read does not exist in "${database}". Check the names of tables and columns, and their schema.`,
+    `A table or column does not exist in "${database}". Check the names, and the schema of the tables.`,
   STATEMENT_INVALID: (_config, engine) => `${engine} does not understand the query. Correct it.`,
-  STATEMENT_NOT_ALLOWED: () => 'Only a single query that reads rows is run: begin with SELECT, and leave out all else.',
-  STATEMENT_FAILED: (_config, engine) => `${engine} could not carry out the query.`,
+  STATEMENT_NOT_ALLOWED: () =>
+    'Only a single query that reads rows is allowed. Begin it with SELECT, and remove everything else.',
+  STATEMENT_FAILED: (_config, engine) => `${engine} could not run the query.`,
   SOURCE_SILENT: (config) =>
-    `Nothing has come from ${at(config)} for too long, so reading was given up. The old data stays. Check what the database is doing, then run again.`,
+    `${at(config)} sent nothing for too long, so the read was stopped. The old data stays. Check what the database is doing, then run again.`,
 }
 
 /**
@@ -55,8 +56,8 @@ export function databaseProblem(
 ): SourceProblem {
   // The password is removed before white space is collapsed and the end is cut, because afterwards a password that contains either would
   // not match.
-  const words = detail && withoutPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
-  const message = withoutPassword(sentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
+  const words = detail && redactPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
+  const message = redactPassword(sentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
   return new SourceProblem(code, message, options)
 }
 
@@ -68,20 +69,45 @@ export function explainError(
   signedIn: boolean,
 ): SourceProblem | undefined {
   // A driver may wrap the error with which its connection was broken.
-  const told = chain(error).find((each) => each instanceof SourceProblem)
-  if (told) return told
+  const problem = chain(error).find((each) => each instanceof SourceProblem)
+  if (problem) return problem
   if (isBug(error)) return undefined
-  const known = engine.explain(error, config) ?? explainTlsError(error) ?? explainNetworkError(error)
+  const known =
+    explainStatement(error) ?? engine.explain(error, config) ?? explainTlsError(error) ?? explainNetworkError(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
   return known && databaseProblem(known, config, engine.name, { cause: redactError(error, config) })
 }
 
 /** Returns an error for operators: with its stack, without the password. */
 export function redactError(error: unknown, config: DatabaseConfig): Error {
-  const told = new Error(withoutPassword(messageOf(error), config))
-  if (error instanceof Error) told.stack = withoutPassword(error.stack ?? '', config)
-  return told
+  const redacted = new Error(redactPassword(messageOf(error), config))
+  if (error instanceof Error) redacted.stack = redactPassword(error.stack ?? '', config)
+  return redacted
 }
+
+const explainStatement = (error: unknown): ExplainedError | undefined =>
+  error instanceof StatementNotAllowed
+    ? { code: 'STATEMENT_NOT_ALLOWED', ...(error.detail !== undefined && { detail: error.detail }) }
+    : undefined
+
+/** Adds the message of the database if it explains the problem of a statement better. */
+export const withDetail = (code: DatabaseProblemCode, message: string): ExplainedError =>
+  /^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION_DENIED|TABLE_MISSING)$/.test(code)
+    ? { code, detail: message }
+    : { code }
+
+export type MessagePatterns = readonly (readonly [RegExp, DatabaseProblemCode])[]
+
+export const findByMessage = (patterns: MessagePatterns, message: string): DatabaseProblemCode | undefined =>
+  patterns.find(([pattern]) => pattern.test(message))?.[1]
+
+export const findByCode = (
+  table: Readonly<Record<string, DatabaseProblemCode>>,
+  error: unknown,
+): DatabaseProblemCode | undefined =>
+  codes(error)
+    .map((code) => table[code])
+    .find((code) => code !== undefined)
 
 /** Whether the error is a bug, even if a driver has wrapped it in one of its own errors. */
 function isBug(error: unknown): boolean {
@@ -114,9 +140,7 @@ const systemErrorCodes: Record<string, DatabaseProblemCode> = {
 }
 
 function explainNetworkError(error: unknown): ExplainedError | undefined {
-  const code = codes(error)
-    .map((each) => systemErrorCodes[each])
-    .find((each) => each !== undefined)
+  const code = findByCode(systemErrorCodes, error)
   return code && { code }
 }
 
@@ -155,7 +179,7 @@ export function messageOf(error: unknown): string {
  * Redacts the password as a whole word only: redacting `src` inside of `srcdb` would reveal the password. Names that the
  * pipeline itself shows are not secret.
  */
-function withoutPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
+function redactPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
   const shown = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
   if (password.length < 3 || shown) return message
   return message.replaceAll(new RegExp(wholeWords(password), 'gu'), '[redacted]')

@@ -1,8 +1,16 @@
 import type { Socket } from 'node:net'
 import type { FeedColumn, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
-import type { ReadingNote, SourceStatement } from './protocol.ts'
 import type { TupleSink } from './tuple-sink.ts'
+
+/** The statement of one feed: a query of the user, or a table. */
+export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
+
+/** A note about a feed for the pipeline's owner; sent once. */
+export interface ReadingNote {
+  level: 'INFO' | 'WARN'
+  message: string
+}
 
 /** A column before it has a name in the warehouse. */
 export type DescribedColumn = Omit<FeedColumn, 'name'>
@@ -45,6 +53,12 @@ export interface DatabaseEngine {
   explain(error: unknown, config: DatabaseConfig): ExplainedError | undefined
 }
 
+/** Imports the engine of a database with its driver. `kind` is the folder of the connector. */
+export async function loadEngine(kind: string): Promise<DatabaseEngine> {
+  const { engine } = (await import(`../${kind}/${kind}-session.ts`)) as { engine: DatabaseEngine }
+  return engine
+}
+
 export interface ExplainedError {
   code: DatabaseProblemCode
   /** The database's message, if it helps. */
@@ -72,12 +86,14 @@ export type DatabaseProblemCode =
   | 'STATEMENT_FAILED'
   | 'SOURCE_SILENT'
 
-/** The statement is not a query, or, as `message` says, a query that cannot be read in this form. */
+/** The statement is not a query, or, as `detail` says, a query that cannot be read in this form. */
 export class StatementNotAllowed extends Error {
   override readonly name = 'StatementNotAllowed'
+  readonly detail: string | undefined
 
-  constructor(message = 'only queries are run', options?: ErrorOptions) {
-    super(message, options)
+  constructor(detail?: string, options?: ErrorOptions) {
+    super(detail ?? 'only queries are run', options)
+    this.detail = detail
   }
 }
 
@@ -89,4 +105,13 @@ export function statementText(statement: SourceStatement, quoted: (name: string)
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
   return `select ${columns} from ${schema ? `${quoted(schema)}.` : ''}${quoted(name)}`
+}
+
+/**
+ * Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. The inner query was parsed
+ * alone before, so it is one whole statement whose brackets, quotes and comments end inside it; a line comment ends at the line's end.
+ */
+export function embedQuery(query: string, expressions: readonly string[], columns: number): string {
+  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
 }

@@ -1,6 +1,10 @@
 import { type RowEncoder, TupleBuffer, type RejectedRow } from '@sluice/row-stream'
 import type { DatabaseLimits } from './database-config.ts'
-import type { DatabaseTotals } from './protocol.ts'
+
+export interface DatabaseTotals {
+  bytesRead: number
+  rowsRead: number
+}
 
 export interface TupleBatch {
   tuples: Uint8Array<ArrayBuffer>

@@ -8,17 +8,17 @@ import { metadata, organisationUnits } from './metadata.ts'
 import { readServer } from './server.ts'
 import { subtractSeconds } from '../record-tables/timestamps.ts'
 import { choicesAsked, choicesIn, pluralOf } from './choices.ts'
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 
 const maxChoices = 1_000
 
 /** Lists the first thousand objects by name whose name contains the query. */
-function listChoices(kind: string, { http, query }: SystemContext): Promise<SourceChoice[]> | undefined {
+function listChoices(kind: string, { http, query }: SystemContext): Promise<SourceOption[]> | undefined {
   const plural = pluralOf(kind)
   return plural === undefined ? undefined : named(plural)
 
-  async function named(plural: string): Promise<SourceChoice[]> {
+  async function named(plural: string): Promise<SourceOption[]> {
     const found = choicesIn(await http.getJson(`api/${plural}`, { query: choicesAsked(query, maxChoices) }), plural)
     if (!found) throw createResponseProblem('DHIS2', `a list under "${plural}"`)
     return found

@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { basicAuthorization } from '../http-connector/basic-authorization.ts'
@@ -126,7 +126,7 @@ async function typesOf(http: SystemContext['http'], prefix: string): Promise<str
     .filter((type) => type !== undefined)
 }
 
-async function choices(http: SystemContext['http'], prefix: string): Promise<SourceChoice[]> {
+async function choices(http: SystemContext['http'], prefix: string): Promise<SourceOption[]> {
   const types = await typesOf(http, prefix)
   return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
 }

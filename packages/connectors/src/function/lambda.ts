@@ -1,5 +1,5 @@
 import type { SourceSecrets } from '../connector.ts'
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseList, parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, SystemConnection, UnsignedRequest } from '../http-connector/connection.ts'
@@ -66,8 +66,8 @@ export async function keyTold<T>(asking: Promise<T>): Promise<T> {
 const mostFunctions = 20_000
 
 /** Lists all functions of the region that the account may list, page by page. */
-export async function functionsOf(http: HttpSession): Promise<SourceChoice[]> {
-  const found: SourceChoice[] = []
+export async function functionsOf(http: HttpSession): Promise<SourceOption[]> {
+  const found: SourceOption[] = []
   const told = detectEndlessPaging(name)
   let marker: string | undefined
   do {

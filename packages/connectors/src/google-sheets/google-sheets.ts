@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { QueryParameters } from '../http-connector/connection.ts'
@@ -137,7 +137,7 @@ async function listTabs(asking: SystemContext<GoogleSheetsSettings>): Promise<Sh
   })
 }
 
-const choicesOf = async (asking: SystemContext<GoogleSheetsSettings>): Promise<SourceChoice[]> =>
+const choicesOf = async (asking: SystemContext<GoogleSheetsSettings>): Promise<SourceOption[]> =>
   (await listTabs(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
 
 /** Returns a warning that names the other tabs with rows; undefined if no other tab has rows. */

@@ -1,5 +1,5 @@
 import type { HttpSession } from '../http-connector/connection.ts'
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { streamOf } from '../fhir/fhir.ts'
 import { resourcesOf, searchResources } from '../fhir/search.ts'
@@ -84,8 +84,8 @@ async function readReport(http: HttpSession, id: string): Promise<IhrisReport> {
 }
 
 /** Lists the reports by title. */
-async function reports(http: HttpSession): Promise<SourceChoice[]> {
-  const found: SourceChoice[] = []
+async function reports(http: HttpSession): Promise<SourceOption[]> {
+  const found: SourceOption[] = []
   const search = new URLSearchParams({ _profile: reportProfile }).toString()
   for await (const { records } of searchIhris(http)('Basic', search)) {
     for (const one of records) {

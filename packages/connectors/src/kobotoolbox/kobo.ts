@@ -1,6 +1,6 @@
 import type { HttpSession } from '../http-connector/connection.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import {
   type SystemContext,
   type RecordPage,
@@ -63,8 +63,8 @@ export const kobo: HttpSystem<KoboSettings> = {
 }
 
 /** Lists deployed forms by name. Other forms have no submissions. */
-async function listSurveys({ http }: SystemContext): Promise<SourceChoice[]> {
-  const found: SourceChoice[] = []
+async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
+  const found: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
   let path = 'api/v2/assets/'
   let asked: Parameters<HttpSession['getJson']>[1] = { query }

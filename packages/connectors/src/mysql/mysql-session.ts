@@ -2,8 +2,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Connection, type PrepareStatementInfo, createConnection } from 'mysql2'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedColumn,
   type DatabaseEngine,
@@ -16,10 +17,10 @@ import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { type MysqlField, columnOf, needsText } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
-import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
+import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
-export const mysql: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
+export const engine: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
 
 /** The server's limit for a paused reader: the reader pauses while the warehouse is busy. */
 const serverTimeoutSeconds = 86_400
@@ -28,7 +29,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   const socket = await openSocket(access)
   const connection = connectionOver(socket, access)
   const session = new MysqlSession(connection, socket, watched(connection, access), access)
-  using _greeting = greetingOf(socket, access)
+  using _greeting = limitGreeting(socket, access)
   try {
     await session.begin()
   } catch (error) {
@@ -57,30 +58,30 @@ function connectionOver(socket: Socket, { config, limits }: SessionAccess): Conn
 }
 
 /** Limits the wait for the greeting. MySQL speaks first; if another protocol listens at the port, both sides would wait for each other. */
-function greetingOf(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
+function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
   const timer = setTimeout(() => {
     if (socket.bytesRead > 0) return
-    const silent = `${host}, port ${port} accepts connections and says nothing, where MySQL or MariaDB would speak first. Check the type and the port.`
-    socket.destroy(new SourceProblem('CONNECTION_TIMEOUT', silent))
+    const message = `${host}, port ${port} accepts connections but sends no greeting, as MySQL and MariaDB do. Check the type and the port.`
+    socket.destroy(new SourceProblem('CONNECTION_TIMEOUT', message))
   }, limits.greeting)
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
 /** Counts received bytes, after decryption if the connection uses TLS. */
-function watched(connection: Connection, { config }: SessionAccess): MysqlInboundByteLimit {
-  const arrivals = new MysqlInboundByteLimit(config)
+function watched(connection: Connection, { config }: SessionAccess): MysqlByteLimit {
+  const byteLimit = new MysqlByteLimit(config)
   const inside = connection as unknown as DriverInternals
-  arrivals.watch(inside.stream)
+  byteLimit.watch(inside.stream)
   const startTLS = inside.startTLS.bind(connection)
   inside.startTLS = (secured) => {
     startTLS(secured)
-    arrivals.watch(inside.stream)
+    byteLimit.watch(inside.stream)
   }
   connection.once('connect', () => {
-    arrivals.signedIn = true
-    arrivals.asked()
+    byteLimit.isSignedIn = true
+    byteLimit.startResponse()
   })
-  return arrivals
+  return byteLimit
 }
 
 /** Driver internals that its types do not declare: the stream that it listens to, which is replaced when TLS begins. */
@@ -107,16 +108,16 @@ class MysqlSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly #connection: Connection
   readonly #socket: Socket
-  readonly #arrivals: MysqlInboundByteLimit
+  readonly #byteLimit: MysqlByteLimit
   readonly #access: SessionAccess
   #prepared: PreparedStatement | undefined
   #labels: string[] = []
   /** Rejects the pending operation when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, arrivals: MysqlInboundByteLimit, access: SessionAccess) {
+  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionAccess) {
     this.#access = access
-    this.#arrivals = arrivals
+    this.#byteLimit = byteLimit
     this.#connection = connection
     this.#socket = socket
     connection.on('error', (error) => this.#broken(error))
@@ -125,15 +126,15 @@ class MysqlSession implements DatabaseSession {
   received = (): number => this.#socket.bytesRead
 
   async begin(): Promise<void> {
-    const [[version]] = [await this.#ask<{ version: string }>('select version() as version')]
+    const [[version]] = [await this.#query<{ version: string }>('select version() as version')]
     const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
-    await this.#ask(
+    await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
     // Not every server that speaks this protocol has this setting.
-    await this.#ask(`set session ${limit} = 0`).catch(() => {})
-    await this.#ask('set session transaction isolation level repeatable read')
-    await this.#ask('start transaction with consistent snapshot, read only')
+    await this.#query(`set session ${limit} = 0`).catch(() => {})
+    await this.#query('set session transaction isolation level repeatable read')
+    await this.#query('start transaction with consistent snapshot, read only')
   }
 
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
@@ -141,7 +142,7 @@ class MysqlSession implements DatabaseSession {
     assertQuery(text)
     let prepared = await this.#prepare(text)
     if (prepared.columns.length === 0) throw new StatementNotAllowed()
-    if ('query' in statement) await this.#demandNoTarget(text)
+    if ('query' in statement) await this.#assertNoTarget(text)
     const notes: ReadingNote[] = []
     const fields = prepared.columns
     if (fields.some(needsText)) {
@@ -162,7 +163,7 @@ class MysqlSession implements DatabaseSession {
    * Refuses a query that writes INTO a file or a variable, which may occur anywhere in the text. The server does not allow
    * INTO inside brackets, so wrapping the query lets the server report it; duplicate names are found later.
    */
-  async #demandNoTarget(text: string): Promise<void> {
+  async #assertNoTarget(text: string): Promise<void> {
     if (!/into/i.test(text)) return
     try {
       const bracketed = await this.#prepare(`select 1 from (\n${text}\n) as source`)
@@ -177,7 +178,7 @@ class MysqlSession implements DatabaseSession {
   async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const prepared = this.#prepared!
     const reading = Promise.withResolvers<void>()
-    this.#arrivals.asked()
+    this.#byteLimit.startResponse()
     this.#broken = reading.reject
     const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
     // A connection that was lost in the meantime accepts no commands and has already reported the loss.
@@ -186,7 +187,7 @@ class MysqlSession implements DatabaseSession {
     execution.on('end', () => reading.resolve())
     let zeroDates = (): ReadingNote[] => []
     execution.buildParserFromFields = (fields) => {
-      this.#arrivals.rows()
+      this.#byteLimit.startRows()
       const rows = new RowReader(fields, this.#labels, types, sink)
       zeroDates = () => rows.notes()
       const goOn = () => this.#connection.resume()
@@ -231,8 +232,8 @@ class MysqlSession implements DatabaseSession {
     this.#socket.destroy()
   }
 
-  #ask<Row>(sql: string): Promise<Row[]> {
-    this.#arrivals.asked()
+  #query<Row>(sql: string): Promise<Row[]> {
+    this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
       this.#broken = reject
       this.#connection.query(sql, (error, rows) => (error ? reject(error) : resolve(rows as Row[])))
@@ -240,7 +241,7 @@ class MysqlSession implements DatabaseSession {
   }
 
   #prepare(sql: string): Promise<PreparedStatement> {
-    this.#arrivals.asked()
+    this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
       this.#broken = reject
       this.#connection.prepare(sql, (error, prepared) =>
@@ -273,31 +274,31 @@ const headerBytes = 4
 const longestPacket = 0xff_ff_ff
 
 /** Reads packet headers: three bytes of length and one of sequence number, https://mariadb.com/kb/en/0-packet/. */
-class MysqlInboundByteLimit extends InboundByteLimit {
-  #goesOn = false
-  #kept = true
+class MysqlByteLimit extends FramedByteLimit {
+  #continues = false
+  #isKept = true
 
   constructor(config: DatabaseConfig) {
     super(headerBytes, config, 'MySQL')
   }
 
   /** Marks a request: the driver keeps all of the response. */
-  asked(): void {
-    this.#kept = true
-    this.answer = 0
+  startResponse(): void {
+    this.#isKept = true
+    this.response = 0
   }
 
   /** Marks the start of rows, which are taken one by one. */
-  rows(): void {
-    this.#kept = false
-    this.answer = 0
+  startRows(): void {
+    this.#isKept = false
+    this.response = 0
   }
 
   protected override begin(header: Buffer): number {
     const length = header.readUIntLE(0, 3)
-    this.message = (this.#goesOn ? this.message : 0) + length
-    this.#goesOn = length === longestPacket
-    if (this.#kept) this.answer += length + headerBytes
+    this.message = (this.#continues ? this.message : 0) + length
+    this.#continues = length === longestPacket
+    if (this.#isKept) this.response += length + headerBytes
     return length
   }
 }

@@ -1,6 +1,13 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, messageOf } from '../database-connector/problems.ts'
-import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+import {
+  codes,
+  findByCode,
+  findByMessage,
+  type MessagePatterns,
+  messageOf,
+  withDetail,
+} from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
@@ -33,29 +40,23 @@ const byCode: Record<string, DatabaseProblemCode> = {
   PROTOCOL_UNEXPECTED_PACKET: 'OTHER_PROTOCOL',
 }
 
-const wordsOnly: [RegExp, DatabaseProblemCode][] = [
+const byMessage: MessagePatterns = [
   [/in closed state$/, 'CONNECTION_LOST'],
   [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
 ]
 
 export function explainMysql(error: unknown, { username }: DatabaseConfig): ExplainedError | undefined {
-  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   const message = messageOf(error)
   if (codes(error).includes('HANDSHAKE_SSL_ERROR'))
     return {
       code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
       detail: message,
     }
-  const code =
-    codes(error)
-      .map((each) => byCode[each])
-      .find((each) => each !== undefined) ?? wordsOnly.find(([pattern]) => pattern.test(message))?.[1]
-  if (code === undefined && isDrivers(error)) return { code: 'STATEMENT_FAILED', detail: withoutHex(message) }
-  // MariaDB sends the same message if a database does not exist and if the user may not access it.
-  if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
-    return code && { code }
+  const code = findByCode(byCode, error) ?? findByMessage(byMessage, message)
+  if (code === undefined)
+    return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: withoutHex(message) } : undefined
   const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
-  return { code, detail: withoutHex(message).replace(user, 'this user') }
+  return withDetail(code, withoutHex(message).replace(user, 'this user'))
 }
 
 /**

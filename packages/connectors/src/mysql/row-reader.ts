@@ -1,5 +1,5 @@
+import type { ReadingNote } from '../database-connector/session.ts'
 import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote } from '../database-connector/protocol.ts'
 import { type TupleSink, rawRow } from '../database-connector/tuple-sink.ts'
 import { type CellReader, cellOf } from './cells.ts'
 import type { MysqlField } from './columns.ts'
@@ -18,7 +18,8 @@ export class RowReader {
   readonly #cursor = new PacketCursor()
 
   constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
-    if (fields.length !== types.length) throw new Error(`${fields.length} columns came where ${types.length} were told`)
+    if (fields.length !== types.length)
+      throw new Error(`${fields.length} columns arrived, but ${types.length} were described`)
     this.#cells = fields.map((field, index) => cellOf(field, types[index]!))
     this.#labels = labels
     this.#sink = sink

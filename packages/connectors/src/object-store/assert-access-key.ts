@@ -8,6 +8,6 @@ export function assertAccessKey(accessKey: string): string {
   if (/^[\x21-\x7e]+$/.test(accessKey)) return accessKey
   throw new SourceProblem(
     'AUTHENTICATION_FAILED',
-    'The access key has a blank, or a sign that is not of ASCII: no access key has. Copy it again.',
+    'The access key contains a blank or a character outside of ASCII. Copy it again.',
   )
 }

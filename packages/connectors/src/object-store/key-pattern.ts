@@ -1,5 +1,4 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { findKeyPatternProblem } from './key-pattern-problem.ts'
 
 /** A key, or a prefix with a pattern for the keys. */
 export interface KeyPattern {
@@ -16,6 +15,12 @@ type PatternToken =
   | { kind: 'folders' }
   | { kind: 'set'; not: boolean; ranges: [string, string][] }
 
+const maxAlternatives = 200
+/** Maximum number of characters of all alternatives together, which each key is compared with. */
+const maxTokens = 10_000
+/** UTF-16 units. Object stores allow keys of up to 1,024 characters. */
+const maxKeyLength = 2_048
+
 /**
  * Parses a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a set and
  * `[!a-z]` one outside of it, `{a,b}` either alternative; a backslash escapes a character. A trailing slash matches everything below
@@ -23,88 +28,83 @@ type PatternToken =
  */
 export function keyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
-  const wrong = findKeyPatternProblem(pattern)
-  if (wrong !== undefined)
-    throw new SourceProblem('PATTERN_INVALID', `The key "${shown(pattern)}" is no pattern. ${wrong}`)
-  const all = alternatives(pattern).map((one) => tokens(one.endsWith('/') || one === '' ? `${one}**` : one))
-  if (all.reduce((sum, { length }) => sum + length, 0) > maxTokens) throw tooLong(pattern)
-  const single = all.length === 1 && all[0]!.every(({ kind }) => kind === 'sign')
-  const starts = all.map(fixedPart)
+  const shown = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
+  const { alternatives, problem } = parsePattern(pattern)
+  if (problem !== undefined) throw new SourceProblem('PATTERN_INVALID', `The key "${shown}" is no pattern. ${problem}`)
+  if (alternatives.length > maxAlternatives)
+    throw new SourceProblem(
+      'PATTERN_TOO_LARGE',
+      `The braces in "${shown}" stand for more than ${maxAlternatives} keys. Use * in their place.`,
+    )
+  if (alternatives.reduce((sum, { length }) => sum + length, 0) > maxTokens)
+    throw new SourceProblem(
+      'PATTERN_TOO_LARGE',
+      `"${shown}" has more than ${maxTokens} signs with its braces written out. Use * in their place.`,
+    )
+  const starts = alternatives.map(fixedPart)
   const prefix = starts.reduce(commonStart)
+  const single = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
   return {
     single: single ? prefix : undefined,
     prefix,
     matches: (key) =>
-      key.length <= maxKeyLength && all.some((one, at) => key.startsWith(starts[at]!) && fits(one, [...key])),
+      key.length <= maxKeyLength &&
+      alternatives.some((tokens, index) => key.startsWith(starts[index]!) && fits(tokens, [...key])),
   }
 }
 
-/** Returns the pattern with its braces expanded; braces do not nest. */
-function alternatives(pattern: string): string[] {
-  let found = ['']
-  let inside: string[] | undefined
-  const add = (text: string) => {
-    if (inside) inside.push(inside.pop()! + text)
-    else found = found.map((one) => one + text)
-  }
-  for (let at = 0; at < pattern.length; at++) {
-    const sign = pattern[at]!
-    if (sign === '\\') add(pattern.slice(at, ++at + 1))
-    else if (sign === '[') {
-      const end = pattern.indexOf(']', at + 2)
-      add(pattern.slice(at, end + 1))
-      at = end
-    } else if (sign === '{') inside = ['']
-    else if (sign === ',' && inside) inside.push('')
-    else if (sign === '}' && inside) {
-      const choices = inside
-      inside = undefined
-      found = found.flatMap((one) => choices.map((choice) => one + choice))
-      if (found.length > maxAlternatives) throw tooMany(pattern)
-    } else add(sign)
-  }
-  return found
-}
+/** Describes the error in a pattern; undefined for a valid pattern. */
+export const findKeyPatternProblem = (pattern: string): string | undefined => parsePattern(pattern).problem
 
-const maxAlternatives = 200
-/** Maximum number of characters of all alternatives together, which each key is compared with. */
-const maxTokens = 10_000
-/** UTF-16 units. Object stores allow keys of up to 1,024 characters. */
-const maxKeyLength = 2_048
-
-const shown = (pattern: string) => (pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern)
-
-const tooLong = (pattern: string): SourceProblem =>
-  new SourceProblem(
-    'PATTERN_TOO_LARGE',
-    `"${shown(pattern)}" has more than ${maxTokens} signs with its braces written out. Use * in their place.`,
-  )
-
-const tooMany = (pattern: string): SourceProblem =>
-  new SourceProblem(
-    'PATTERN_TOO_LARGE',
-    `The braces in "${shown(pattern)}" stand for more than ${maxAlternatives} keys. Use * in their place.`,
-  )
-
-function tokens(pattern: string): PatternToken[] {
-  const found: PatternToken[] = []
+/** Returns the pattern with its braces expanded, or the error in it. Stops after too many alternatives. */
+function parsePattern(pattern: string): { alternatives: PatternToken[][]; problem?: string } {
   const signs = [...pattern]
+  let alternatives: PatternToken[][] = [[]]
+  /** The alternatives of the open brace. */
+  let choices: PatternToken[][] | undefined
+  const invalid = (problem: string) => ({ alternatives: [], problem })
+  const add = (token: PatternToken) => {
+    if (choices) choices.at(-1)!.push(token)
+    else for (const tokens of alternatives) tokens.push(token)
+  }
   for (let at = 0; at < signs.length; at++) {
     const sign = signs[at]!
-    if (sign === '\\') found.push({ kind: 'sign', sign: signs[++at] ?? '\\' })
-    else if (sign === '?') found.push({ kind: 'any' })
-    else if (sign === '[') {
+    if (sign === '\\') {
+      const escaped = signs[++at]
+      if (escaped === undefined) return invalid('A backslash stands before a sign: nothing follows this one.')
+      add({ kind: 'sign', sign: escaped })
+    } else if (sign === '[') {
       const end = signs.indexOf(']', at + 2)
-      found.push(setOf(signs.slice(at + 1, end)))
+      if (end < 0) return invalid('The bracket [ is not closed, or is empty. Write \\[ for the sign itself.')
+      add(setOf(signs.slice(at + 1, end)))
       at = end
+    } else if (sign === '{') {
+      if (choices) return invalid('Braces stand in braces: write the alternatives out.')
+      choices = [[]]
+    } else if (sign === ',' && choices) choices.push([])
+    else if (sign === '}') {
+      if (!choices) return invalid('The brace } closes nothing. Write \\} for the sign itself.')
+      const closed = choices
+      choices = undefined
+      if (alternatives.length <= maxAlternatives)
+        alternatives = alternatives.flatMap((tokens) => closed.map((choice) => [...tokens, ...choice]))
     } else if (sign === '*' && signs[at + 1] === '*') {
-      found.push({ kind: 'folders' })
+      const isAlone = (at === 0 || signs[at - 1] === '/') && [undefined, '/'].includes(signs[at + 2])
+      if (!isAlone)
+        return invalid('The sign ** is for whole folders: write it between slashes, as in data/**/cases.csv.')
+      add({ kind: 'folders' })
       // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
-      at += signs[at + 2] === '/' ? 2 : 1
-    } else if (sign === '*') found.push({ kind: 'some' })
-    else found.push({ kind: 'sign', sign })
+      at += 2
+    } else if (sign === '*') add({ kind: 'some' })
+    else if (sign === '?') add({ kind: 'any' })
+    else add({ kind: 'sign', sign })
   }
-  return found
+  if (choices) return invalid('The brace { is not closed. Write \\{ for the sign itself.')
+  for (const tokens of alternatives) {
+    const last = tokens.at(-1)
+    if (!last || (last.kind === 'sign' && last.sign === '/')) tokens.push({ kind: 'folders' })
+  }
+  return { alternatives }
 }
 
 function setOf(signs: string[]): PatternToken {

@@ -21,22 +21,27 @@ export class ObjectCache implements Disposable {
     this.#report = report
   }
 
-  /** Yields each object with its index, in order. The file is valid until the next one is requested. `tell` receives the bytes downloaded so far. */
+  /** Yields each object with its index, in order. The file is valid until the next one is requested. `onProgress` receives the bytes downloaded so far. */
   async *all(
     signal: AbortSignal,
-    tell: (bytes: number) => void,
+    onProgress: (bytes: number) => void,
   ): AsyncGenerator<[index: number, local: LocalObject], void, void> {
     const fetched = this.#objects.map(() => 0)
     let sum = 0
     const make = async (index: number, both: AbortSignal): Promise<LocalObject> => {
       const kept = this.#take(index)
       if (kept) return kept
-      const onProgress = (bytes: number) => {
+      const onObjectProgress = (bytes: number) => {
         sum += bytes - fetched[index]!
         fetched[index] = bytes
-        tell(sum)
+        onProgress(sum)
       }
-      return fetchObject(this.#reading, this.#objects[index]!, { log: this.#report.log, onProgress }, both)
+      return fetchObject(
+        this.#reading,
+        this.#objects[index]!,
+        { log: this.#report.log, onProgress: onObjectProgress },
+        both,
+      )
     }
     const weights = this.#objects.map(({ size }) => size)
     let index = 0

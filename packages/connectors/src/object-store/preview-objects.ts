@@ -20,12 +20,14 @@ export async function previewObjects(
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  const { store, retrying } = reading
-  const { single, objects } = await selectObjects({ store, key, retrying, enough: 2 }, signal)
+  const { store, retryPolicy } = reading
+  const { single, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
   const [object, another] = objects
   const found = await previewObject(reading, object!, most, signal)
   if (single) return found
-  const more = another ? `It is the first of those that fit "${key}".` : `It is the only one that fits "${key}".`
+  const more = another
+    ? `It is the first of the objects that match "${key}".`
+    : `It is the only object that matches "${key}".`
   const { columns, rows, notes, complete, ...rest } = found
   return { ...rest, ...addOwnColumns(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
 }
@@ -88,5 +90,5 @@ async function previewLocal(
 const tooLargeProblem = ({ key, size }: StoredObject): SourceProblem =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `"${key}" is of a kind that is looked at whole, and has ${Math.ceil(size / 1024 / 1024)} MB; previews take up to ${maxWholeBytes / 1024 / 1024}. Run the pipeline to see its rows.`,
+    `"${key}" must be read whole and has ${Math.ceil(size / 1024 / 1024)} MB; previews read up to ${maxWholeBytes / 1024 / 1024} MB. Run the pipeline to see its rows.`,
   )

@@ -1,13 +1,14 @@
-import { closeSync } from 'node:fs'
+import { closeSync, ftruncate, write } from 'node:fs'
+import { promisify } from 'node:util'
 import { openUpload } from '@sluice/file-formats/upload/open-upload'
 import { parquetSource } from '@sluice/file-formats/parquet/parquet-source'
-import { openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
+import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
+import { diskProblem, openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { type FileOptions, readOpened } from '@sluice/file-formats/upload/read-upload'
-import { type SourceFeed, type FeedColumn, type LoadReport, SourceProblem } from '@sluice/row-stream'
+import { type RowStream, type FeedColumn, type LoadReport, SourceProblem } from '@sluice/row-stream'
+import { countAttempts, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
-import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import type { StoreRetryPolicy } from './transient-error.ts'
 
 export interface ObjectReading {
   store: ObjectStore
@@ -15,7 +16,7 @@ export interface ObjectReading {
   options: FileOptions
   /** The columns of the last load, without the columns that Sluice adds to name the object of a row. */
   columnsBefore: readonly FeedColumn[]
-  retrying: StoreRetryPolicy
+  retryPolicy: RetryPolicy
   limits?: DownloadLimits
 }
 
@@ -34,7 +35,7 @@ export async function fetchObject(
   signal: AbortSignal,
   firstBytes?: number,
 ): Promise<LocalObject> {
-  const { store, filesDirectory, retrying, limits } = reading
+  const { store, filesDirectory, retryPolicy, limits = downloadLimits } = reading
   const fd = openSpool(spoolDirectory(filesDirectory))
   let broken = 0
   try {
@@ -43,14 +44,18 @@ export async function fetchObject(
         store,
         object,
         fd,
-        retrying,
-        ...(limits && { limits }),
+        retryPolicy,
+        limits,
         ...(firstBytes !== undefined && { firstBytes }),
         onProgress: (bytes) => report.onProgress?.(bytes),
         onResume(at, { message }) {
           broken += 1
           if (broken <= maxLoggedResumes)
-            report.log('INFO', 'MEDIUM', `Reading "${object.key}" goes on at byte ${at}, where it broke: ${message}`)
+            report.log(
+              'INFO',
+              'MEDIUM',
+              `The read of "${object.key}" continues at byte ${at} after a failure: ${message}`,
+            )
         },
       },
       signal,
@@ -78,12 +83,180 @@ export async function* readLocalObject(
   { object, fd }: LocalObject,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
   using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
   const { file, format } = opened
-  const told = { ...report, progress: second(file.size) }
-  if (format === 'DELIMITED') return yield* readOpened(opened, options, told, signal)
+  const fileReport = { ...report, progress: second(file.size) }
+  if (format === 'DELIMITED') return yield* readOpened(opened, options, fileReport, signal)
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
-  yield* parquetSource.read({ path: file.fd, fileName: file.name }, told, signal)
+  yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }
+
+export interface DownloadLimits {
+  partBytes: number
+  /** Number of parts of one object that are downloaded in parallel. */
+  atOnce: number
+  mostBytes: number
+}
+
+const downloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, atOnce: 4, mostBytes: 64 * 1024 ** 3 }
+
+interface Download {
+  store: ObjectStore
+  object: StoredObject
+  /** The descriptor of an empty file. */
+  fd: number
+  /** Downloads only this many bytes, from the start; all if absent. */
+  firstBytes?: number
+  limits: DownloadLimits
+  retryPolicy: RetryPolicy
+  /** Receives the bytes downloaded so far. */
+  onProgress(bytes: number): void
+  /** Receives the position at which a broken connection is resumed. */
+  onResume(at: number, problem: Error): void
+}
+
+const writeAt = promisify(write)
+const truncate = promisify(ftruncate)
+
+/**
+ * Downloads an object into a file: parts in parallel, each resumed where its connection broke, all of the listed version.
+ * Returns the file's size. Memory does not depend on the object's size. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE,
+ * DISK_FULL, the store's errors, or the signal's reason; no write is in progress at that time.
+ */
+async function download(options: Download, signal: AbortSignal): Promise<number> {
+  const { object, limits, onProgress } = options
+  const to = Math.min(object.size, options.firstBytes ?? object.size)
+  if (to > limits.mostBytes) throw objectTooLargeProblem(object, limits)
+  const failed = new AbortController()
+  const both = AbortSignal.any([signal, failed.signal])
+  let done = 0
+  let next = 0
+  const onBytes = (bytes: number) => {
+    done += bytes
+    onProgress(done)
+  }
+
+  async function downloadParts(): Promise<void> {
+    while (next < to) {
+      const from = next
+      next = Math.min(to, from + limits.partBytes)
+      await downloadPart({ ...options, onBytes }, from, next, both)
+    }
+  }
+
+  const workers = Math.min(limits.atOnce, Math.ceil(to / limits.partBytes))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: workers }, () =>
+      downloadParts().catch((error: unknown) => {
+        failed.abort(error)
+        throw error
+      }),
+    ),
+  )
+  signal.throwIfAborted()
+  // The first failure aborted the others with itself as the reason.
+  const failure = failed.signal.aborted ? failed.signal.reason : undefined
+  if (failure instanceof ContentEncoded) return downloadDecompressed(options, to, signal)
+  if (outcomes.some(({ status }) => status === 'rejected')) throw failure
+  return to
+}
+
+async function downloadPart(
+  { store, object, fd, retryPolicy, onBytes, onResume }: Download & { onBytes(count: number): void },
+  from: number,
+  to: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let at = from
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
+  while (at < to) {
+    const before = at
+    try {
+      const bytes = await store.open(object, at, to, signal)
+      if (bytes.unpacked) {
+        await bytes.cancel()
+        throw new ContentEncoded()
+      }
+      let place = bytes.from
+      for await (const chunk of bytes.chunks) {
+        // A store without range support returns the whole object.
+        const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
+        place += chunk.length
+        if (piece.length > 0) await writeWhole(fd, piece, at)
+        at += piece.length
+        onBytes(piece.length)
+        if (place > to) break
+      }
+      if (at < to) throw new TransientError(connectionLostProblem(store.host, object))
+    } catch (error) {
+      if (at > before) attempts.reset()
+      await attempts.waitAfter(error)
+    }
+  }
+}
+
+/**
+ * Reads a response with a content encoding, which the client decompresses. Ranges and the listed length do not apply to it: it is read
+ * in one piece, and after a break it is requested again from the start, without writing the bytes before the break again.
+ */
+async function downloadDecompressed(
+  { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: Download,
+  to: number,
+  signal: AbortSignal,
+): Promise<number> {
+  // The compression ratio is limited as for uploads.
+  const { ratio, ratioFrom } = defaultUploadLimits
+  const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
+  await truncate(fd, 0)
+  let at = 0
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
+  for (;;) {
+    const before = at
+    try {
+      const { chunks } = await store.open(object, 0, object.size, signal)
+      let place = 0
+      for await (const chunk of chunks) {
+        const piece = chunk.subarray(Math.max(0, at - place))
+        place += chunk.length
+        if (piece.length === 0) continue
+        if (place > maxBytes) throw objectTooLargeProblem(object, limits)
+        await writeWhole(fd, piece, at)
+        at += piece.length
+        onProgress(Math.min(to, at))
+        if (firstBytes !== undefined && at >= firstBytes) return at
+      }
+      return at
+    } catch (error) {
+      if (at > before) attempts.reset()
+      await attempts.waitAfter(error)
+    }
+  }
+}
+
+async function writeWhole(fd: number, bytes: Uint8Array, position: number): Promise<void> {
+  try {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done)
+      done += bytesWritten
+    }
+  } catch (error) {
+    throw diskProblem(error) ?? error
+  }
+}
+
+/** The store sends the object compressed, so it cannot be read in parts. */
+class ContentEncoded extends Error {}
+
+const connectionLostProblem = (host: string, { key }: StoredObject) =>
+  new SourceProblem(
+    'CONNECTION_LOST',
+    `The connection to ${host} broke before the end of "${key}". The old data stays; run again.`,
+  )
+
+const objectTooLargeProblem = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
+  new SourceProblem(
+    'OBJECT_TOO_LARGE',
+    `"${key}" is larger than the ${Math.floor(mostBytes / 1024 ** 3)} GB that one object may have. Write it in several objects, and load the folder.`,
+  )

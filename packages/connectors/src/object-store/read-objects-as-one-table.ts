@@ -1,7 +1,7 @@
 import {
   formatCount,
   type ColumnFacts,
-  type SourceFeed,
+  type RowStream,
   type FeedColumn,
   type LoadReport,
   type SourceProblem,
@@ -15,7 +15,7 @@ import { TupleLayout } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { findFieldSources, findStoredTypes, createCombinedTable } from './combined-table.ts'
-import { uniteColumns, describeDifferences } from './widen-columns.ts'
+import { uniteColumns, describeDifferences } from './combined-table.ts'
 
 /** The number of objects whose reading is logged; for the others, only warnings are logged. */
 const maxLoggedObjects = 10
@@ -43,7 +43,7 @@ export async function* readObjectsAsOneTable(
   { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
   const { first, second } = splitProgress(report)
   const log: LoadReport['log'] = (...line) => report.log(...line)
@@ -58,7 +58,7 @@ export async function* readObjectsAsOneTable(
     const found = await shapeOf(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
       if (!isEmptyListProblem(error)) throw error
       emptyListProblem ??= error
-      return { columns: [] } as Pick<SourceFeed, 'columns' | 'unread'>
+      return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
     })
     shapes.set(local.object.key, found.columns)
     if (found.unread !== undefined) unread.push(found.unread)
@@ -96,10 +96,10 @@ export async function* readObjectsAsOneTable(
           counts.set(object.key, 0)
           continue
         }
-        const told = toldOf(object, index, read, report, progress)
+        const reportOfObject = objectReport(object, index, read, report, progress)
         const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
         try {
-          for await (const { content } of readLocalObject(readingOf(object), local, told, signal)) {
+          for await (const { content } of readLocalObject(readingOf(object), local, reportOfObject, signal)) {
             for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
             const facts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
             for (const { column, evidence } of facts) held.set(column, [...(held.get(column) ?? []), evidence])
@@ -112,7 +112,7 @@ export async function* readObjectsAsOneTable(
         }
         counts.set(object.key, layout.rows)
         read.bytes += object.size
-        read.rows = told.rowsSoFar()
+        read.rows = reportOfObject.rowsSoFar()
       }
     }
     yield* of(kept)
@@ -149,7 +149,7 @@ function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
  * Returns the columns as all rows need them. It reads the whole file, because a thread that has read a file to its end
  * reads the next one. After an early stop a new thread is necessary, and its start takes longer than reading a small file.
  */
-async function provenShape({ columns, content }: SourceFeed): Promise<FeedColumn[]> {
+async function provenShape({ columns, content }: RowStream): Promise<FeedColumn[]> {
   for (let known = columns; ; ) {
     try {
       for await (const { release } of content.rows(known)) release?.()
@@ -167,7 +167,7 @@ async function shapeOf(
   local: LocalObject,
   sign: () => void,
   signal: AbortSignal,
-): Promise<Pick<SourceFeed, 'columns' | 'unread'>> {
+): Promise<Pick<RowStream, 'columns' | 'unread'>> {
   const quiet: LoadReport = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
   for await (const feed of readLocalObject(reading, local, quiet, signal))
     return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await provenShape(feed) }
@@ -175,7 +175,7 @@ async function shapeOf(
 }
 
 /** Returns the report of one object, as part of the report of all objects. */
-function toldOf(
+function objectReport(
   { key, size }: StoredObject,
   index: number,
   before: { bytes: number; rows: number },

@@ -1,4 +1,4 @@
-import { formatCount, emptyFeed, type SourceFeed, type FeedColumn, type LoadReport } from '@sluice/row-stream'
+import { formatCount, emptyRowStream, type RowStream, type FeedColumn, type LoadReport } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
@@ -27,13 +27,13 @@ export interface ObjectIncrement {
  * gone, or a changed object is the only one, or its number of rows is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
-  { store, retrying }: ObjectReading,
+  { store, retryPolicy }: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
 ): Promise<ObjectIncrement | undefined> {
   const before = parseLoadedObjects(cursor, settings)
   if (!before) return undefined
-  const { single, objects } = await selectObjects({ store, key, retrying }, signal)
+  const { single, objects } = await selectObjects({ store, key, retryPolicy }, signal)
   const { fresh, changed, same, gone } = diffObjects(before, objects)
   const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
   if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
@@ -46,9 +46,9 @@ export async function* readObjects(
   { key, settings, cursor }: ObjectsRequest,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
-  const { store, retrying } = reading
-  const chosen = await selectObjects({ store, key, retrying, onPage: () => report.progress({}) }, signal)
+): AsyncGenerator<RowStream, void, void> {
+  const { store, retryPolicy } = reading
+  const chosen = await selectObjects({ store, key, retryPolicy, onPage: () => report.progress({}) }, signal)
   const { single, objects } = chosen
   const before = parseLoadedObjects(cursor, settings)
   if (before) logFullRead(before, objects, report)
@@ -74,7 +74,7 @@ export async function* readIncrement(
   { before, fresh, changed, same }: ObjectIncrement,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { length: known } = same
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
   report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
@@ -91,8 +91,8 @@ export async function* readIncrement(
     whole = true
     return same
   }
-  const together = { objects: came, before: before.columns, keyed: true, counts, rest }
-  for await (const feed of readObjectsAsOneTable(reading, together, report, signal)) {
+  const combined = { objects: came, before: before.columns, keyed: true, counts, rest }
+  for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(before.rows), ...counts])
       return createLoadedObjects(settings, [...same, ...came], omitOwnColumns(feed.columns), rows)
@@ -106,7 +106,7 @@ async function* readOne(
   object: StoredObject,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { first, second } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
   const log: LoadReport['log'] = (...line) => report.log(...line)
@@ -115,7 +115,7 @@ async function* readOne(
     yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
   } catch (error) {
     if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
-    yield emptyFeed('', [...reading.columnsBefore])
+    yield emptyRowStream('', [...reading.columnsBefore])
   }
 }
 
@@ -125,7 +125,7 @@ const objectsAre = (amount: number): string => `${formatCount(amount, 'object')}
 function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
   const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
+  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${left}.`
 }
 
 function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: LoadReport): void {

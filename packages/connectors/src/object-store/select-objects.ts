@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { SourceProblem } from '@sluice/row-stream'
 import { type KeyPattern, keyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import { type StoreRetryPolicy, retryTransientErrors } from './transient-error.ts'
+import { retry, type RetryPolicy } from '@sluice/http-client'
 
 /** The objects to load: a single one, or those that match a pattern. */
 export interface SelectedObjects {
@@ -14,7 +14,7 @@ export interface SelectedObjects {
 export interface ObjectSelection {
   store: ObjectStore
   key: string
-  retrying: StoreRetryPolicy
+  retryPolicy: RetryPolicy
   enough?: number
   onPage?(): void
 }
@@ -27,11 +27,11 @@ const maxBlockingMs = 20
 
 /** Finds the objects for a pipeline's key. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or the store's errors. */
 export async function selectObjects(choosing: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
-  const { store, key, retrying, enough } = choosing
+  const { store, key, retryPolicy, enough } = choosing
   const pattern = keyPattern(key)
   const { single } = pattern
   if (single !== undefined) {
-    const object = await retryTransientErrors(() => store.find(single, signal), retrying, signal)
+    const object = await retry(() => store.find(single, signal), { policy: retryPolicy, signal })
     return { single: true, objects: [object], empty: 0 }
   }
   const objects: StoredObject[] = []
@@ -56,7 +56,7 @@ export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
   objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 
 async function* listMatchingObjects(
-  { store, retrying, onPage }: ObjectSelection,
+  { store, retryPolicy, onPage }: ObjectSelection,
   pattern: KeyPattern,
   passedBy: (object: StoredObject) => void,
   signal: AbortSignal,
@@ -64,7 +64,7 @@ async function* listMatchingObjects(
   let listed = 0
   let next: string | undefined
   do {
-    const page = await retryTransientErrors(() => store.list(pattern.prefix, next, signal), retrying, signal)
+    const page = await retry(() => store.list(pattern.prefix, next, signal), { policy: retryPolicy, signal })
     let since = performance.now()
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
@@ -92,20 +92,20 @@ const noObjectsProblem = (key: string, empty: number, deeper: boolean): SourcePr
   new SourceProblem(
     'NO_OBJECTS',
     empty > 0
-      ? `All ${empty} objects that "${key}" fits are empty. The old data stays.`
+      ? `All ${empty} objects that match "${key}" are empty. The old data stays.`
       : deeper && key.includes('*') && !key.includes('**')
-        ? `No object fits "${key}". \`*\` stays within one folder, and objects lie in folders below: \`${throughFolders(key)}\` goes through all. The old data stays.`
-        : `No object fits "${key}". Check the key: it begins without a slash, and a folder ends with one. The old data stays.`,
+        ? `No object matches "${key}". \`*\` matches within one folder only; \`${throughFolders(key)}\` includes its subfolders, which have objects. The old data stays.`
+        : `No object matches "${key}". Check the key: it starts without a slash, and a folder ends with one. The old data stays.`,
   )
 
 const tooManyObjectsProblem = (key: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${maxObjects} objects fit "${key}". Say it more narrowly, or write fewer and larger objects.`,
+    `More than ${maxObjects} objects match "${key}". Use a narrower key, or write fewer and larger objects.`,
   )
 
 const tooManyListedProblem = (prefix: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${maxListedKeys} objects begin with "${prefix}". Let the key have more before its first sign of a pattern.`,
+    `More than ${maxListedKeys} keys start with "${prefix}". Lengthen the part of the key before its first pattern character.`,
   )

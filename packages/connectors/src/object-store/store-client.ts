@@ -4,9 +4,9 @@ import {
   type OutgoingCode,
   OutgoingProblem,
   type OutgoingAllowList,
+  TransientError,
 } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import { TransientError } from './transient-error.ts'
 
 /** The response of a store. The caller must read or cancel the body. */
 export interface StoreResponse {
@@ -22,11 +22,6 @@ export interface StoreClient extends AsyncDisposable {
   (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
 }
 
-export interface IdleTimeout {
-  /** Idle timeout in milliseconds: a connection without a byte for this long, headers included, counts as dead. */
-  silence: number
-}
-
 /** Maximum bytes of a list or an error that are read. */
 const maxTextBytes = 16 * 1024 * 1024
 /** Limit of a body, never reached in practice: it only protects the counters. The downloads count the parts that they write. */
@@ -34,46 +29,50 @@ const maxBodyBytes = 2 ** 46
 /** Timeout of one exchange in milliseconds: objects in one piece take long, and the idle timeout ends a dead exchange earlier. */
 const exchangeTimeoutMs = 6 * 3_600_000
 
-/** Sends requests with the guarded client; each is limited by its idle time, not by its duration. */
-export function createStoreClient(allowed: OutgoingAllowList, { silence }: IdleTimeout): StoreClient {
+/**
+ * Sends requests with the guarded client. Each is limited by its idle time, not by its duration: a connection without a
+ * byte for this long, headers included, counts as dead.
+ */
+export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
   const http = guardedFetch({
     allowed,
     timeLimit: exchangeTimeoutMs,
-    connectLimit: Math.min(silence, 10_000),
+    connectLimit: Math.min(idleTimeoutMs, 10_000),
     maxBytes: maxBodyBytes,
   })
-  const ask = (url: URL, headers: Headers, signal: AbortSignal) => sendRequest(http, url, headers, silence, signal)
-  return Object.assign(ask, { [Symbol.asyncDispose]: () => http.close() })
+  const send = (url: URL, headers: Headers, signal: AbortSignal) =>
+    sendRequest(http, url, headers, idleTimeoutMs, signal)
+  return Object.assign(send, { [Symbol.asyncDispose]: () => http.close() })
 }
 
 async function sendRequest(
   http: GuardedFetch,
   url: URL,
   headers: Headers,
-  silence: number,
+  idleTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<StoreResponse> {
   signal.throwIfAborted()
-  const dead = new AbortController()
+  const idle = new AbortController()
   // A response that is not read to its end must not keep the process alive.
-  const timer = setTimeout(() => dead.abort(idleTimeoutProblem(url.host, silence)), silence).unref()
-  const told = (error: unknown): unknown => {
+  const timer = setTimeout(() => idle.abort(idleTimeoutProblem(url.host, idleTimeoutMs)), idleTimeoutMs).unref()
+  const explain = (error: unknown): unknown => {
     clearTimeout(timer)
     signal.throwIfAborted()
-    return toSourceProblem(dead.signal.aborted ? dead.signal.reason : error)
+    return toSourceProblem(idle.signal.aborted ? idle.signal.reason : error)
   }
   try {
-    const response = await http.fetch(url, { headers, signal: AbortSignal.any([signal, dead.signal]) })
+    const response = await http.fetch(url, { headers, signal: AbortSignal.any([signal, idle.signal]) })
     timer.refresh()
     const { status, body } = response
     return {
       status,
       headers: response.headers,
-      chunks: chunksOf(body, timer, told),
+      chunks: chunksOf(body, timer, explain),
       async text() {
         const parts: Uint8Array[] = []
         let size = 0
-        for await (const part of chunksOf(body, timer, told)) {
+        for await (const part of chunksOf(body, timer, explain)) {
           size += part.length
           if (size > maxTextBytes)
             throw new SourceProblem('OTHER_PROTOCOL', `${url.host} answers more than a list can be.`)
@@ -87,14 +86,14 @@ async function sendRequest(
       },
     }
   } catch (error) {
-    throw told(error)
+    throw explain(error)
   }
 }
 
 async function* chunksOf(
   body: ReadableStream<Uint8Array> | null,
   timer: NodeJS.Timeout,
-  told: (error: unknown) => unknown,
+  explain: (error: unknown) => unknown,
 ): AsyncGenerator<Uint8Array, void, void> {
   if (!body) return clearTimeout(timer)
   const reader = body.getReader()
@@ -102,7 +101,7 @@ async function* chunksOf(
     for (;;) {
       timer.refresh()
       const { done, value } = await reader.read().catch((error: unknown) => {
-        throw told(error)
+        throw explain(error)
       })
       if (done) return
       yield value
@@ -113,8 +112,8 @@ async function* chunksOf(
   }
 }
 
-function idleTimeoutProblem(host: string, silence: number): OutgoingProblem {
-  return new OutgoingProblem(`${host} said nothing for ${Math.ceil(silence / 1000)} seconds.`, {
+function idleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
+  return new OutgoingProblem(`${host} said nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds.`, {
     code: 'CONNECTION_TIMEOUT',
   })
 }

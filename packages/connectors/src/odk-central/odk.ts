@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import {
@@ -72,7 +72,7 @@ export const odk: HttpSystem<OdkSettings> = {
   },
 }
 
-async function listProjects({ http }: SystemContext): Promise<SourceChoice[]> {
+async function listProjects({ http }: SystemContext): Promise<SourceOption[]> {
   const found = parseList(await http.getJson('v1/projects'), name).flatMap((one) => {
     const { id, name: title, archived } = parseObject(one, name)
     const known = toText(id)
@@ -82,7 +82,7 @@ async function listProjects({ http }: SystemContext): Promise<SourceChoice[]> {
 }
 
 /** Lists the published forms of one project. */
-async function listForms({ http, within, settings }: SystemContext<OdkSettings>): Promise<SourceChoice[]> {
+async function listForms({ http, within, settings }: SystemContext<OdkSettings>): Promise<SourceOption[]> {
   const project = within ?? settings.project
   if (!project)
     throw new SourceProblem('PROJECT_MISSING', 'Forms are looked up in a project: choose one first, or say its number.')
@@ -97,7 +97,7 @@ async function listForms({ http, within, settings }: SystemContext<OdkSettings>)
   return found.toSorted(byName)
 }
 
-const byName = (one: SourceChoice, other: SourceChoice): number => one.name.localeCompare(other.name, 'en')
+const byName = (one: SourceOption, other: SourceOption): number => one.name.localeCompare(other.name, 'en')
 
 /** Field types whose values have inferred types. All other values are text. */
 const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geotrace|geoshape|structure|repeat)$/

@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
 import {
@@ -54,8 +54,8 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
   },
 }
 
-async function listFacilities(http: HttpSession): Promise<SourceChoice[]> {
-  const found: SourceChoice[] = []
+async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
+  const found: SourceOption[] = []
   for await (const page of readPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
     for (const one of page) {
       const { id, code, name: called } = parseObject(one, name)

@@ -1,7 +1,9 @@
 import oracledb from 'oracledb'
-import { RowEncoder, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
+import type { DatabaseConfig, DatabaseLimits } from '../database-connector/database-config.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedColumn,
   type DatabaseEngine,
@@ -10,14 +12,13 @@ import {
   statementText,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
-import { OracleInboundByteLimit, longestRows } from './inbound-byte-limit.ts'
+import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
 import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
-import { connectString } from './connect-string.ts'
-import { explainOracle } from './problems.ts'
+import { explainOracle, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const oracle: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
+export const engine: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
 
 /**
  * Dates are fetched as text: the driver's own dates lose digits finer than a millisecond. The year has a sign because
@@ -30,44 +31,55 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   const { config, limits } = access
   const connect = connectString(config, limits)
   pinNetwork(access)
-  const arrivals = new OracleInboundByteLimit(access)
+  const byteLimit = new OracleByteLimit(access)
   const signIn = {
     user: config.username,
     password: config.password,
     connectString: connect,
     sslServerDNMatch: !config.trustServerCertificate,
   }
-  const connection = await arrivals.ask(() => oracledb.getConnection(signIn))
-  arrivals.signedIn()
-  const session = new OracleSession(connection, arrivals)
+  const connection = await byteLimit.request(() => oracledb.getConnection(signIn))
+  byteLimit.isSignedIn = true
+  const session = new OracleSession(connection, byteLimit)
   if (config.ssl && config.trustServerCertificate)
     session.notes.push({
       level: 'WARN',
       message: 'Oracle’s driver always checks who signed the certificate; only its name is left unchecked.',
     })
-  await arrivals.ask(() => connection.execute(sessionSettings))
-  await arrivals.ask(() => connection.execute('set transaction read only'))
+  await byteLimit.request(() => connection.execute(sessionSettings))
+  await byteLimit.request(() => connection.execute('set transaction read only'))
   return session
+}
+
+/** Returns the address of the database in the driver's own syntax. Brackets in a name would be part of that syntax. */
+function connectString({ host, port, database, ssl }: DatabaseConfig, limits: DatabaseLimits): string {
+  if (!/^[\w.:-]{1,255}$/.test(host)) throw new UnsupportedName('HOST_UNKNOWN')
+  if (!/^[\w.$#-]{1,255}$/.test(database)) throw new UnsupportedName('DATABASE_MISSING')
+  const seconds = Math.max(1, Math.ceil(limits.signIn / 1000))
+  const address = `(address=(protocol=${ssl ? 'tcps' : 'tcp'})(host=${host})(port=${port}))`
+  return `(description=(connect_timeout=${seconds})(transport_connect_timeout=${seconds})(expire_time=1)${address}(connect_data=(service_name=${database})))`
 }
 
 class OracleSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly #connection: oracledb.Connection
-  readonly #arrivals: OracleInboundByteLimit
+  readonly #byteLimit: OracleByteLimit
   #text = ''
   #columns: OracleField[] = []
   #received = 0
 
-  constructor(connection: oracledb.Connection, arrivals: OracleInboundByteLimit) {
+  constructor(connection: oracledb.Connection, byteLimit: OracleByteLimit) {
     this.#connection = connection
-    this.#arrivals = arrivals
+    this.#byteLimit = byteLimit
   }
 
   received = (): number => this.#received
 
   async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
     this.#text = statementText(statement, quoted)
-    const { metaData, statementType } = await this.#arrivals.ask(() => this.#connection.getStatementInfo(this.#text))
+    const { metaData, statementType } = await this.#byteLimit.request(() =>
+      this.#connection.getStatementInfo(this.#text),
+    )
     if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowed()
     this.#columns = metaData
     return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
@@ -84,10 +96,10 @@ class OracleSession implements DatabaseSession {
       prefetchRows: atOnce,
       fetchTypeHandler: fetchAs,
     }
-    const asked = () => this.#connection.execute<unknown[]>(this.#text, [], options)
-    const { resultSet } = await this.#arrivals.ask(asked, longestRows)
+    const execute = () => this.#connection.execute<unknown[]>(this.#text, [], options)
+    const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
-      getRows: (most: number) => this.#arrivals.ask(() => resultSet!.getRows(most), longestRows),
+      getRows: (most: number) => this.#byteLimit.request(() => resultSet!.getRows(most), maxRowsBytes),
       close: () => resultSet!.close(),
     }
     // The driver does not expose its socket, so the received rows are counted instead of bytes.
@@ -100,7 +112,7 @@ class OracleSession implements DatabaseSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#arrivals[Symbol.dispose]()
+    this.#byteLimit[Symbol.dispose]()
     await this.#connection.close({ drop: true }).catch(() => {})
   }
 }
@@ -183,5 +195,58 @@ export async function readRows(
   } finally {
     // The error that ended the reading is reported; the failed close of a broken connection is not.
     await rows.close().catch(() => {})
+  }
+}
+
+/** Milliseconds between checks. The excess is limited to the bytes that the network carries in that time. */
+const checkIntervalMs = 20
+/** Maximum bytes of one response with rows, which may be sixteen rows of megabytes each. */
+const maxRowsBytes = 4 * maxMessageBytes
+
+/**
+ * Counts the bytes received since the last request, and breaks the connection above the limit: the driver queues
+ * everything that arrives, requested or not. The driver neither accepts nor exposes a socket, so this class uses the byte
+ * counts of the sockets, TLS included.
+ */
+export class OracleByteLimit extends InboundByteLimit implements Disposable {
+  readonly #sockets: readonly net.Socket[]
+  readonly #timer: NodeJS.Timeout
+  #bytesBefore = 0
+  #maxBytes = maxMessageBytes
+  #problem: SourceProblem | undefined
+
+  constructor({ config, opened }: Pick<SessionAccess, 'config' | 'opened'>) {
+    super(config, engine.name)
+    this.#sockets = opened
+    this.#timer = setInterval(() => this.#check(), checkIntervalMs).unref()
+  }
+
+  /**
+   * Returns the response of the driver. Throws `SourceProblem` if the connection was broken because the response was too
+   * large; otherwise the driver's error.
+   */
+  async request<T>(send: () => Promise<T>, maxBytes = maxMessageBytes): Promise<T> {
+    this.#bytesBefore = this.#received()
+    this.#maxBytes = maxBytes
+    try {
+      return await send()
+    } catch (error) {
+      throw this.#problem ?? error
+    }
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+
+  #received(): number {
+    return this.#sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  }
+
+  #check(): void {
+    const problem = this.findProblem(this.#received() - this.#bytesBefore, this.#maxBytes)
+    if (!problem) return
+    this.#problem ??= problem
+    for (const socket of this.#sockets) socket.destroy(new Error('closed'))
   }
 }

@@ -1,7 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, messageOf } from '../database-connector/problems.ts'
-import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
-import { UnsupportedName } from './connect-string.ts'
+import { codes, findByMessage, type MessagePatterns, messageOf } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',
@@ -41,7 +40,7 @@ const byCode: Record<string, DatabaseProblemCode> = {
   'NJS-138': 'OTHER_PROTOCOL',
 }
 
-const byMessage: [RegExp, DatabaseProblemCode][] = [
+const byMessage: MessagePatterns = [
   [/elsewhere:/, 'ADDRESS_NOT_ALLOWED'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timed? ?out/i, 'CONNECTION_TIMEOUT'],
@@ -52,15 +51,25 @@ const byMessage: [RegExp, DatabaseProblemCode][] = [
   [/ECONNRESET|EPIPE|closed|end-of-file|hang up/i, 'CONNECTION_LOST'],
 ]
 
+/** A name in the settings contains characters with a special meaning for the driver. */
+export class UnsupportedName extends Error {
+  override readonly name = 'UnsupportedName'
+  readonly code: 'HOST_UNKNOWN' | 'DATABASE_MISSING'
+
+  constructor(code: UnsupportedName['code']) {
+    super('unsupported name')
+    this.code = code
+  }
+}
+
 export function explainOracle(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
-  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   if (error instanceof UnsupportedName) return { code: error.code }
   const message = messageOf(error)
   const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? codes(error).find((code) => /^(ORA|NJS)-/.test(code))
   // Network errors that the driver passes on have a code of the system or of a certificate, not of the driver.
   if (oracleCode === undefined && !codes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
-  const network = byMessage.find(([pattern]) => pattern.test(message))?.[1]
+  const network = findByMessage(byMessage, message)
   const known = oracleCode === undefined ? undefined : byCode[oracleCode]
   // The driver has generic messages for all network errors; the cause inside them is more precise.
   const vague = known === undefined || /^(CONNECTION|CERTIFICATE)_/.test(known)

@@ -1,6 +1,7 @@
 import type { DataType } from '@sluice/contracts'
-import { type Connection, type Submittable, escapeIdentifier } from 'pg'
+import { type Client, type Connection, escapeIdentifier, type QueryConfig, type Submittable } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
+import { StatementNotAllowed } from '../database-connector/session.ts'
 
 /** A column as the server describes a statement's result. */
 export interface PostgresField {
@@ -127,11 +128,12 @@ export class DescribeCommand implements Submittable {
   }
 }
 
-/**
- * Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. The inner query was parsed
- * alone before, so it is one whole statement whose brackets, quotes and comments end inside it; a line comment ends at the line's end.
- */
-export function embedded(query: string, expressions: readonly string[], columns: number): string {
-  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
-  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
+/** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
+export async function assertQueryRuns(client: Client, query: string): Promise<void> {
+  try {
+    await client.query({ text: `${query} limit 0`, queryMode: 'extended' } as QueryConfig)
+  } catch (error) {
+    if ((error as { code?: string }).code !== '42601') throw error
+    throw new StatementNotAllowed(undefined, { cause: error })
+  }
 }

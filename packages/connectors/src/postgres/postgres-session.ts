@@ -1,31 +1,32 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedStatement,
   type DescribedColumn,
   type DatabaseEngine,
   StatementNotAllowed,
   type DatabaseSession,
+  embedQuery,
   statementText,
 } from '../database-connector/session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
 import { CopyOut } from './copy-out.ts'
 import {
   DescribeCommand,
   type PostgresField,
   type PostgresType,
+  assertQueryRuns,
   columnOf,
-  embedded,
   readExpression,
 } from './columns.ts'
-import { cancelSession, signIn } from './sign-in.ts'
+import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
 import { explainPostgres } from './problems.ts'
 
-export const postgres: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
+export const engine: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
 
 /** Session settings for readings of any length; settings that the server does not know are skipped. */
 const settings = {
@@ -43,18 +44,14 @@ const settings = {
 }
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
-  const { client, socket } = await signIn(
-    access,
-    new PostgresInboundByteLimit(access.config, 'PostgreSQL'),
-    async (opened) => {
-      await opened.query('begin isolation level repeatable read read only')
-      await opened.query(
-        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
+    await opened.query('begin isolation level repeatable read read only')
+    await opened.query(
+      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
-        [JSON.stringify(settings)],
-      )
-    },
-  )
+      [JSON.stringify(settings)],
+    )
+  })
   return new PostgresSession(client, socket, access)
 }
 
@@ -86,7 +83,7 @@ class PostgresSession implements DatabaseSession {
     if (fields.length === 0) throw new StatementNotAllowed()
     this.#types = await this.#typesOf(fields)
     this.#labels = fields.map(({ name }) => name)
-    await this.#demandQuery(fields.length)
+    await assertQueryRuns(this.#client, embedQuery(this.#text, ['*'], fields.length))
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
       const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
@@ -98,7 +95,7 @@ class PostgresSession implements DatabaseSession {
 
   async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
     const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
-    const query = embedded(this.#text, expressions, types.length)
+    const query = embedQuery(this.#text, expressions, types.length)
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
     this.#client.query(copy)
     await copy.done
@@ -119,17 +116,6 @@ class PostgresSession implements DatabaseSession {
     return describe.fields
   }
 
-  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
-  async #demandQuery(columns: number): Promise<void> {
-    try {
-      const query = { text: `${embedded(this.#text, ['*'], columns)} limit 0`, queryMode: 'extended' }
-      await this.#client.query(query)
-    } catch (error) {
-      if ((error as { code?: string }).code !== '42601') throw error
-      throw new StatementNotAllowed(undefined, { cause: error })
-    }
-  }
-
   /**
    * Returns the planner's estimate of the result in bytes. It decides only whether the writer starts for many rows or for
    * few; a wrong estimate causes no error.
@@ -137,7 +123,7 @@ class PostgresSession implements DatabaseSession {
   async #estimate(columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')
     try {
-      const text = `explain (format json) ${embedded(this.#text, ['*'], columns)}`
+      const text = `explain (format json) ${embedQuery(this.#text, ['*'], columns)}`
       const query = { text, queryMode: 'extended' }
       const { rows } = await this.#client.query(query)
       const plan = (rows[0]?.['QUERY PLAN'] as Explained[] | undefined)?.[0]?.Plan

@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, messageOf } from '../database-connector/problems.ts'
-import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+import { codes, findByMessage, type MessagePatterns, messageOf, withDetail } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 
 const byState: Record<string, DatabaseProblemCode> = {
@@ -19,7 +19,7 @@ const byState: Record<string, DatabaseProblemCode> = {
   '25006': 'STATEMENT_NOT_ALLOWED',
 }
 
-const byMessage: [RegExp, DatabaseProblemCode][] = [
+const byMessage: MessagePatterns = [
   [/does not support SSL/, 'TLS_NOT_OFFERED'],
   [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
   [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
@@ -29,17 +29,14 @@ const byMessage: [RegExp, DatabaseProblemCode][] = [
 ]
 
 export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ExplainedError | undefined {
-  if (error instanceof StatementNotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   const message = messageOf(error)
   const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
-    const code = byMessage.find(([pattern]) => pattern.test(message))?.[1]
+    const code = findByMessage(byMessage, message)
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
   // pg_hba.conf errors say "no encryption" or "SSL off", and have the same state for every reason.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
-  const code = byState[state] ?? 'STATEMENT_FAILED'
-  const speaks = /^(STATEMENT|PERMISSION|TABLE)_/.test(code) && code !== 'STATEMENT_NOT_ALLOWED'
-  return speaks ? { code, detail: message } : { code }
+  return withDetail(byState[state] ?? 'STATEMENT_FAILED', message)
 }

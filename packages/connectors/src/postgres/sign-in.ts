@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import { Client, type Connection } from 'pg'
+import type { DatabaseConfig } from '../database-connector/database-config.ts'
+import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { SessionAccess } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
-import type { PostgresInboundByteLimit } from './inbound-byte-limit.ts'
 import { connectDirectly } from './direct-socket.ts'
 
 /** A signed-in client and its socket. */
@@ -16,7 +17,7 @@ const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 /** Signs in to a server that speaks PostgreSQL's protocol. `begin` is part of the sign-in: if it fails, the connection is closed. */
 export async function signIn(
   access: SessionAccess,
-  arrivals: PostgresInboundByteLimit,
+  byteLimit: PostgresByteLimit,
   begin: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
@@ -37,9 +38,9 @@ export async function signIn(
   try {
     // @types/pg does not declare this property.
     const { connection } = client as unknown as { connection: Connection }
-    connection.once('sslconnect', () => arrivals.watch(connection.stream))
+    connection.once('sslconnect', () => byteLimit.watch(connection.stream))
     const connecting = client.connect()
-    if (!ssl) arrivals.watch(socket)
+    if (!ssl) byteLimit.watch(socket)
     if (!ssl)
       socket.once('data', (bytes: Buffer) => {
         if (!firstBytes.has(bytes[0]!))
@@ -85,4 +86,35 @@ function connected(socket: Socket): Socket {
     return socket
   }
   return socket
+}
+
+const headerBytes = 5
+const readyForQuery = 0x5a
+const dataRow = 0x44
+/** Notices, settings and notifications may arrive at any time and in any number; the driver does not keep them. */
+const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
+
+/**
+ * Reads message headers: a letter, and a length that includes itself,
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html.
+ */
+export class PostgresByteLimit extends FramedByteLimit {
+  /** Whether the driver keeps one row at a time: then each row is limited, and not their sum. */
+  readsRowByRow = false
+
+  constructor(config: DatabaseConfig, engine: string) {
+    super(headerBytes, config, engine)
+  }
+
+  protected override begin(header: Buffer): number {
+    const type = header[0]!
+    const length = header.readUInt32BE(1)
+    if (length < 4) throw this.otherProtocol()
+    this.message = length
+    if (type === readyForQuery) {
+      this.isSignedIn = true
+      this.response = 0
+    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.response += length
+    return length - 4
+  }
 }

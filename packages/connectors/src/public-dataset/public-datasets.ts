@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { databaseSource, tryDatabase } from '../databases/database-source.ts'
-import type { SourceReading, SourceKind } from '../connector.ts'
-import { type SourceFeed, SourceProblem } from '@sluice/row-stream'
+import { databaseSource, tryDatabase } from '../database-connector/database-source.ts'
+import type { ReadRequest, Connector } from '../connector.ts'
+import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
 /** A public dataset in the dataset catalogue. */
 export interface DatasetTable {
@@ -26,12 +26,12 @@ export interface DatasetDatabase {
 }
 
 /** Reads a table of the dataset catalogue as the role `read`, with its types and labels. */
-export function publicDatasets(datasets: DatasetDatabase): SourceKind {
+export function publicDatasets(datasets: DatasetDatabase): Connector {
   // The operator configures this warehouse, so its host may have any address.
   const connectable = (host: string) => lookup(host, { all: true })
   const source = databaseSource(connectable)
 
-  async function tableOf({ settings }: SourceReading): Promise<DatasetTable> {
+  async function tableOf({ settings }: ReadRequest): Promise<DatasetTable> {
     const { key } = settings as { key: string }
     const found = await datasets.find(key)
     if (!found) throw new SourceProblem('DATASET_MISSING', `There is no public dataset "${key}". Choose another one.`)
@@ -45,14 +45,14 @@ export function publicDatasets(datasets: DatasetDatabase): SourceKind {
       const { labels, ...table } = await tableOf(reading)
       for await (const feed of source.read(configOf(table), report, signal)) yield asUploaded(feed, labels)
     },
-    async test(reading, signal) {
+    async testConnection(reading, signal) {
       await tryDatabase(configOf(await tableOf(reading)), connectable, signal)
     },
   }
 }
 
 /** Returns the feed as the pipeline's own table, with the labels of the file. */
-const asUploaded = (feed: SourceFeed, labels: ReadonlyMap<string, string>): SourceFeed => ({
+const asUploaded = (feed: RowStream, labels: ReadonlyMap<string, string>): RowStream => ({
   ...feed,
   table: '',
   columns: feed.columns.map((column) => ({ ...column, label: labels.get(column.name) ?? column.label })),

@@ -4,8 +4,8 @@ import {
   formatCount,
   describeColumns,
   columnsBefore,
-  emptyFeed,
-  type SourceFeed,
+  emptyRowStream,
+  type RowStream,
   type FeedColumn,
   SourceProblem,
   type StoredType,
@@ -38,7 +38,7 @@ export interface TableFeedOptions {
  * Returns the rows of a spool as a feed. As for every JSON file, the rows are converted to delimited text, and the types are
  * inferred from all values. Types that the system declares take precedence.
  */
-export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<SourceFeed, void, void> {
+export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<RowStream, void, void> {
   const { table, as, directory, told, signal, remembered } = given
   if (table.rows === 0) return yield createEmptyFeed(given)
   const name = `${table.name}.ndjson`
@@ -103,11 +103,7 @@ function createColumnRenamer(table: TableSpool): ColumnRenamer {
     }))
 }
 
-function contentOf(
-  { content }: SourceFeed,
-  columns: readonly FeedColumn[],
-  named: ColumnRenamer,
-): SourceFeed['content'] {
+function contentOf({ content }: RowStream, columns: readonly FeedColumn[], named: ColumnRenamer): RowStream['content'] {
   const { profile, facts } = content
   return {
     ...content,
@@ -124,7 +120,7 @@ function contentOf(
 }
 
 /** Creates the table before it has rows, so that increments can be merged into it. */
-function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): SourceFeed {
+function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): RowStream {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
   const before = columnsBefore(remembered)
   // If all records were rejected, the table must not be emptied: the source has records.
@@ -140,7 +136,7 @@ function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): Sou
       ...(table.key.includes(path) && { primaryKey: true }),
     }
   })
-  return emptyFeed(as, [...columns, ...before.filter(({ name }) => !names.includes(name))])
+  return emptyRowStream(as, [...columns, ...before.filter(({ name }) => !names.includes(name))])
 }
 
 const emptySourceProblem = (table: string, rejected: number): SourceProblem =>

@@ -1,22 +1,23 @@
 import type { Socket } from 'node:net'
-import type { Client } from 'pg'
+import type { Duplex } from 'node:stream'
+import type { Client, Connection, Submittable } from 'pg'
 import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { DescribeCommand, digits, embedded } from '../postgres/columns.ts'
-import { cancelSession, signIn } from '../postgres/sign-in.ts'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import { assertQueryRuns, DescribeCommand, digits } from '../postgres/columns.ts'
+import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedStatement,
   type DatabaseEngine,
   type ExplainedError,
   StatementNotAllowed,
   type DatabaseSession,
+  embedQuery,
   statementText,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
-import { FetchCommand, type FetchedRowHandler } from './fetch.ts'
-import { PostgresInboundByteLimit } from '../postgres/inbound-byte-limit.ts'
 import type { DataType } from '@sluice/contracts'
 import { explainPostgres } from '../postgres/problems.ts'
 import { messageOf } from '../database-connector/problems.ts'
@@ -37,7 +38,7 @@ function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError
   return explainPostgres(error, config)
 }
 
-export const redshift: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+export const engine: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
 
 /** Each setting is a separate statement: Redshift has no `set_config`, and no list of known settings. */
 const opening = [
@@ -53,12 +54,12 @@ const opening = [
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function open(access: SessionAccess): Promise<DatabaseSession> {
-  const arrivals = new RedshiftInboundByteLimit(access.config, redshift.name)
-  const { client, socket } = await signIn(access, arrivals, async (opened) => {
+  const byteLimit = new PostgresByteLimit(access.config, engine.name)
+  const { client, socket } = await signIn(access, byteLimit, async (opened) => {
     await assertRedshift(opened, access.config)
     for (const statement of opening) await opened.query(statement)
   })
-  return new RedshiftSession(client, socket, arrivals, access)
+  return new RedshiftSession(client, socket, byteLimit, access)
 }
 
 /**
@@ -79,17 +80,17 @@ class RedshiftSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #arrivals: RedshiftInboundByteLimit
+  readonly #byteLimit: PostgresByteLimit
   readonly #access: SessionAccess
   #text = ''
   #types: RedshiftType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, arrivals: RedshiftInboundByteLimit, access: SessionAccess) {
+  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionAccess) {
     this.#access = access
     this.#client = client
     this.#socket = socket
-    this.#arrivals = arrivals
+    this.#byteLimit = byteLimit
   }
 
   received = (): number => this.#socket.bytesRead
@@ -108,7 +109,7 @@ class RedshiftSession implements DatabaseSession {
       name: names.get(dataTypeID) ?? '',
       modifier: dataTypeModifier,
     }))
-    await this.#demandQuery()
+    await assertQueryRuns(this.#client, this.#embedded(['*']))
     const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...columnOf(type) }))
     return { columns, notes: [] }
   }
@@ -148,28 +149,17 @@ class RedshiftSession implements DatabaseSession {
 
   async #fetch(rows: number, taker: FetchedRowHandler): Promise<number> {
     const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, taker)
-    this.#arrivals.fetching = true
+    this.#byteLimit.readsRowByRow = true
     this.#client.query(fetch)
     try {
       return await fetch.done
     } finally {
-      this.#arrivals.fetching = false
-    }
-  }
-
-  /** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
-  async #demandQuery(): Promise<void> {
-    try {
-      const query = { text: `${this.#embedded(['*'])} limit 0`, queryMode: 'extended' }
-      await this.#client.query(query)
-    } catch (error) {
-      if ((error as { code?: string }).code !== '42601') throw error
-      throw new StatementNotAllowed(undefined, { cause: error })
+      this.#byteLimit.readsRowByRow = false
     }
   }
 
   #embedded(expressions: readonly string[]): string {
-    return embedded(this.#text, expressions, this.#types.length)
+    return embedQuery(this.#text, expressions, this.#types.length)
   }
 
   async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
@@ -180,17 +170,64 @@ class RedshiftSession implements DatabaseSession {
   }
 }
 
-const dataRow = 0x44
+interface FetchedRowHandler {
+  /** Returns false if the caller must wait for `drained` before the next row. */
+  take(row: readonly (string | null)[]): boolean
+  drained(): Promise<void>
+}
 
-/** While rows of a cursor are fetched, the driver keeps one row at a time: each row is limited, and not their sum. */
-class RedshiftInboundByteLimit extends PostgresInboundByteLimit {
-  fetching = false
+/** Passes on rows of a cursor as the server's texts, one by one: the driver keeps no rows, and the server waits for the consumer. */
+class FetchCommand implements Submittable {
+  /** Resolves with the number of rows, once the consumer wants more. */
+  readonly done: Promise<number>
+  readonly #text: string
+  readonly #taker: FetchedRowHandler
+  readonly #settle = Promise.withResolvers<number>()
+  #stream: Duplex | undefined
+  #waiting: Promise<void> | undefined
+  #rows = 0
+  #failure: unknown
 
-  protected override begin(header: Buffer): number {
-    const before = this.answer
-    const rest = super.begin(header)
-    if (this.fetching && header[0] === dataRow) this.answer = before
-    return rest
+  constructor(text: string, taker: FetchedRowHandler) {
+    this.#text = text
+    this.#taker = taker
+    this.done = this.#settle.promise
+    this.done.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    this.#stream = connection.stream
+    connection.query(this.#text)
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    this.#rows++
+    if (this.#failure !== undefined) return
+    try {
+      if (!this.#taker.take(fields)) this.#waiting ??= this.#wait()
+    } catch (error) {
+      this.#failure = error
+    }
+  }
+
+  handleCommandComplete(): void {}
+
+  handleError(error: Error): void {
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    if (this.#failure !== undefined) this.#settle.reject(this.#failure)
+    else this.#settle.resolve(this.#waiting ? this.#waiting.then(() => this.#rows) : this.#rows)
+  }
+
+  async #wait(): Promise<void> {
+    this.#stream?.pause()
+    await this.#taker.drained()
+    this.#waiting = undefined
+    this.#stream?.resume()
   }
 }
 

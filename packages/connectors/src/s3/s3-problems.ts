@@ -1,7 +1,20 @@
-import type { TransientError } from '../object-store/transient-error.ts'
-import { type StoreErrorResponse, unexplained } from '../object-store/error-response.ts'
+import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import type { S3Config } from './s3-config.ts'
+import { type StoreErrorResponse, unexplained } from '../object-store/object-store.ts'
+
+/** A bucket and its credentials. */
+export interface S3Config {
+  bucket: string
+  /** Amazon's endpoint if absent. */
+  endpoint?: string | undefined
+  /** Detected if absent. */
+  region?: string | undefined
+  /** Whether the bucket is part of the path. The default depends on the kind of endpoint. */
+  pathStyle?: boolean | undefined
+  /** Both keys, or neither for anonymous requests. */
+  accessKey?: string | undefined
+  secretKey?: string | undefined
+}
 
 interface S3Request {
   config: S3Config
@@ -22,7 +35,7 @@ const forbidden: S3Explanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.accessKey === undefined
-      ? `Not everybody may read ${named(scene)}: give an access key and its secret key.`
+      ? `Anonymous reads of ${named(scene)} are not allowed. Give an access key and its secret key.`
       : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${named(scene)}, or it does not exist. Allow it s3:GetObject and s3:ListBucket, and check the key.`,
 ]
 const noObject: S3Explanation = [
@@ -43,20 +56,17 @@ const known: Readonly<Record<string, S3Explanation>> = {
   SignatureDoesNotMatch: [
     'AUTHENTICATION_FAILED',
     ({ host }) =>
-      `${host} does not take the access key with this secret key. Check both, and that they were copied whole.`,
+      `${host} rejected the access key and its secret key. Check both; one may have been copied incompletely.`,
   ],
   RequestTimeTooSkewed: [
     'CLOCK_WRONG',
     ({ host }) =>
-      `The clocks of this service and of ${host} differ too much for signatures. An operator has to set them.`,
+      `The clocks of this service and of ${host} differ too much for signatures. An operator must correct them.`,
   ],
   AccessDenied: forbidden,
   AllAccessDisabled: forbidden,
   AccountProblem: forbidden,
-  InvalidObjectState: [
-    'OBJECT_ARCHIVED',
-    ({ key }) => `"${key ?? ''}" is in an archive, from which it has to be restored first.`,
-  ],
+  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it first.`],
   PermanentRedirect: otherRegion,
   AuthorizationHeaderMalformed: otherRegion,
   IllegalLocationConstraintException: otherRegion,

@@ -1,4 +1,4 @@
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { basicAuthorization } from '../http-connector/basic-authorization.ts'
 import {
@@ -127,8 +127,8 @@ async function requestPage(
   }
 }
 
-async function listChoices(http: Http, path: string): Promise<SourceChoice[]> {
-  const found = parseList(await http.getJson(`${root}/${path}`), name).flatMap((one): SourceChoice[] => {
+async function listChoices(http: Http, path: string): Promise<SourceOption[]> {
+  const found = parseList(await http.getJson(`${root}/${path}`), name).flatMap((one): SourceOption[] => {
     const { uuid, externalID: external, epidCode, name: called } = parseObject(one, name)
     const id = toText(uuid)
     return id === undefined

@@ -80,9 +80,3 @@ export function assertQuery(text: string): void {
     throw new StatementNotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
   if (!/^select\b/i.test(start)) throw new StatementNotAllowed()
 }
-
-/** Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. */
-export function embedded(query: string, expressions: readonly string[], columns: number): string {
-  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
-  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
-}

@@ -1,7 +1,7 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, messageOf } from '../database-connector/problems.ts'
-import { type ExplainedError, StatementNotAllowed, type DatabaseProblemCode } from '../database-connector/session.ts'
+import { codes, findByMessage, type MessagePatterns, messageOf, withDetail } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
 
 const byNumber: Record<number, DatabaseProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',
@@ -25,7 +25,7 @@ const byNumber: Record<number, DatabaseProblemCode> = {
   10928: 'TOO_MANY_CONNECTIONS',
 }
 
-const byMessage: [RegExp, DatabaseProblemCode][] = [
+const byMessage: MessagePatterns = [
   [/self-signed|certificate|altnames/i, 'CERTIFICATE_NOT_TRUSTED'],
   [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
@@ -38,13 +38,8 @@ const byMessage: [RegExp, DatabaseProblemCode][] = [
 
 export function explainSqlServer(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
   const message = messageOf(error)
-  if (error instanceof StatementNotAllowed)
-    return /view/.test(message) ? { code: 'STATEMENT_NOT_ALLOWED', detail: message } : { code: 'STATEMENT_NOT_ALLOWED' }
   const number = numbers(error).find((each) => byNumber[each] !== undefined)
-  if (number !== undefined) {
-    const code = byNumber[number]!
-    return /^(STATEMENT|PERMISSION|TABLE)/.test(code) ? { code, detail: message } : { code }
-  }
+  if (number !== undefined) return withDetail(byNumber[number]!, message)
   const all = codes(error)
   // For a refused sign-in, the driver keeps the message and drops the number.
   if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
@@ -52,7 +47,7 @@ export function explainSqlServer(error: unknown, _config: DatabaseConfig): Expla
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
   if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
     return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
-  const code = byMessage.find(([pattern]) => pattern.test([message, ...all].join(' ')))?.[1] ?? 'CONNECTION_LOST'
+  const code = findByMessage(byMessage, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 

@@ -1,24 +1,27 @@
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mssql from 'mssql'
-import { RowEncoder, type StoredType } from '@sluice/row-stream'
-import type { ReadingNote, SourceStatement } from '../database-connector/protocol.ts'
+import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
 import {
+  type ReadingNote,
+  type SourceStatement,
   type SessionAccess,
   type DescribedColumn,
   type DatabaseEngine,
   StatementNotAllowed,
   type DatabaseSession,
+  embedQuery,
   statementText,
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
-import { SqlServerInboundByteLimit } from './inbound-byte-limit.ts'
-import { type ServerField, bracketed, columnOf, assertQuery, embedded, readExpression } from './columns.ts'
+import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
+import { type ServerField, bracketed, columnOf, assertQuery, readExpression } from './columns.ts'
 import { encryptedOnly } from '@sluice/database'
 import { explainSqlServer } from './problems.ts'
 
-export const sqlServer: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
+export const engine: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
 
 /** Bytes of a protocol packet: four times the driver's default, below the maximum of one TLS record. */
 const packetSize = 16_000
@@ -26,7 +29,7 @@ const packetSize = 16_000
 async function open(access: SessionAccess): Promise<DatabaseSession> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
-  const arrivals = new SqlServerInboundByteLimit(access.config)
+  const byteLimit = new SqlServerByteLimit(access.config, engine.name)
   const pool = new mssql.ConnectionPool({
     server: host,
     port,
@@ -38,7 +41,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
     pool: { min: 0, max: 1 },
     // One reader uses the connection, so its state is known.
     validateConnection: false,
-    beforeConnect: (driver) => arrivals.watch(driver as never),
+    beforeConnect: (driver) => byteLimit.watch(driver as never),
     options: {
       encrypt: ssl,
       trustServerCertificate,
@@ -48,10 +51,10 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
       // If a server redirects its clients, the driver still connects to the checked address.
       connector: async () => {
         // Without this error, the pool would retry with another connection.
-        if (arrivals.problem) throw arrivals.problem
+        if (byteLimit.problem) throw byteLimit.problem
         const socket = await openSocket(access)
         sockets.push(socket)
-        arrivals.door(socket)
+        byteLimit.watchSignIn(socket)
         return ssl ? encryptedOnly(socket) : socket
       },
     },
@@ -62,13 +65,13 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   }
   try {
     await pool.connect()
-    arrivals.signedIn = true
+    byteLimit.isSignedIn = true
     const transaction = new mssql.Transaction(pool)
     transaction.on('error', () => {})
     const inOneMoment = await hasSnapshots(pool)
     await transaction.begin(inOneMoment ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
     const received = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-    return new SqlServerSession(transaction, arrivals, received, close)
+    return new SqlServerSession(transaction, byteLimit, received, close)
   } catch (error) {
     close()
     throw error
@@ -87,7 +90,7 @@ class SqlServerSession implements DatabaseSession {
   readonly notes: ReadingNote[] = []
   readonly received: () => number
   readonly #transaction: mssql.Transaction
-  readonly #arrivals: SqlServerInboundByteLimit
+  readonly #byteLimit: SqlServerByteLimit
   readonly #close: () => void
   #text = ''
   #fields: ServerField[] = []
@@ -95,12 +98,12 @@ class SqlServerSession implements DatabaseSession {
 
   constructor(
     transaction: mssql.Transaction,
-    arrivals: SqlServerInboundByteLimit,
+    byteLimit: SqlServerByteLimit,
     received: () => number,
     close: () => void,
   ) {
     this.#transaction = transaction
-    this.#arrivals = arrivals
+    this.#byteLimit = byteLimit
     this.received = received
     this.#close = close
   }
@@ -142,11 +145,11 @@ class SqlServerSession implements DatabaseSession {
         this.#close()
       }
     })
-    this.#arrivals.feeding = true
+    this.#byteLimit.readsRowByRow = true
     const query = this.#wrapped(this.#fields.map((field, index) => readExpression(`c${index + 1}`, field)))
     void Promise.resolve(request.query(query)).catch(reading.reject)
     await reading.promise
-    this.#arrivals.feeding = false
+    this.#byteLimit.readsRowByRow = false
     return []
   }
 
@@ -168,7 +171,7 @@ class SqlServerSession implements DatabaseSession {
   }
 
   #wrapped(expressions: readonly string[]): string {
-    return embedded(this.#text, expressions, this.#fields.length)
+    return embedQuery(this.#text, expressions, this.#fields.length)
   }
 
   async #fieldsOf(text: string): Promise<ServerField[]> {
@@ -183,5 +186,70 @@ class SqlServerSession implements DatabaseSession {
     if (refused)
       throw Object.assign(new Error(refused.error_message!), { code: 'EREQUEST', number: refused.error_number })
     return recordset
+  }
+}
+
+/**
+ * A driver internal that its types do not declare: it creates a token reader for each message, after decryption if the
+ * connection uses TLS.
+ */
+interface TediousMessageIo {
+  createTokenStreamParser(message: AsyncIterable<Buffer>, handler: unknown): { parser: Readable }
+}
+
+/**
+ * Counts the bytes from a server, and breaks the connection above the limit. A value may arrive in pieces without a total
+ * length, and the driver keeps all pieces until the last one; it also keeps rows, notices and errors of a response.
+ */
+class SqlServerByteLimit extends InboundByteLimit {
+  /** Whether rows are taken one by one: then each row is limited, and not their sum. Otherwise the driver keeps the whole response. */
+  readsRowByRow = false
+  /** The reason why the connection was broken. */
+  problem: SourceProblem | undefined
+  #socket: Socket | undefined
+
+  /** Counts all bytes of the socket until the sign-in is complete, TLS included. Call this before the driver receives the socket. */
+  watchSignIn(socket: Socket): void {
+    this.#socket = socket
+    let received = 0
+    const count = (bytes: Buffer): void => {
+      if (this.isSignedIn) return void socket.off('data', count)
+      received += bytes.length
+      this.#break(this.findProblem(received))
+    }
+    // A listener starts the stream, so the stream is paused: no data may pass before the driver listens too.
+    socket.pause()
+    socket.on('data', count)
+  }
+
+  /** Counts the bytes from which the driver reads tokens. */
+  watch(driver: TediousMessageIo): void {
+    const create = driver.createTokenStreamParser.bind(driver)
+    driver.createTokenStreamParser = (message, handler) => {
+      const response = { bytes: 0 }
+      const reader = create(this.#counted(message, response), handler)
+      reader.parser.on('data', ({ name }: { name: string }) => {
+        if (this.readsRowByRow && (name === 'ROW' || name === 'NBCROW')) response.bytes = 0
+      })
+      // The driver does not report tokens that it cannot read.
+      reader.parser.on('error', () => this.#break(this.otherProtocol()))
+      return reader
+    }
+  }
+
+  async *#counted(message: AsyncIterable<Buffer>, response: { bytes: number }): AsyncGenerator<Buffer> {
+    for await (const bytes of message) {
+      response.bytes += bytes.length
+      this.#break(this.findProblem(response.bytes))
+      // The socket must report the end: a response that ended here would look complete.
+      if (this.problem) await new Promise(() => {})
+      yield bytes
+    }
+  }
+
+  #break(problem: SourceProblem | undefined): void {
+    if (!problem) return
+    this.problem ??= problem
+    this.#socket?.destroy(problem)
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { SourceReading } from '../connector.ts'
-import { formatCount, type SourceFeed } from '@sluice/row-stream'
+import type { ReadRequest } from '../connector.ts'
+import { formatCount, type RowStream } from '@sluice/row-stream'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
 import { detectEndlessPaging } from '../http-connector/paging.ts'
 import type { SystemContext, RecordStream, HttpSystem } from './system.ts'
@@ -26,7 +26,7 @@ const maxBlockingMs = 25
 export interface SystemReading {
   system: HttpSystem
   asking: SystemContext
-  reading: SourceReading
+  reading: ReadRequest
   directory: string
   told: ReadingLog
   /** Maximum number of records of the first stream. */
@@ -34,7 +34,7 @@ export interface SystemReading {
 }
 
 /** Whether an increment can be read: the settings support it and have not changed since the cursor. */
-export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: SourceReading): boolean =>
+export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.increments?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
@@ -43,7 +43,7 @@ export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }
  * Reads all streams to disk, page by page, then yields their tables one after another. The cursor is stored with the first table, which is
  * the pipeline's own.
  */
-export async function* readSystem(given: SystemReading): AsyncGenerator<SourceFeed, void, void> {
+export async function* readSystem(given: SystemReading): AsyncGenerator<RowStream, void, void> {
   const { system, asking, reading, directory, told, most } = given
   const target = reading.table ?? 'preview'
   const found = await system.streams(asking)
@@ -126,7 +126,7 @@ function findParentTable(
   table: string,
   read: readonly { stream: RecordStream; tables: RecordTables }[],
   target: string,
-): SourceFeed['partOf'] {
+): RowStream['partOf'] {
   const above = read.filter(({ tables: { root } }) => table.startsWith(`${root.name}__`))
   const own = above.toSorted((one, other) => other.tables.root.name.length - one.tables.root.name.length)[0]
   if (!own || read.some(({ tables: { root } }) => root.name === table)) return undefined
@@ -138,7 +138,7 @@ function findParentTable(
   return { table: root.name === target ? '' : root.name, keys, column: '_root_row_id' }
 }
 
-function explainFullRead(system: HttpSystem, { settings, cursor, reset }: SourceReading): string {
+function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
   if (!system.increments?.(settings))
     return 'The source cannot tell what is new of this: all of it is read, and takes the place of the old rows.'
   if (reset)
@@ -161,9 +161,9 @@ const isGroupTable = (name: string, tables: readonly string[]): boolean =>
   tables.some((table) => name.startsWith(`${table}__`))
 
 async function* withCursor(
-  feeds: AsyncIterable<SourceFeed>,
+  feeds: AsyncIterable<RowStream>,
   kept: IncrementState,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) yield { ...feed, cursor: () => kept }
 }
 

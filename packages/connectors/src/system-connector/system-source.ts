@@ -1,8 +1,7 @@
 import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
-import type { CompleteSourceKind } from '../lazy-source.ts'
-import type { SourceReading } from '../connector.ts'
+import type { Connector, ReadRequest } from '../connector.ts'
 import type { LoadReport } from '@sluice/row-stream'
 import { openHttpSession } from '../http-connector/open-http.ts'
 import { interactiveRetry, type RetryPolicy, backgroundRetry } from '../http-connector/retry-policy.ts'
@@ -35,13 +34,13 @@ interface SessionOptions {
 }
 
 /** Turns an HTTP system into a source. Its module is imported at the first use. */
-export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): CompleteSourceKind {
+export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): Connector {
   const { filesDirectory, allowed, retryPolicy = backgroundRetry } = parts
   const directory = spoolDirectory(filesDirectory)
 
   /** Opens a session for `work` and closes all connections afterwards. */
   async function* withSession<T>(
-    reading: SourceReading,
+    reading: ReadRequest,
     { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
     work: (system: HttpSystem, asking: SystemContext, told: ReadingLog) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
@@ -91,10 +90,10 @@ export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptio
   }
 
   return {
-    async increments(reading) {
+    async canReadIncrement(reading) {
       return canReadIncrement(await load(), reading)
     },
-    async cursor() {
+    async getCursorKind() {
       const { increments, cursorAt } = await load()
       return !increments ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
     },
@@ -102,12 +101,12 @@ export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptio
       withSession(reading, { signal, retryPolicy, report }, (system, asking, told) =>
         readSystem({ system, asking, reading, directory, told }),
       ),
-    async test(reading, signal) {
+    async testConnection(reading, signal) {
       await firstValue(
         withSession(reading, { signal, ...interactiveOptions }, (system, asking) => yieldOne(system.test(asking))),
       )
     },
-    lookup: (kind, reading, signal) =>
+    listOptions: (kind, reading, signal) =>
       firstValue(
         withSession(reading, { signal, ...interactiveOptions }, (system, asking) =>
           yieldOne(system.lookup?.(kind, asking)),

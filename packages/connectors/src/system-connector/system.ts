@@ -1,6 +1,6 @@
 import type { PipelineType, SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../connector.ts'
-import type { SourceChoice } from '../connector.ts'
+import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession, SystemConnection } from '../http-connector/connection.ts'
 import type { FlattenOptions } from '../record-tables/flatten.ts'
@@ -16,7 +16,7 @@ export interface HttpSystem<Settings = unknown> {
   /** Sends a small request that needs valid credentials. Throws `SourceProblem` for problems that a user can fix. */
   test(asking: SystemContext<Settings>): Promise<void>
   /** Lists the choices of a setting; undefined for an unknown kind. */
-  lookup?(kind: string, asking: SystemContext<Settings>): Promise<SourceChoice[]> | undefined
+  lookup?(kind: string, asking: SystemContext<Settings>): Promise<SourceOption[]> | undefined
   /**
    * Returns the streams to read. A single stream fills the pipeline's own table. Several streams fill one table each, named after the
    * pipeline's own table, `__` and the stream; the pipeline's own table then lists them. The settings alone must decide between the two.

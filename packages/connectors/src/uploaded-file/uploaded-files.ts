@@ -1,41 +1,33 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { uploadPath } from './upload-path.ts'
-import { columnsBefore, SourceProblem } from '@sluice/row-stream'
+import { rememberedFile } from '@sluice/file-formats/csv/remembered'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
-import { rememberedFile } from '@sluice/file-formats/csv/remembered'
-import type { SourceReading, SourceKind } from '../connector.ts'
+import { columnsBefore, SourceProblem } from '@sluice/row-stream'
+import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
+import { uploadPath } from './upload-path.ts'
 
-/** Sources for uploaded files, by their type of content. */
-export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
-  const uploadOf = (reading: SourceReading) => {
-    const { path, fileName: name } = fileOf(reading, filesDirectory)
-    return { path, name, filesDirectory }
-  }
-  return {
-    CSV_UPLOAD: {
-      read(reading, report, signal) {
-        const options = { ...fileOptions(reading), columnsBefore: columnsBefore(reading.remembered) }
-        return readUpload(uploadOf(reading), options, report, signal)
-      },
-      preview: (reading, rows, signal) => previewUpload(uploadOf(reading), fileOptions(reading), rows, signal),
-    },
-    PARQUET_UPLOAD: {
-      read: (reading, report, signal) => readParquetUpload(uploadOf(reading), report, signal),
-    },
-  }
-}
+/** Reads an uploaded file: delimited text, Excel or JSON. */
+export const csvUpload = ({ filesDirectory }: ConnectorContext): Connector => ({
+  read(request, report, signal) {
+    const options = { ...fileOptions(request), columnsBefore: columnsBefore(request.remembered) }
+    return readUpload(uploadedFile(request, filesDirectory), options, report, signal)
+  },
+  preview: (request, rows, signal) =>
+    previewUpload(uploadedFile(request, filesDirectory), fileOptions(request), rows, signal),
+})
 
-function fileOf({ input }: SourceReading, filesDirectory: string): { path: string; fileName: string } {
+export const parquetUpload = ({ filesDirectory }: ConnectorContext): Connector => ({
+  read: (request, report, signal) => readParquetUpload(uploadedFile(request, filesDirectory), report, signal),
+})
+
+function uploadedFile({ input }: ReadRequest, filesDirectory: string) {
   const { file } = input as { file?: { uid: string; name: string } }
   if (!file) throw new SourceProblem('FILE_MISSING', 'No file was uploaded. Upload one, then run again.')
-  return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
+  return { path: uploadPath(filesDirectory, file.uid), name: file.name, filesDirectory }
 }
 
-const fileOptions = (reading: SourceReading): FileOptions => {
-  const remembered = rememberedFile(reading.remembered)
-  return { ...csvOptions(reading), ...(remembered && { remembered }) }
+function fileOptions({ settings, remembered }: ReadRequest): FileOptions {
+  const { csvOptions } = settings as { csvOptions?: CsvOptions }
+  const known = rememberedFile(remembered)
+  return { ...csvOptions, ...(known && { remembered: known }) }
 }
-
-const csvOptions = ({ settings }: SourceReading): CsvOptions =>
-  (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

@@ -11,7 +11,7 @@ import {
   identifiers,
   type LoadReport,
   type ReaderAdvice,
-  type SourceFeed,
+  type RowStream,
   type StoredType,
   type TupleChunk,
   TypesWidened,
@@ -55,7 +55,7 @@ export async function* readCsv(
   report: LoadReport,
   signal: AbortSignal,
   limits: DelimitedLimits,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   const job: CsvJob = { file: path, fileName, options, limits, reportOddValues }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)

@@ -2,7 +2,7 @@ import {
   formatCount,
   describeColumns,
   type ColumnProfile,
-  type SourceFeed,
+  type RowStream,
   type LoadReport,
   type DataSource,
   SourceProblem,
@@ -38,7 +38,7 @@ export async function* readParquet(
   report: LoadReport,
   signal: AbortSignal,
   limits: ParquetLimits,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   await using thread = startParquetThread({ path, fileName, limits }, signal)
   const first = await thread.receive()

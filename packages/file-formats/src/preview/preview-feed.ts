@@ -1,4 +1,4 @@
-import { type SourceFeed, type Column, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import { type RowStream, type Column, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
@@ -10,7 +10,7 @@ const mostNotes = 100
  * load has in flight. Throws the errors of the source.
  */
 export async function previewFeed(
-  read: (report: LoadReport, signal: AbortSignal) => AsyncIterable<SourceFeed>,
+  read: (report: LoadReport, signal: AbortSignal) => AsyncIterable<RowStream>,
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
@@ -33,7 +33,7 @@ export async function previewFeed(
 }
 
 async function firstRows(
-  { columns, content }: SourceFeed,
+  { columns, content }: RowStream,
   most: number,
 ): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
   if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')

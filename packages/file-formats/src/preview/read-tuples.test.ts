@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
-import type { SourceFeed } from '@sluice/row-stream'
+import type { RowStream } from '@sluice/row-stream'
 import { previewFeed } from './preview-feed.ts'
 import { readTuples } from './read-tuples.ts'
 
@@ -64,7 +64,7 @@ describe('a preview', () => {
     const digits = Array.from({ length: 4 }, () => 9999)
     const row = tuple(types.map(() => numeric(249, 0, digits)))
     const bytes = Buffer.concat(Array.from({ length: 100 }, () => row))
-    async function* feeds(): AsyncGenerator<SourceFeed, void, void> {
+    async function* feeds(): AsyncGenerator<RowStream, void, void> {
       const rows = async function* () {
         for (;;) yield { bytes }
       }

@@ -3,10 +3,10 @@ import type { RememberedDialect } from '../delimited/dialect/delimited-options.t
 import { csvSource } from '../csv/csv-source.ts'
 import { type OpenedUpload, openUpload, type UploadToOpen } from './open-upload.ts'
 import {
-  emptyFeed,
+  emptyRowStream,
   type Column,
   type LoadReport,
-  type SourceFeed,
+  type RowStream,
   SourceProblem,
   tooManyRejected,
 } from '@sluice/row-stream'
@@ -27,7 +27,7 @@ export async function* readUpload(
   { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: Column[] },
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
   const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
     (error: unknown) => {
@@ -35,7 +35,7 @@ export async function* readUpload(
       throw error
     },
   )
-  if (!found) return yield emptyFeed('', columnsBefore)
+  if (!found) return yield emptyRowStream('', columnsBefore)
   using opened = found
   yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
 }
@@ -46,7 +46,7 @@ export async function* readOpened(
   { lookAtAll, ...options }: FileOptions,
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { fd, name } = opened.file
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
 
@@ -95,7 +95,7 @@ export async function* readParquetUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
   report: LoadReport,
   signal: AbortSignal,
-): AsyncGenerator<SourceFeed, void, void> {
+): AsyncGenerator<RowStream, void, void> {
   const { path, name: fileName } = upload
   if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
   const { first, second } = splitProgress(report)

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { StoredType } from '../source-feed.ts'
+import type { StoredType } from '../row-stream.ts'
 import { type Moment, momentOf, readTime, writeMicroseconds } from './calendar.ts'
 import { writeJson } from './json.ts'
 import { NumericText } from './numeric-text.ts'

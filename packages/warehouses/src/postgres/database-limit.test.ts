@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { leftovers } from '../../test/leftovers.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../../test/rows.ts'
 import { scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
-import type { SourceFeed } from '@sluice/row-stream'
+import type { RowStream } from '@sluice/row-stream'
 import { type FeedsToLoad, loadFeeds } from '../load-feeds.ts'
 import type { TupleChunk } from '../warehouse.ts'
 import { checkWhileWriting } from './database-limit.ts'
@@ -59,7 +59,7 @@ describe('the limit of a client’s database', () => {
   it('lets a load exceed it by the size of the tables that it replaces, unless the load merges', async () => {
     const other = word('other_')
     const job = (warehouse: FeedsToLoad['warehouse'], changes: Partial<FeedsToLoad> = {}): FeedsToLoad => ({
-      feeds: (async function* (): AsyncGenerator<SourceFeed> {
+      feeds: (async function* (): AsyncGenerator<RowStream> {
         yield { table, columns: two, content: given(large(4)) }
         yield { table: other, columns: two, content: given(large(4)) }
       })(),
@@ -84,7 +84,7 @@ describe('the limit of a client’s database', () => {
     const other = word('other_')
     await using warehouse = await opened(2 * mega)
     const loading = loadFeeds({
-      feeds: (async function* (): AsyncGenerator<SourceFeed> {
+      feeds: (async function* (): AsyncGenerator<RowStream> {
         yield { table: other, columns: two, content: given(numbered(2)) }
         yield { table, columns: two, content: given(large(16)) }
       })(),

@@ -31,7 +31,7 @@ import { listLogs } from '../../runs/read-runs.ts'
 import { presentLogEntry } from '../runs/present.ts'
 import { presentTable } from '../present-table.ts'
 import type { DB } from '../../database.ts'
-import { kindOf } from './types/registry.ts'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 import { resultEnvelope } from '../result-envelope.ts'
 
 type ResetCursorRequest = OperationInput<
@@ -47,7 +47,7 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { from } = body
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
-    const can = await sources.cursorOf(row.type)
+    const can = await sources.getCursorKind(row.type)
     if (can === 'NONE') throw problems.refused('/', 'This pipeline has no cursor: each of its runs reads everything.')
     if (from !== undefined && can === 'OPAQUE')
       throw problems.refused(
@@ -78,7 +78,7 @@ async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryR
 }
 
 async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
-  if (!kindOf(type).upload) return
+  if (!getDefinition(type).upload) return
   const file = await trx.selectFrom('uploaded_files').select('uid').where('pipeline_id', '=', id).executeTakeFirst()
   if (!file)
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)

@@ -6,8 +6,8 @@ import { givenForNow, isSameAddress } from '../../variables/given-for.ts'
 import { type SentSecrets, unsealSource, sealSourceSecrets } from '../../secrets/sealed-secrets.ts'
 import { type GivenSecrets, definedSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import { type AnyKind, kindOf } from './types/registry.ts'
-import type { SourceReading } from '@sluice/connectors/connector'
+import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/definitions'
+import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../variables/replace.ts'
 import { withValuesOf } from '../../variables/source-values.ts'
@@ -26,16 +26,16 @@ export async function sourceColumns(
   ring: KeyRing,
   variables: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<{ settings: string; source_secrets: string | null }> {
-  const kind = kindOf(body.type)
-  const settings = kind.settings(body)
-  const given = kind.secrets(body)
+  const definition = getDefinition(body.type)
+  const settings = definition.getSettings(body)
+  const given = definition.getSecrets?.(body) ?? {}
   const stored = current && Object.values(given).includes(undefined) ? current : undefined
   const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
-  const now = some ? await givenForNow(kind.meantFor?.of(settings), variables) : undefined
+  const now = some ? await givenForNow(definition.secretAudience?.of(settings), variables) : undefined
   const { secrets } = stored
-    ? mergeSourceSecrets(kind, stored, settings, given, ring, { now })
+    ? mergeSourceSecrets(definition, stored, settings, given, ring, { now })
     : { secrets: definedSecrets(given) }
-  kind.checkSecrets?.(settings, secrets)
+  definition.assertSecrets?.(settings, secrets)
   return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring, now) }
 }
 
@@ -51,7 +51,7 @@ interface AddressChange {
  * the address of the stored secrets, if it has variables.
  */
 export function mergeSourceSecrets(
-  kind: AnyKind,
+  definition: AnyDefinition,
   stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
   settings: object,
   given: GivenSecrets,
@@ -61,19 +61,19 @@ export function mergeSourceSecrets(
   const open = unsealSource(stored, ring)
   const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
   const moves =
-    movesTo(kind, stored.settings as object, settings) ||
+    movesTo(definition, stored.settings as object, settings) ||
     (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
-  const moved = moves ? (pointer ?? `${kind.meantFor!.pointer}/${first}`) : undefined
+  const moved = moves ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
   const secrets = mergeSecrets({ stored: open.secrets, given, moved })
   return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
 }
 
 /** True if the unresolved address differs from the one that the secrets were given for. */
-const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean =>
-  meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
+const movesTo = ({ secretAudience }: AnyDefinition, before: object, after: object): boolean =>
+  secretAudience !== undefined && JSON.stringify(secretAudience.of(before)) !== JSON.stringify(secretAudience.of(after))
 
 /** A source to read, and the address that its stored secrets may be sent to. */
-export type RequestedSource = SourceReading & SentSecrets
+export type RequestedSource = ReadRequest & SentSecrets
 
 type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -82,13 +82,15 @@ type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', 
  * address that they were given for. That takes the right to change the pipeline.
  */
 export async function requestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
-  const kind = kindOf(body.type)
+  const definition = getDefinition(body.type)
   const stored = body.id === undefined ? undefined : await dataPipelines.readToWrite(db, caller, body.id, undefined)
   if (stored && stored.type !== body.type) throw problems.refused('/type', `That pipeline is of type ${stored.type}.`)
-  const settings = kind.settings(body)
-  const given = kind.secrets(body)
-  const sent = stored ? mergeSourceSecrets(kind, stored, settings, given, keyRing) : { secrets: definedSecrets(given) }
-  kind.checkSecrets?.(settings, sent.secrets)
+  const settings = definition.getSettings(body)
+  const given = definition.getSecrets?.(body) ?? {}
+  const sent = stored
+    ? mergeSourceSecrets(definition, stored, settings, given, keyRing)
+    : { secrets: definedSecrets(given) }
+  definition.assertSecrets?.(settings, sent.secrets)
   return { type: body.type, settings, ...sent, input: await inputOf(db, stored) }
 }
 
@@ -102,7 +104,7 @@ export async function savedSource(
 }
 
 async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefined): Promise<object> {
-  if (!row || !kindOf(row.type).upload) return {}
+  if (!row || !getDefinition(row.type).upload) return {}
   const file = await db
     .selectFrom('uploaded_files')
     .select(['uid', 'name', 'size'])
@@ -123,7 +125,7 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
   { givenFor, ...reading }: RequestedSource,
-  work: (reading: SourceReading, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
+  work: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))

@@ -6,7 +6,7 @@ import { shares } from '../shares.ts'
 import { type RequestedSource, requestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '@sluice/file-formats/format/normalised-file'
 import type { RowCell } from '@sluice/warehouses/warehouse'
-import { kindOf } from './types/registry.ts'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 import { whileConnected } from '../while-connected.ts'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
@@ -22,15 +22,15 @@ const longest = 30_000
 /** Previews the first rows of a source that may not be saved yet. */
 export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
   const { body } = input
-  const kind = kindOf(body.type)
-  kind.check(body)
-  if (kind.upload && body.id === undefined)
+  const definition = getDefinition(body.type)
+  definition.assertSettings?.(body)
+  if (definition.upload && body.id === undefined)
     throw problems.refused(
       '/id',
       'Name the pipeline whose file is meant, or send the file itself to /api/v1/data-pipelines/preview-file.',
     )
   return preview(input, await requestedSource(input), {
-    name: kind.sourceName(kind.settings(body)) ?? 'preview',
+    name: definition.formatSourceName?.(definition.getSettings(body)) ?? 'preview',
     rows: body.rows,
   })
 }
@@ -115,8 +115,8 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   const { query, files, request, caller } = input
   const { type = 'CSV_UPLOAD', name = 'The file', rows, ...csvOptions } = query
   const body = { type, csvOptions }
-  const kind = kindOf(type)
-  kind.check(body as never)
+  const definition = getDefinition(type)
+  definition.assertSettings?.(body as never)
   assertBinaryBody(request.stream.headers)
 
   const { bytes, cut } = await shares.previewFiles.run(caller.client, () => beginningOf(request.stream))
@@ -124,7 +124,12 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   const uid = randomUUID()
   const received = await receiveFile(Readable.from([cut ? wholeLines(bytes) : bytes]), files, uid)
   try {
-    const reading = { type, settings: kind.settings(body as never), secrets: {}, input: { file: { uid, name } } }
+    const reading = {
+      type,
+      settings: definition.getSettings(body as never),
+      secrets: {},
+      input: { file: { uid, name } },
+    }
     const found = await preview(input, reading, { name, rows })
     return { ...found, size: received.size, complete: found.complete && !cut }
   } catch (error) {

@@ -27,7 +27,7 @@ import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
 import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
-import { kindOf } from './types/registry.ts'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { progressOf } from '../../runs/read-runs.ts'
 import { megabytes } from '../present-table.ts'
@@ -49,11 +49,11 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
   return rows.map((row) => {
     const schema = schemas.get(row.schema_id)!
     const file = files.get(row.id)
-    const kind = kindOf(row.type)
+    const definition = getDefinition(row.type)
     const pipeline = {
       ...recordedFields(row, request.locales),
       ...authors(row),
-      ...kind.fields(row.settings),
+      ...definition.getResponseFields(row.settings),
       type: row.type,
       typeName: systems[row.type as PipelineType],
       typeKey: row.type.toLowerCase(),
@@ -73,7 +73,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },
       dataWarehouseTargetSchemaName: schema.schemaName,
       dataWarehouseTargetTableName: row.table_name,
-      dataPipelineSourceName: file?.name ?? kind.sourceName(row.settings),
+      dataPipelineSourceName: file?.name ?? definition.formatSourceName?.(row.settings),
       ...(file && { file }),
       ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
       status: statuses(row, schema.schemaName),

@@ -4,7 +4,7 @@ import type { PipelineContext } from '../operation.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, savedSource, withVariables } from './pipeline-source.ts'
 import { definedSecrets } from '../merge-secrets.ts'
-import { findKind } from './types/registry.ts'
+import { findDefinition } from '@sluice/connectors/registry/definitions'
 import { shares } from '../shares.ts'
 import { whileConnected } from '../while-connected.ts'
 
@@ -23,14 +23,14 @@ const mostAnswered = 1_000
 /** Lists the choices that a source offers. The source may not be saved yet. */
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
-  const found = findKind(type)
-  if (!found?.checkConnection) throw problems.notFound('look-up')
+  const found = findDefinition(type)
+  if (!found?.assertConnection) throw problems.notFound('look-up')
   const body = sourceBodyOf(type, input.body)
-  found.checkConnection(body)
+  found.assertConnection(body)
   return answer(input, kind, {
     type,
-    settings: found.settings(body),
-    secrets: definedSecrets(found.secrets(body)),
+    settings: found.getSettings(body),
+    secrets: definedSecrets(found.getSecrets?.(body) ?? {}),
     input: {},
   })
 }
@@ -39,20 +39,20 @@ export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
 export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]> {
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
-  const kind = findKind(row.type)
-  if (!kind?.checkConnection) throw problems.notFound('look-up')
+  const definition = findDefinition(row.type)
+  if (!definition?.assertConnection) throw problems.notFound('look-up')
   const source = typedInto(row, body)
   if (!source) return answer(input, params.kind, await savedSource(input, row))
-  kind.checkConnection(source)
-  const settings = kind.settings(source)
-  const given = kind.secrets(source)
+  definition.assertConnection(source)
+  const settings = definition.getSettings(source)
+  const given = definition.getSecrets?.(source) ?? {}
   // Values of the body override stored ones.
   const typed = definedSecrets(given)
   const pointer = (body.jdbcSource ?? body.functionSource ?? body.spreadsheetSource) ? undefined : '/url'
   const sent =
     Object.keys(typed).length > 0
       ? { secrets: typed }
-      : mergeSourceSecrets(kind, row, settings, given, keyRing, { pointer })
+      : mergeSourceSecrets(definition, row, settings, given, keyRing, { pointer })
   return answer(input, params.kind, { type: row.type, settings, ...sent, input: {} })
 }
 
@@ -101,7 +101,7 @@ async function answer(
   const found = await withVariables(input, reading, (ready) =>
     whileConnected(
       { socket: request.stream.socket, queue: shares.lookups.queueOf(caller.client), longest, late },
-      (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
+      (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )
   if (!found) throw problems.notFound('look-up')

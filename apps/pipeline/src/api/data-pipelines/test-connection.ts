@@ -3,7 +3,8 @@ import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { type RequestedSource, requestedSource, savedSource, withVariables } from './pipeline-source.ts'
-import { kindOf, type KnownType } from './types/registry.ts'
+import type { KnownType } from '@sluice/connectors/settings/connector-definition'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
 import { whileConnected } from '../while-connected.ts'
@@ -21,17 +22,17 @@ const longest = 30_000
 
 /** Tests a source that may not be saved yet. */
 export async function testSource(input: TestSourceRequest): Promise<ResultEnvelope> {
-  const kind = kindOf(input.body.type)
-  if (!kind.checkConnection) throw nothingToReach()
+  const definition = getDefinition(input.body.type)
+  if (!definition.assertConnection) throw nothingToReach()
   // A body that cannot be saved must not pass the test.
-  kind.check(input.body)
+  definition.assertSettings?.(input.body)
   return test(input, await requestedSource(input))
 }
 
 /** Tests the saved source of a pipeline. Takes the right to change it, because the test uses its password. */
 export async function testConnection(input: TestConnectionRequest): Promise<ResultEnvelope> {
   const row = await dataPipelines.readToWrite(input.db, input.caller, input.params.uid, undefined)
-  if (!kindOf(row.type).checkConnection) throw nothingToReach()
+  if (!getDefinition(row.type).assertConnection) throw nothingToReach()
   return test(input, await savedSource(input, row))
 }
 
@@ -48,7 +49,7 @@ async function test(
   const wrong = await withVariables(input, reading, async (ready, hide) => {
     const found = await whileConnected(
       { socket: request.stream.socket, queue: shares.connectionTests.queueOf(caller.client), longest, late },
-      (signal) => sources.test(ready, signal),
+      (signal) => sources.testConnection(ready, signal),
     )
     return found && { ...found, message: hide(found.message), cause: found.cause && hide(found.cause) }
   })

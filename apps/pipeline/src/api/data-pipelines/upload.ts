@@ -6,7 +6,7 @@ import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkUpload } from './check-upload.ts'
 import { dataPipelines, presentFile } from './records.ts'
-import { kindOf } from './types/registry.ts'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 
 /** Streams the body to disk, checks its start, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
 export async function uploadFile(
@@ -16,7 +16,7 @@ export async function uploadFile(
   // Check permissions before receiving the body; it may be gigabytes.
   const pipeline = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
   const { id, type } = pipeline
-  const { upload } = kindOf(type)
+  const { upload } = getDefinition(type)
   if (!upload)
     throw problems.refused(
       '/',

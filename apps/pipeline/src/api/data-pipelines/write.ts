@@ -20,7 +20,7 @@ import { type PipelineLookups, lookups, typedBody } from './write-lookups.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './records.ts'
 import { sourceColumns } from './pipeline-source.ts'
-import { kindOf } from './types/registry.ts'
+import { getDefinition } from '@sluice/connectors/registry/definitions'
 
 /** Files of a deleted pipeline that are still on the disk. */
 export interface LinkedFiles {
@@ -38,10 +38,10 @@ export const dataPipelineWriting: RecordWriter<
   complete: (sent, current) => typedBody(sent, current && (async () => (await current()).type)),
 
   async check(body, input) {
-    const kind = kindOf(body.type)
+    const definition = getDefinition(body.type)
     checkSchedule(body)
-    kind.check(body)
-    assertSourceVariablesPlaced(body.type, kind.settings(body))
+    definition.assertSettings?.(body)
+    assertSourceVariablesPlaced(body.type, definition.getSettings(body))
     await assertSharingTargets(body.access, input)
   },
 
@@ -72,6 +72,17 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
+/** Returns whether the dataset exists. A deletion of the dataset waits for this transaction, so that it finds this pipeline. */
+async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
+  const dataset = await trx
+    .selectFrom('public_datasets')
+    .select('id')
+    .where('key', '=', key)
+    .forKeyShare()
+    .executeTakeFirst()
+  return dataset !== undefined
+}
+
 /** Returns the columns of a pipeline. `known` looks up the other objects that they depend on. */
 export async function pipelineColumns(
   trx: Transaction<DB>,
@@ -82,7 +93,7 @@ export async function pipelineColumns(
 ): Promise<object> {
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
-  await kindOf(body.type).checkStored?.(body, trx)
+  await getDefinition(body.type).assertReferences?.(body, { hasPublicDataset: (key) => lockPublicDataset(trx, key) })
   await assertStatementVariablesPlaced(trx, body)
   const uid = current?.uid ?? randomUUID()
   return {

@@ -67,7 +67,7 @@ describe('BHIMA', () => {
   it('says which projects there are before one is chosen', async () => {
     await using open = await opened({ resources: ['PATIENTS'] })
     const reading = open.reading({ settings: { project: undefined } })
-    const found = await open.sources.lookup('projects', reading, open.never)
+    const found = await open.sources.listOptions('projects', reading, open.never)
     expect(found).toEqual([
       { id: '1', code: '1', name: 'Hopital A' },
       { id: '2', code: '2', name: 'Hopital B' },

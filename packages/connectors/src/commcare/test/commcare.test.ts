@@ -71,9 +71,11 @@ describe('CommCare', () => {
     const { open } = await opened({ forms: [visit] })
     await using _ = open
     const reading = open.reading({ settings: { domain: undefined } })
-    await expect(open.sources.lookup('forms', reading, open.never)).rejects.toMatchObject({ code: 'PROJECT_MISSING' })
+    await expect(open.sources.listOptions('forms', reading, open.never)).rejects.toMatchObject({
+      code: 'PROJECT_MISSING',
+    })
     const away = { ...reading, within: '../../elsewhere' }
-    await expect(open.sources.lookup('forms', away, open.never)).rejects.toMatchObject({ code: 'PROJECT_MISSING' })
-    expect(await open.sources.lookup('domains', reading, open.never)).toHaveLength(1)
+    await expect(open.sources.listOptions('forms', away, open.never)).rejects.toMatchObject({ code: 'PROJECT_MISSING' })
+    expect(await open.sources.listOptions('domains', reading, open.never)).toHaveLength(1)
   })
 })

@@ -35,9 +35,9 @@ describeBeside('couchdb', 'a feed of changes of somebody else', (couchdb) => {
     const target = open.table.replace('__contact_c62_person', '')
     const settings = { apiSource: { url: couchdb.url, username: 'reader' } }
     const changes = { settings, secrets: { password: 'a-passphrase-of-cht' } }
-    expect(await open.sources.test(open.reading(changes), open.never)).toBeUndefined()
+    expect(await open.sources.testConnection(open.reading(changes), open.never)).toBeUndefined()
     const wrong = open.reading({ settings, secrets: { password: 'wrong-passphrase' } })
-    expect(await open.sources.test(wrong, open.never)).toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+    expect(await open.sources.testConnection(wrong, open.never)).toMatchObject({ code: 'AUTHENTICATION_FAILED' })
     await open.load('FULL', open.never, changes)
     expect(await rowsOf(target)).toHaveLength(1_501)
     expect(await rowsOf(`${target}__contact_person`)).toHaveLength(1_500)

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import oracledb from 'oracledb'
 import { columnOf as oracleColumn, convertValue, fetchAs } from '../../oracle/columns.ts'
-import { bracketed, columnOf as serverColumn, assertQuery, embedded, readExpression } from '../../sql-server/columns.ts'
+import { bracketed, columnOf as serverColumn, assertQuery, readExpression } from '../../sql-server/columns.ts'
+import { embedQuery } from '../session.ts'
 import { statementText } from '../session.ts'
 
 describe('columns of SQL Server', () => {
@@ -44,7 +45,7 @@ describe('columns of SQL Server', () => {
 
   it('puts a query into another, and refuses what cannot stand there', () => {
     expect(statementText({ table: 't', schema: 'a]b', name: 't' }, bracketed)).toBe('select * from [a]]b].[t]')
-    expect(embedded('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
+    expect(embedQuery('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
     for (const text of [
       'drop table t',
       'exec p',

@@ -8,7 +8,7 @@ import { somewhere } from './raw-servers.ts'
 
 it('keeps what a thread compiled for the next one, where the process keeps what it compiles', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-compiled-'))
-  const source = new URL('../../databases/database-source.ts', import.meta.url).href
+  const source = new URL('../database-source.ts', import.meta.url).href
   const program = `const { tryDatabase } = await import(${JSON.stringify(source)})
     const here = async () => [{ address: '127.0.0.1', family: 4 }]
     const problem = await tryDatabase(${JSON.stringify(somewhere)}, here, new AbortController().signal).catch(({ code }) => code)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
-import type { SourceReading } from '../../connector.ts'
+import type { ReadRequest } from '../../connector.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
 import { everyRow } from '../../../test/every-row.ts'
@@ -32,7 +32,7 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
     await database?.[Symbol.asyncDispose]()
   })
 
-  const reading = (changes: { password?: string; jdbcSource?: object; sqlQuery?: string } = {}): SourceReading => {
+  const reading = (changes: { password?: string; jdbcSource?: object; sqlQuery?: string } = {}): ReadRequest => {
     const { password, ...jdbcSource } = { ...database.jdbcSource, ...changes.jdbcSource }
     const what = { sqlQuery: changes.sqlQuery ?? `select * from ${table} order by id` }
     return {
@@ -65,9 +65,9 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
       },
 
       async lookups() {
-        const found = await rig.sources.lookup('tables', reading(), never)
+        const found = await rig.sources.listOptions('tables', reading(), never)
         expect(found?.map(({ name }) => name)).toContain(table)
-        expect(await rig.sources.lookup('nothing-of-the-kind', reading(), never)).toBeUndefined()
+        expect(await rig.sources.listOptions('nothing-of-the-kind', reading(), never)).toBeUndefined()
       },
 
       async preview() {

@@ -3,7 +3,7 @@ import type { Client } from 'pg'
 import { type ScratchWarehouse, scratchWarehouse } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { databaseLimits } from '../database-config.ts'
-import { databaseSource } from '../../databases/database-source.ts'
+import { databaseSource } from '../database-source.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal

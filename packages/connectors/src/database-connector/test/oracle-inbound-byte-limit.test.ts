@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { databaseLimits } from '../database-config.ts'
-import { OracleInboundByteLimit } from '../../oracle/inbound-byte-limit.ts'
+import { OracleByteLimit } from '../../oracle/oracle-session.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 
 const mega = 1024 * 1024
@@ -16,20 +15,15 @@ describe('what Oracle sends', () => {
     )
     const socket = connect(port, '127.0.0.1').on('error', () => {})
     await once(socket, 'connect')
-    using arrivals = new OracleInboundByteLimit({
-      config: { ...somewhere, kind: 'oracle' },
-      addresses: [],
-      limits: databaseLimits,
-      opened: [socket],
-    })
-    arrivals.signedIn()
+    using byteLimit = new OracleByteLimit({ config: { ...somewhere, kind: 'oracle' }, opened: [socket] })
+    byteLimit.isSignedIn = true
     const answer = (bytes: number) =>
-      arrivals.ask(async () => {
+      byteLimit.request(async () => {
         socket.write(String(bytes))
         for (let left = bytes; left > 0; ) left -= ((await once(socket, 'data')) as [Buffer])[0].length
       }, mega)
     for (let round = 0; round < 4; round++) await answer(mega / 2)
-    const broken = arrivals.ask(async () => {
+    const broken = byteLimit.request(async () => {
       socket.write(String(64 * mega))
       socket.resume()
       await once(socket, 'close')

@@ -4,7 +4,7 @@ import type { DataType } from '@sluice/contracts'
 import type { Client } from 'pg'
 import { until } from '@sluice/testing/until'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../../databases/database-source.ts'
+import { databaseSource, tryDatabase } from '../database-source.ts'
 import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal

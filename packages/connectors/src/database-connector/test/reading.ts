@@ -2,7 +2,7 @@ import { sqlType } from '@sluice/row-stream/testing/sql-type'
 import { randomBytes } from 'node:crypto'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { SourceFeed, FeedColumn, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
+import type { RowStream, FeedColumn, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
 import type { ConnectableAddress, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
@@ -39,7 +39,7 @@ const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffe
 export async function loadFeed(
   client: Client,
   table: string,
-  { columns, content }: SourceFeed,
+  { columns, content }: RowStream,
   stored: readonly StoredType[] = columns,
 ): Promise<number> {
   if (content.format !== 'copy-binary') throw new Error('not binary')

@@ -2,9 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
-import { databaseQueries } from '../../registry/database-queries.ts'
+import { outgoingAllowed } from '@sluice/http-client'
+import { redshift } from '../../redshift/redshift-connector.ts'
+import { databaseConnector } from '../database-connector.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../../databases/database-source.ts'
+import { databaseSource, tryDatabase } from '../database-source.ts'
 import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
 import { asRedshift } from './redshift-in-postgres.ts'
 
@@ -224,13 +226,16 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
     it('lists the tables that can be read', async () => {
       const { host: hostname, port, username, password } = configFor(database)
       const settings = {
-        jdbcSource: { hostname, port, database, username },
+        jdbcSource: { hostname: given ? hostname : '127.0.0.1', port, database, username },
         roleIdentifier: 'default',
         region: 'DEFAULT',
       }
       const reading = { type: 'WAREHOUSE_A', settings, secrets: { password } } as never
-      const kind = databaseQueries(here).WAREHOUSE_A
-      const tables = await kind.lookup!('tables', reading, never)
+      const connector = databaseConnector(redshift, {
+        filesDirectory: '',
+        allowed: outgoingAllowed().parse('127.0.0.1'),
+      })
+      const tables = await connector.listOptions!('tables', reading, never)
       expect(tables).toContainEqual({ id: 'public.one', code: 'public', name: 'one' })
       expect(tables!.some(({ code }) => code === 'pg_catalog')).toBe(false)
     })

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { createServer, type Server, type Socket } from 'node:net'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { tryDatabase } from '../../databases/database-source.ts'
+import { tryDatabase } from '../database-source.ts'
 import { somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
 

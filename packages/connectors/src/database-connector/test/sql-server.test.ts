@@ -5,7 +5,7 @@ import type { Client } from 'pg'
 import type { Answer } from '@sluice/warehouses/testing/answers'
 import { type StandIn, type Statement, tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../../databases/database-source.ts'
+import { databaseSource, tryDatabase } from '../database-source.ts'
 import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal

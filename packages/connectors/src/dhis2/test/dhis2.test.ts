@@ -105,7 +105,7 @@ describe('DHIS2', () => {
   it('is refused by what is no DHIS2', async () => {
     await using open = await openScene(dhis2Events('2.42.1'), scratch.warehouse)
     open.server.fault = ({ path }) => (path.endsWith('/system/info') ? { body: { status: 'UP' } } : undefined)
-    const wrong = await open.sources.test(open.reading(), open.never)
+    const wrong = await open.sources.testConnection(open.reading(), open.never)
     expect(wrong).toMatchObject({ code: 'OTHER_PROTOCOL', message: expect.stringContaining('DHIS2') })
   })
 })

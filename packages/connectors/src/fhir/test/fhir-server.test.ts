@@ -95,7 +95,7 @@ describe('FHIR', () => {
       const pem = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
       await open.load('FULL', open.never, { settings, secrets: { privateKey: pem } })
       expect(await rowsOf(open.table)).toMatchObject([{ id: '1', name: 'A' }])
-      const wrong = await open.sources.test(
+      const wrong = await open.sources.testConnection(
         open.reading({ settings, secrets: { privateKey: 'not a key' } }),
         open.never,
       )

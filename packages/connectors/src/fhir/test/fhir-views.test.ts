@@ -96,10 +96,10 @@ describe('FHIR with views', () => {
   it('says before anything is loaded what is wrong with a view', async () => {
     await using open = await openScene(fhir, scratch.warehouse)
     const wrong = { name: 'v', resource: 'Organization', select: [{ column: [{ name: 'a', path: 'name ~ 1' }] }] }
-    const found = await open.sources.test(open.reading({ settings: { views: [wrong] } }), open.never)
+    const found = await open.sources.testConnection(open.reading({ settings: { views: [wrong] } }), open.never)
     expect(found).toMatchObject({ code: 'NOT_SUPPORTED', message: expect.stringContaining('name ~ 1') })
     const none = { ...wrong, select: [{}] }
-    expect(await open.sources.test(open.reading({ settings: { views: [none] } }), open.never)).toMatchObject({
+    expect(await open.sources.testConnection(open.reading({ settings: { views: [none] } }), open.never)).toMatchObject({
       code: 'VIEW_WRONG',
       message: expect.stringContaining('view "v"'),
     })

@@ -122,7 +122,7 @@ describe('A function of AWS Lambda', () => {
   it('is found by its name and version in a region, and where there is no region a sentence says so', async () => {
     const place = { url: open.server.url, functionName: 'people', qualifier: 'live' }
     const tried = (functionSource: object) =>
-      open.sources.test(open.reading({ settings: { type: 'FUNCTION', functionSource } }), open.never)
+      open.sources.testConnection(open.reading({ settings: { type: 'FUNCTION', functionSource } }), open.never)
     expect(await tried({ ...place, region: 'EU_WEST_1' })).toBeUndefined()
     expect(await tried({ ...place, region: 'EU_WEST_1', qualifier: 'old' })).toMatchObject({
       code: 'NOT_FOUND',
@@ -133,7 +133,7 @@ describe('A function of AWS Lambda', () => {
 
   it('takes no other secret key', async () => {
     const secrets = { ...open.secrets, secretKey: 'another' }
-    expect(await open.sources.test(open.reading({ secrets }), open.never)).toMatchObject({
+    expect(await open.sources.testConnection(open.reading({ secrets }), open.never)).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
       message: expect.stringContaining('signature we calculated does not match'),
     })

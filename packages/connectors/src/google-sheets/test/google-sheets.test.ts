@@ -32,7 +32,7 @@ describe('A sheet', () => {
 
   const settings = (more: object) => ({ ...open.settings, ...more })
   const tried = (more: object, secrets = open.secrets) =>
-    open.sources.test(open.reading({ settings: settings(more), secrets }), open.never)
+    open.sources.testConnection(open.reading({ settings: settings(more), secrets }), open.never)
   const load = async (more: object) => {
     await scratch.superuser.query(`drop table if exists health.${open.table}`)
     await open.load('FULL', open.never, { settings: settings(more) })

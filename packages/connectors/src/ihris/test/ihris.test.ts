@@ -39,7 +39,7 @@ describe('a report of iHRIS', () => {
     for (const mode of ['FULL', 'INCREMENTAL'] as const) await open.load(mode, open.never, { settings })
     expect(open.said.join()).toContain('The source cannot tell what is new of this')
     const gone = open.reading({ settings: { ...settings, report: 'gone' } })
-    expect(await open.sources.test(gone, open.never)).toMatchObject({
+    expect(await open.sources.testConnection(gone, open.never)).toMatchObject({
       code: 'NOT_FOUND',
       message: expect.stringContaining('The report "gone"'),
     })

@@ -6,15 +6,23 @@ import { outgoingAllowed } from '@sluice/http-client'
 import { type ScratchWarehouse, scratchWarehouse } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds, type LoadedTable } from '@sluice/warehouses/load-feeds'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
-import type { SourceReading, SourceKind } from '../../connector.ts'
+import type { ReadRequest, Connector } from '../../connector.ts'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { objectStores } from '../../registry/object-stores.ts'
+import { azureConnector } from '../../azure-blob/azure-connector.ts'
+import { s3Connector } from '../../s3/s3-connector.ts'
+import type { StoreContext } from '../object-store-connector.ts'
 
 export const never = new AbortController().signal
 export const word = (prefix: string): string => prefix + randomBytes(6).toString('hex')
 
 /** Hosts of this machine, which only an operator opens. */
 export const onlyHere = outgoingAllowed().parse('127.0.0.1')
+
+/** The connectors of both kinds of stores. */
+export const objectStores = (context: StoreContext) => ({
+  OBJECT_STORAGE_BUCKET: s3Connector(context),
+  CLOUD_BLOB_STORAGE: azureConnector(context),
+})
 
 /** A report that remembers. */
 export function listener() {
@@ -35,10 +43,10 @@ export function listener() {
 export interface Loading extends AsyncDisposable {
   scratch: ScratchWarehouse
   filesDirectory: string
-  kinds: Record<string, SourceKind>
+  kinds: Record<string, Connector>
   /** Loads a reading into the table, and answers what was published and heard. */
   load(
-    reading: SourceReading,
+    reading: ReadRequest,
     table?: string,
     mode?: 'FULL' | 'INCREMENTAL',
   ): Promise<{ tables: LoadedTable[]; heard: ReturnType<typeof listener>['heard'] }>
@@ -57,7 +65,7 @@ export async function openLoading(): Promise<Loading> {
   const retryPolicy = { attempts: 4, firstDelay: 0.005, maxDelay: 0.05 }
   // Small parts, so that small objects have many.
   const limits = { partBytes: 64 * 1024, atOnce: 3, mostBytes: 64 * 1024 * 1024 }
-  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, retryPolicy, limits })
+  const kinds: Record<string, Connector> = objectStores({ filesDirectory, allowed: onlyHere, retryPolicy, limits })
   const loading: Loading = {
     scratch,
     filesDirectory,
@@ -65,8 +73,8 @@ export async function openLoading(): Promise<Loading> {
     async load(asked, table = 'target', mode = 'FULL') {
       const { heard, report } = listener()
       const cursor = await scratch.warehouse.findCursor('health', table)
-      const reading: SourceReading = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
-      const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.increments!(reading))
+      const reading: ReadRequest = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
+      const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.canReadIncrement!(reading))
       const tables = await loadFeeds({
         feeds: kinds[reading.type]!.read(reading, report, never),
         warehouse: scratch.warehouse,

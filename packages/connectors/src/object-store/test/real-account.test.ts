@@ -2,9 +2,8 @@ import { tmpdir } from 'node:os'
 import { expect } from '@jest/globals'
 import { itUnless } from '@sluice/testing/skip'
 import { outgoingAllowed } from '@sluice/http-client'
-import type { SourceReading } from '../../connector.ts'
-import { objectStores } from '../../registry/object-stores.ts'
-import { never } from './loading.ts'
+import type { ReadRequest } from '../../connector.ts'
+import { never, objectStores } from './loading.ts'
 
 /** Looks at a real bucket or container, with what the environment says of it: docs/object-stores.md. Changes nothing there. */
 const given = (prefix: string, names: Record<string, string>) =>
@@ -23,7 +22,7 @@ const settings = (prefix: string, source: object) => ({
   delimiter: process.env[`SLUICE_${prefix}_DELIMITER`] ?? 'COMMA',
 })
 
-const readings: SourceReading[] = [
+const readings: ReadRequest[] = [
   {
     type: 'OBJECT_STORAGE_BUCKET',
     settings: settings('S3', { objectStoreSource: bucket }),
@@ -45,7 +44,7 @@ for (const reading of readings) {
   itUnless(missing)(`a real account of type ${reading.type} is reached and shows rows`, async () => {
     const kinds = objectStores({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
     const kind = kinds[reading.type as keyof typeof kinds]
-    await kind.test!(reading, never)
+    await kind.testConnection!(reading, never)
     const { columns, rows } = await kind.preview!(reading, 10, never)
     expect([columns.length, rows.length]).not.toContain(0)
   })

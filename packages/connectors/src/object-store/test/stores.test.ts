@@ -5,8 +5,7 @@ import { describeUnless, itUnless } from '@sluice/testing/skip'
 import { written } from '@sluice/file-formats/testing/files'
 import { makeZip } from '@sluice/file-formats/testing/make-zip'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
-import { objectStores } from '../../registry/object-stores.ts'
-import { listener, type Loading, never, openLoading } from './loading.ts'
+import { listener, type Loading, never, openLoading, objectStores } from './loading.ts'
 import { kindsOfStores, type TestStore } from './stores.ts'
 import { changesSuite } from './stores-changes.ts'
 import { troubledProxy } from './troubled-proxy.ts'
@@ -53,8 +52,10 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       const problem = { code, message: expect.stringContaining(words) }
       for (const key of ['data/', 'data/cases.csv']) {
         const reading = store.reading(key, changes)
-        await expect(kind.test!(reading, never)).rejects.toMatchObject(problem)
-        const told = await kind.test!(reading, never).catch((error: Error) => `${error.message} ${error.stack}`)
+        await expect(kind.testConnection!(reading, never)).rejects.toMatchObject(problem)
+        const told = await kind.testConnection!(reading, never).catch(
+          (error: Error) => `${error.message} ${error.stack}`,
+        )
         for (const secret of Object.values(reading.secrets).filter((one) => one.length > 10))
           expect(told).not.toContain(secret)
       }
@@ -163,7 +164,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
         `select count(distinct id)::int as ids, sum(id)::bigint as sum from health.target`,
       )
       expect(sums).toEqual([{ ids: 60_000, sum: '1799970000' }])
-      expect(heard.logs.filter((line) => line.includes('goes on at byte')).length).toBeGreaterThan(3)
+      expect(heard.logs.filter((line) => line.includes('continues at byte')).length).toBeGreaterThan(3)
       const ranges = proxy.asked.map(({ range }) => range)
       expect(new Set(ranges).size).toBeGreaterThan(10)
       // What arrived before a connection broke is not asked for again.
@@ -242,7 +243,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await store.put('folders/of/a.csv', 'id\n1\n')
       await expect(loading.load(store.reading('folders/*.csv'))).rejects.toMatchObject({
         code: 'NO_OBJECTS',
-        message: expect.stringContaining('`folders/**/*.csv` goes through all'),
+        message: expect.stringContaining('`folders/**/*.csv` includes its subfolders'),
       })
     })
 
@@ -251,7 +252,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
         filesDirectory: loading.filesDirectory,
         allowed: { names: () => false, holds: () => false },
       })
-      const tried = closed[type].test!(store.reading('data/cases.csv'), never)
+      const tried = closed[type].testConnection!(store.reading('data/cases.csv'), never)
       await expect(tried).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
     })
 
@@ -282,7 +283,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await store.put('seen/b.csv', 'id\n1\n')
       const several = await preview('seen/*', 5)
       expect(several.rows[2]).toEqual([3, 'c', 'seen/a.parquet', '3', expect.any(String)])
-      expect(several.notes.join()).toContain('It is the first of those that fit "seen/*".')
+      expect(several.notes.join()).toContain('It is the first of the objects that match "seen/*".')
       await expect(preview('nothing/')).rejects.toMatchObject({ code: 'NO_OBJECTS' })
     })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { SourceReading } from '../../connector.ts'
+import type { ReadRequest } from '../../connector.ts'
 import { account, accountKey, type Azurite, azuriteMissing, sasToken, startAzurite } from './azurite.ts'
 import { sharedSwift } from '@sluice/testing/shared-swift'
 import { type Swift, swiftMissing } from '@sluice/testing/swift'
@@ -16,7 +16,7 @@ export interface TestStore extends AsyncDisposable {
   reading(
     key: string,
     changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes },
-  ): SourceReading
+  ): ReadRequest
   /** Where it answers. */
   endpoint: string
   /** The header by which an object is stored as packed for the way. */
@@ -65,8 +65,13 @@ const swiftKind: KindOfStore = {
   },
   expired: 'ExpiredToken',
   refused: [
-    ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'does not take the access key'],
-    ['a wrong secret', { secrets: { secretKey: 'swordfish' } }, 'AUTHENTICATION_FAILED', 'with this secret key'],
+    ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'rejected the access key'],
+    [
+      'a wrong secret',
+      { secrets: { secretKey: 'swordfish' } },
+      'AUTHENTICATION_FAILED',
+      'rejected the access key and its secret key',
+    ],
     ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'no bucket "nowhere"'],
     ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "eu-west-1"'],
   ],
@@ -94,14 +99,14 @@ const azuriteKind: KindOfStore = {
   },
   expired: 'AuthenticationFailed',
   refused: [
-    ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'does not take the key of account'],
-    ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is not one'],
+    ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'rejected the key of account'],
+    ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is invalid'],
     ['no such container', { source: { container: 'nowhere' } }, 'CONTAINER_MISSING', 'no container "nowhere"'],
     [
       'a broken token',
       { secrets: { accountKey: '', sasToken: `${sasToken('cases')}x` } },
       'AUTHENTICATION_FAILED',
-      'does not take the SAS token',
+      'rejected the SAS token',
     ],
     [
       'a token that may not list or read',

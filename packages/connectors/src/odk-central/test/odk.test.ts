@@ -111,7 +111,9 @@ describe('ODK Central', () => {
   it('asks for a project before it says which forms there are', async () => {
     await using open = (await opened()).open
     const reading = open.reading({ settings: { project: undefined } })
-    await expect(open.sources.lookup('forms', reading, open.never)).rejects.toMatchObject({ code: 'PROJECT_MISSING' })
-    expect(await open.sources.lookup('forms', { ...reading, within: '7' }, open.never)).toHaveLength(1)
+    await expect(open.sources.listOptions('forms', reading, open.never)).rejects.toMatchObject({
+      code: 'PROJECT_MISSING',
+    })
+    expect(await open.sources.listOptions('forms', { ...reading, within: '7' }, open.never)).toHaveLength(1)
   })
 })

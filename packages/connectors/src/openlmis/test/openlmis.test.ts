@@ -48,7 +48,7 @@ describe('OpenLMIS', () => {
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(1)
     const lost = open.reading({ settings: { facilities: ['gone'] } })
-    expect(await open.sources.test(lost, open.never)).toMatchObject({
+    expect(await open.sources.testConnection(lost, open.never)).toMatchObject({
       code: 'NOT_FOUND',
       message: expect.stringContaining('The facility "gone"'),
     })

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
-import type { SourceReading } from '../../connector.ts'
-import { type SourceFeed, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import type { ReadRequest } from '../../connector.ts'
+import { type RowStream, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
 import type { RecordPage, RecordStream, HttpSystem } from '../system.ts'
 import { systemSource } from '../system-source.ts'
 
@@ -19,7 +19,7 @@ const pagesOf = (...pages: RecordPage[]): RecordStream['pages'] =>
 
 const sourceOf = (system: HttpSystem) =>
   systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
-const target: SourceReading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
+const target: ReadRequest = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
 
 /** A system whose streams are these. */
 const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
@@ -32,9 +32,9 @@ const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
 })
 
 /** What it comes to. */
-async function read(streams: RecordStream | RecordStream[], asked: Partial<SourceReading> = {}) {
+async function read(streams: RecordStream | RecordStream[], asked: Partial<ReadRequest> = {}) {
   const source = sourceOf(systemOf(streams))
-  const reading: SourceReading = { ...target, ...asked }
+  const reading: ReadRequest = { ...target, ...asked }
   const rejected: RejectedRow[] = []
   const said: string[] = []
   const whole: string[] = []
@@ -46,7 +46,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<Sourc
     log: (_level, _importance, message) => void said.push(message),
     readsEverything: (why) => void whole.push(why),
   }
-  const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: SourceFeed['partOf'] }[] = []
+  const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: RowStream['partOf'] }[] = []
   let cursor: unknown
   for await (const feed of source.read(reading, report, never)) {
     feeds.push({ ...described(feed), rows: await rowsOf(feed) })
@@ -55,7 +55,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<Sourc
   return { feeds, rejected, said, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
 }
 
-const described = ({ table, columns, partOf }: SourceFeed) => ({
+const described = ({ table, columns, partOf }: RowStream) => ({
   table,
   partOf,
   columns: columns.map(({ name, dataType }) => `${name} ${dataType}`),
@@ -63,7 +63,7 @@ const described = ({ table, columns, partOf }: SourceFeed) => ({
 })
 
 /** Tuples begin with the number of their columns; here they are counted by the profile instead. */
-async function rowsOf({ content, columns }: SourceFeed): Promise<number> {
+async function rowsOf({ content, columns }: RowStream): Promise<number> {
   let known = columns
   for (;;) {
     try {
@@ -231,7 +231,7 @@ describe('a system', () => {
   })
 
   it('empties a table with known columns when the source has no records, but not when all records were rejected', async () => {
-    const remembered: SourceReading['remembered'] = {
+    const remembered: ReadRequest['remembered'] = {
       columns: [
         { name: 'id', label: 'id', dataType: 'SMALLINT' },
         { name: 'day', label: 'Day', dataType: 'DATE' },
@@ -253,7 +253,7 @@ describe('a system', () => {
   })
 
   it('has its days in the order that the table has, and fails in another order', async () => {
-    const remembered: SourceReading['remembered'] = {
+    const remembered: ReadRequest['remembered'] = {
       columns: [{ name: 'seen_on', label: 'Seen on', dataType: 'DATE', dayFirst: true }],
     }
     const columns = [{ path: 'seen/on', label: 'Seen on' }]

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defaultDelimitedLimits, type DelimitedLimits } from '../../delimited/limits.ts'
 import { tuplesOf } from '../../../test/delimited/tuples.ts'
-import type { Column, RejectedRow, SourceFeed } from '@sluice/row-stream'
+import type { Column, RejectedRow, RowStream } from '@sluice/row-stream'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
 
 /** A folder for one test file's inputs. */
@@ -50,7 +50,7 @@ export async function readThroughThread(
 export async function* chunksOf({
   columns,
   content,
-}: Pick<SourceFeed, 'columns' | 'content'>): AsyncGenerator<Buffer, void, void> {
+}: Pick<RowStream, 'columns' | 'content'>): AsyncGenerator<Buffer, void, void> {
   if (content.format !== 'copy-binary') throw new Error('Only binary tuples are read here.')
   for await (const { bytes, release } of content.rows(columns)) {
     const copy = Buffer.from(bytes)

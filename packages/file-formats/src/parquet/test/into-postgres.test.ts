@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { never } from '@sluice/warehouses/testing/rows'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
-import type { SourceFeed, Column } from '@sluice/row-stream'
+import type { RowStream, Column } from '@sluice/row-stream'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { allTypes, type TypedColumn, withNulls } from './all-types.ts'
@@ -21,7 +21,7 @@ describe('a Parquet file on its way into PostgreSQL', () => {
   })
   afterAll(() => folder[Symbol.dispose]())
 
-  const load = (feeds: AsyncIterable<SourceFeed>, into = table) =>
+  const load = (feeds: AsyncIterable<RowStream>, into = table) =>
     loadFeeds({
       feeds,
       warehouse: scratch.warehouse,
@@ -45,7 +45,7 @@ describe('a Parquet file on its way into PostgreSQL', () => {
   }
 
   /** An earlier table with the same columns as these types, so that what comes now is stored as those. */
-  async function* earlier(columns: Column[]): AsyncGenerator<SourceFeed> {
+  async function* earlier(columns: Column[]): AsyncGenerator<RowStream> {
     yield { table: '', columns, content: { format: 'copy-binary', async *rows() {} } }
   }
 

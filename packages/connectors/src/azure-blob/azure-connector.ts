@@ -1,0 +1,152 @@
+import { createHmac } from 'node:crypto'
+import type { SourceBody } from '@sluice/contracts'
+import { SourceProblem } from '@sluice/row-stream'
+import type { Connector, ReadRequest } from '../connector.ts'
+import { objectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
+import {
+  encodeKey,
+  lengthOf,
+  type ListedPage,
+  momentOf,
+  objectStore,
+  type ObjectStore,
+  parseErrorResponse,
+  type StoredObject,
+  type StoreRequest,
+} from '../object-store/object-store.ts'
+import type { StoreClient, StoreResponse } from '../object-store/store-client.ts'
+import { childOf, parseXml, textOf, type XmlElement } from '../object-store/xml.ts'
+import { type AzureConfig, azureProblem } from './azure-problems.ts'
+
+/** Reads files of Azure Blob Storage. */
+export const azureConnector = (context: StoreContext): Connector => objectStoreConnector(openContainer, context)
+
+function openContainer({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
+  const { blobStoreSource } = settings as Extract<SourceBody, { type: 'CLOUD_BLOB_STORAGE' }>
+  const { account, container, endpoint } = blobStoreSource
+  const { accountKey, sasToken } = secrets
+  const credentials = accountKey === undefined ? { sasToken } : { accountKey }
+  return azureStore({ account, container, endpoint, ...credentials }, client)
+}
+
+const maxBlobsOfPage = '1000'
+
+function azureStore(config: AzureConfig, send: StoreClient): ObjectStore {
+  const { host } = containerAddress(config)
+
+  /** Throws a problem for each status from 300 that is not expected. */
+  async function get(
+    { key, query = {}, headers = {}, expected = [] }: StoreRequest,
+    signal: AbortSignal,
+  ): Promise<StoreResponse> {
+    const url = containerAddress(config)
+    if (key !== undefined) url.pathname += `/${encodeKey(key)}`
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    // The URL must match its signature: some servers read a plus in a query as a space, others as a plus.
+    url.search = url.search.replaceAll('+', '%20')
+    const response = await send(url, signHeaders(url, headers, config), signal)
+    if (response.status < 300 || expected.includes(response.status)) return response
+    const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), host)
+    throw azureProblem(errorResponse, { config, host, ...(key !== undefined && { key }) })
+  }
+
+  return objectStore({
+    host,
+    get,
+    async list(prefix, next, signal) {
+      const query = {
+        restype: 'container',
+        comp: 'list',
+        maxresults: maxBlobsOfPage,
+        ...(prefix && { prefix }),
+        ...(next !== undefined && { marker: next }),
+      }
+      const response = await get({ query }, signal)
+      return pageOf(parseXml((await response.text()).replace(/^\uFEFF/, ''), host))
+    },
+    close: () => send[Symbol.asyncDispose](),
+  })
+}
+
+function pageOf(page: XmlElement): ListedPage {
+  const blobs = childOf(page, 'Blobs')?.children.filter(({ name }) => name === 'Blob') ?? []
+  const objects = blobs.map((blob): StoredObject => {
+    const about = childOf(blob, 'Properties') ?? blob
+    const etag = textOf(about, 'Etag')
+    return {
+      key: nameOf(childOf(blob, 'Name')),
+      size: lengthOf(textOf(about, 'Content-Length')),
+      // Lists contain the ETag without the quotes that headers have.
+      etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
+      lastModified: momentOf(textOf(about, 'Last-Modified')),
+    }
+  })
+  return { objects, next: textOf(page, 'NextMarker') || undefined }
+}
+
+/** Decodes a name. Azure percent-encodes names that XML cannot hold, and marks them. */
+function nameOf(element: XmlElement | undefined): string {
+  if (!element?.encoded) return element?.text ?? ''
+  try {
+    return decodeURIComponent(element.text)
+  } catch {
+    return element.text
+  }
+}
+
+/**
+ * Lines of the signed text that a GET leaves empty: encoding, language, length, MD5, type, date, conditions; the range has
+ * its own line.
+ */
+const empty = '\n'.repeat(5)
+
+/**
+ * Returns the headers of a GET, signed with Azure's Shared Key, or unchanged without a key. Throws AUTHENTICATION_FAILED
+ * for an invalid key.
+ */
+function signHeaders(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { account, accountKey }: { account: string; accountKey?: string },
+  date = new Date(),
+): Headers {
+  const all = new Headers({ ...headers, 'x-ms-date': date.toUTCString(), 'x-ms-version': apiVersion })
+  if (accountKey === undefined) return all
+  const signature = createHmac('sha256', keyOf(accountKey))
+    .update(textToSign(url, all, account))
+    .digest('base64')
+  all.set('authorization', `SharedKey ${account}:${signature}`)
+  return all
+}
+
+/** Returns the text to sign, as the service builds it. */
+export function textToSign(url: URL, headers: Headers, account: string): string {
+  const own = [...headers]
+    .filter(([name]) => name.startsWith('x-ms-'))
+    .map(([name, value]) => `${name}:${value.trim()}\n`)
+  const conditions = ['', headers.get('if-match') ?? '', '', '', headers.get('range') ?? ''].join('\n')
+  const names = [...new Set(url.searchParams.keys())].toSorted()
+  const query = names.map((name) => `\n${name.toLowerCase()}:${url.searchParams.getAll(name).toSorted().join(',')}`)
+  return `GET\n${empty}\n${conditions}\n${own.toSorted().join('')}/${account}${url.pathname}${query.join('')}`
+}
+
+function keyOf(accountKey: string): Buffer {
+  const text = accountKey.trim()
+  if (!/^[A-Za-z0-9+/]{40,}={0,2}$/.test(text)) {
+    const message =
+      'The account key is invalid: it must be about 88 characters of Base64. Copy it unchanged from the storage account.'
+    throw new SourceProblem('AUTHENTICATION_FAILED', message)
+  }
+  return Buffer.from(text, 'base64')
+}
+
+/** An API version that all Azure clouds and emulators support. */
+const apiVersion = '2021-12-02'
+
+function containerAddress({ account, container, endpoint, sasToken }: AzureConfig): URL {
+  const url = new URL(endpoint ?? `https://${account}.blob.core.windows.net`)
+  url.search = sasToken?.trim().replace(/^\?/, '') ?? ''
+  url.hash = ''
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${container}`
+  return url
+}

@@ -1,0 +1,15 @@
+import { userTokenAccess } from '@sluice/contracts'
+import { InvalidSetting } from '../settings/connector-definition.ts'
+import { defineConnectedSource } from '../settings/connected-source.ts'
+import { formatNameAt } from '../settings/source-address.ts'
+
+export const commcareDefinition = defineConnectedSource({
+  type: 'SOURCE_SYSTEM_B',
+  connectionField: 'apiSource',
+  secretFields: userTokenAccess.secrets,
+  assertSettings({ forms = [], caseTypes = [] }) {
+    if (forms.length + caseTypes.length === 0)
+      throw new InvalidSetting('/forms', 'Select what to load: forms, case types, or both.')
+  },
+  formatSourceName: ({ domain, apiSource }) => formatNameAt(domain, apiSource.url),
+})

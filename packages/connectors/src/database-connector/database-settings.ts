@@ -1,0 +1,55 @@
+import { isIPv6 } from 'node:net'
+import { databaseAccess, defaultPorts } from '@sluice/contracts'
+import { defineConnectedSource } from '../settings/connected-source.ts'
+import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
+import type { DatabaseProduct, DatabaseType } from './database-product.ts'
+
+type DatabaseBody = SourceOf<DatabaseType>
+
+/** Defines a connector that reads a query or a table of a database. */
+export function defineDatabase<Type extends DatabaseType>(
+  type: Type,
+  { formatConnectionUrl }: DatabaseProduct,
+): ConnectorDefinition<Type, SourceOf<Type>> {
+  const defaultPort = defaultPorts[type]
+  const definition = defineConnectedSource<DatabaseType>({
+    type,
+    connectionField: 'jdbcSource',
+    secretFields: databaseAccess.secrets,
+    assertConnection: assertPlainHost,
+    assertSettings: assertQueryOrTables,
+    // The password is sent to the server at the address, with or without TLS.
+    getSecretAudience({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
+      return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
+    },
+    formatSourceName: ({ jdbcSource: { hostname, database } }) => `${database} at ${hostname}`.slice(0, 255),
+  })
+  return {
+    ...definition,
+    getResponseFields(settings: SourceOf<DatabaseType>) {
+      const { hostname, port = defaultPort } = settings.jdbcSource
+      const host = isIPv6(hostname) ? `[${hostname}]` : hostname
+      return {
+        ...settings,
+        defaultPort,
+        jdbcConnectionUrl: formatConnectionUrl({ ...settings.jdbcSource, host, port }),
+      }
+    },
+  } as ConnectorDefinition<Type, any>
+}
+
+function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
+  if (hostname.includes(':') && !isIPv6(hostname))
+    throw new InvalidSetting('/jdbcSource/hostname', 'Enter the port in jdbcSource.port, not in the host name.')
+}
+
+function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
+  if (sqlQuery === undefined && tables.length === 0)
+    throw new InvalidSetting('/sqlQuery', 'Select what to load: a query in sqlQuery, or tables.')
+  if (sqlQuery !== undefined && tables.length > 0)
+    throw new InvalidSetting('/tables', 'Either sqlQuery or tables: leave one of them out.')
+  if (sqlQuery !== undefined && sqlQuery.trim() === '')
+    throw new InvalidSetting('/sqlQuery', 'The query must not be blank.')
+  if (tables.length > 1)
+    throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create another pipeline for each of the others.')
+}

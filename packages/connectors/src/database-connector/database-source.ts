@@ -1,0 +1,211 @@
+import {
+  formatCount,
+  describeColumns,
+  type FeedColumn,
+  type ProblemMessage,
+  type RejectedRow,
+  type RowStream,
+  type LoadReport,
+  type DataSource,
+  SourceProblem,
+  type StoredType,
+  type TupleChunk,
+  ReadingThread,
+  suspendSpareThreads,
+} from '@sluice/row-stream'
+import {
+  type ConnectableAddress,
+  type DatabaseConfig,
+  type DatabaseLimits,
+  databaseLimits,
+  type ResolvedAddress,
+} from './database-config.ts'
+import { codes, databaseProblem, messageOf } from './problems.ts'
+import type { ReadingNote, SourceStatement } from './session.ts'
+import type { DatabaseTotals } from './tuple-sink.ts'
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
+
+/**
+ * A database as feeds: one for the query, or one per table, named like the table. A thread holds the connection and
+ * encodes the rows, so the event loop stays free and memory does not depend on the number of rows. The consumer must read
+ * the rows of a feed before it requests the next feed. All tables are read in one snapshot if the database supports
+ * snapshots. README.md in this directory describes each database.
+ */
+export function databaseSource(
+  connectable: ConnectableAddress,
+  limits: DatabaseLimits = databaseLimits,
+): DataSource<DatabaseConfig> {
+  return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
+}
+
+/** Checks that the database is reachable, accepts the login, and accepts the query or tables. Reads no rows. Throws `SourceProblem`. */
+export async function tryDatabase(
+  config: DatabaseConfig,
+  connectable: ConnectableAddress,
+  signal: AbortSignal,
+  limits: DatabaseLimits = databaseLimits,
+): Promise<void> {
+  const addresses = await resolveHost(config, connectable)
+  const statements = config.query || config.tables?.length ? statementsOf(config) : []
+  await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
+  for (;;) {
+    const { kind } = await thread.receive()
+    if (kind === 'finished') return
+    if (kind === 'described') thread.send({ kind: 'next' })
+  }
+}
+
+async function* readDatabase(
+  config: DatabaseConfig,
+  connectable: ConnectableAddress,
+  limits: DatabaseLimits,
+  report: LoadReport,
+  signal: AbortSignal,
+): AsyncGenerator<RowStream, void, void> {
+  signal.throwIfAborted()
+  const statements = statementsOf(config)
+  const addresses = await resolveHost(config, connectable)
+  await using reading = new DatabaseReading({ config, addresses, statements, limits }, report, signal)
+  for (const { table } of statements) {
+    const { columns, bytes } = await reading.describe()
+    report.log(
+      'INFO',
+      'LOW',
+      `Read ${table || 'the query'}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
+    )
+    const size = bytes === undefined ? {} : { size: bytes }
+    yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size } }
+    reading.next()
+  }
+}
+
+function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
+  if (query?.trim()) return [{ table: '', query }]
+  if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
+  throw new SourceProblem('NOTHING_TO_READ', 'No query and no tables are selected. Select what to read.')
+}
+
+async function resolveHost(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
+  try {
+    return await connectable(config.host, config.port)
+  } catch (cause) {
+    const unknown = codes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
+    if (unknown) throw databaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
+    throw new SourceProblem('ADDRESS_NOT_ALLOWED', messageOf(cause), { cause })
+  }
+}
+
+/** The statements of one thread, one after another. */
+class DatabaseReading implements AsyncDisposable {
+  readonly #report: LoadReport
+  readonly #thread: ReturnType<typeof startDatabaseThread>
+  #isRead = false
+
+  constructor(job: DatabaseJob, report: LoadReport, signal: AbortSignal) {
+    this.#report = report
+    this.#thread = startDatabaseThread(job, signal)
+  }
+
+  async describe(): Promise<{ columns: RowStream['columns']; bytes?: number | undefined }> {
+    for (;;) {
+      const message = await this.#thread.receive()
+      if (message.kind !== 'connected' && message.kind !== 'described') continue
+      this.#log(message.notes)
+      if (message.kind === 'connected') continue
+      this.#isRead = false
+      return message
+    }
+  }
+
+  async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    // The database declares the types: they are never widened, so the rows are never read twice.
+    if (this.#isRead) throw new Error('The rows of a database are read once.')
+    this.#isRead = true
+    const thread = this.#thread
+    thread.send({ kind: 'rows', types })
+    let whole = false
+    try {
+      for (;;) {
+        const message = await thread.receive()
+        if (message.kind === 'done') {
+          this.#log(message.notes)
+          whole = true
+          return
+        }
+        if (message.kind !== 'batch') continue
+        const { tuples, rejected, totals } = message
+        for (const row of rejected) this.#report.reject(row)
+        this.#report.progress(totals)
+        if (tuples.length > 0)
+          yield { bytes: tuples, release: () => thread.send({ kind: 'reuse', memory: tuples.buffer }, [tuples.buffer]) }
+        thread.send({ kind: 'more' })
+      }
+    } finally {
+      if (!whole) await thread[Symbol.asyncDispose]()
+    }
+  }
+
+  next(): void {
+    this.#thread.send({ kind: 'next' })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread[Symbol.asyncDispose]()
+  }
+
+  #log(notes: readonly ReadingNote[]): void {
+    for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
+  }
+}
+
+/** Starts a thread that reads a database; the connection ends with the thread. */
+function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
+  const { kind, host } = job.config
+  const program = new URL('./database-thread.ts', import.meta.url)
+  const resourceLimits = { maxYoungGenerationSizeMb: 4 }
+  // Drivers read passwords and settings from environment variables and would send them to the connected server. The environment therefore
+  // contains only the directory of the compile cache: without it, each thread would compile its modules again. Node returns the directory
+  // of its own version, inside the configured one.
+  const compiled = getCompileCacheDir()
+  const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
+  const reading = `the database at ${host}`
+  // A cancelled run ends within five seconds.
+  const cancellation = {
+    command: { kind: 'cancel' } satisfies DatabaseCommand,
+    milliseconds: 2_500,
+    lastMessage: 'finished',
+  }
+  const reader = { program, name: kind, job, reading, resourceLimits, env, cancellation }
+  const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(reader, signal)
+  suspendSpareThreads(thread.ended)
+  return thread
+}
+
+/** The job that starts a thread. Only this object contains the credentials; no message and no log contains them. */
+export interface DatabaseJob {
+  config: DatabaseConfig
+  addresses: readonly ResolvedAddress[]
+  statements: readonly SourceStatement[]
+  limits: DatabaseLimits
+}
+
+/**
+ * Commands to the thread: read the rows of the last statement, go to the next statement, cancel at the database and end,
+ * or recycle a used chunk.
+ */
+export type DatabaseCommand =
+  | { kind: 'rows'; types: readonly StoredType[] }
+  | { kind: 'next' }
+  | { kind: 'cancel' }
+  | { kind: 'more' }
+  | { kind: 'reuse'; memory: ArrayBuffer }
+
+/** Messages of the thread. A batch message transfers the memory of the batch. */
+export type DatabaseMessage =
+  | { kind: 'connected'; notes: ReadingNote[] }
+  | { kind: 'described'; columns: FeedColumn[]; notes: ReadingNote[]; bytes?: number | undefined }
+  | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
+  | { kind: 'done'; notes: ReadingNote[] }
+  | { kind: 'finished' }
+  | ProblemMessage

@@ -1,0 +1,170 @@
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { identifiers, type FeedColumn, SourceProblem } from '@sluice/row-stream'
+import { databaseProblem, explainError, redactError } from './problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './database-source.ts'
+import { type DatabaseSession, loadEngine } from './session.ts'
+import { TupleSink } from './tuple-sink.ts'
+import type { DatabaseLimits } from './database-config.ts'
+
+if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
+
+/** Decides which timeout applies: none while the consumer is slow, a longer one before the first row. */
+type WatchedSink = Pick<TupleSink, 'waiting' | 'rows'>
+
+/** The state before rows are read: a locked table can delay even its columns. */
+const beforeRows: WatchedSink = { waiting: false, rows: 1 }
+
+const port = parentPort
+const { config, addresses, statements, limits } = workerData as DatabaseJob
+// A thread talks to one database, so the other drivers stay unloaded.
+const engine = await loadEngine(config.kind)
+
+const commands: DatabaseCommand[] = []
+let sink: TupleSink | undefined
+let wake: (() => void) | undefined
+let signedIn = false
+let opened: DatabaseSession | undefined
+let ending = false
+
+port.on('message', (command: DatabaseCommand) => {
+  if (command.kind === 'more') return sink?.more()
+  if (command.kind === 'reuse') return sink?.reuse(command.memory)
+  if (command.kind === 'cancel') return void cancelAndExit()
+  commands.push(command)
+  wake?.()
+})
+
+/** Cancels the query at the database, which would otherwise run on after its connection is closed, and ends the thread. */
+async function cancelAndExit(): Promise<void> {
+  await cancelQuery()
+  process.exit()
+}
+
+/** Waits a second at most. A session that cannot be cancelled does not keep the thread. */
+async function cancelQuery(): Promise<void> {
+  const late = new AbortController()
+  const limit = sleep(1_000, undefined, { signal: late.signal }).catch(() => {})
+  await Promise.race([opened?.cancel().catch(() => {}), limit])
+  late.abort()
+}
+
+async function nextCommand(): Promise<DatabaseCommand> {
+  for (;;) {
+    const command = commands.shift()
+    if (command) return command
+    await new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  }
+}
+
+/** Sends nothing after the thread has ended with a problem: a cancelled query may still respond like a complete one. */
+function post(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
+  if (!ending) port.postMessage(message, transfer)
+}
+
+async function readAll(session: DatabaseSession): Promise<void> {
+  post({ kind: 'connected', notes: session.notes })
+  let before = 0
+  for (const statement of statements) {
+    const described = await watched(session, beforeRows, () => session.describe(statement))
+    const names = identifiers(described.columns.map(({ label }) => label))
+    const columns = described.columns.map((column, index): FeedColumn => ({ name: names[index]!, ...column }))
+    post({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
+    const command = await nextCommand()
+    if (command.kind !== 'rows') continue
+    const rowsBefore = before
+    sink = new TupleSink(limits, session.received, ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
+      post({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: rowsBefore + rowsRead } }, [
+        tuples.buffer,
+      ]),
+    )
+    const notes = await watched(session, sink, () => session.read(command.types, sink!))
+    sink.flush()
+    before += sink.rows
+    post({ kind: 'done', notes })
+    await nextCommand()
+  }
+  post({ kind: 'finished' })
+}
+
+/** Opens a session. The server may leave requests before the session unanswered too. */
+function open(): Promise<DatabaseSession> {
+  const opened: Socket[] = []
+  const received = () => opened.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  return watched({ received }, beforeRows, () => engine.open({ config, addresses, limits, opened }))
+}
+
+/** Runs an operation of a session and ends it after too long without a sign of activity. */
+async function watched<T>(
+  session: Pick<DatabaseSession, 'received'>,
+  what: Parameters<typeof watchForSilence>[1],
+  act: () => Promise<T>,
+): Promise<T> {
+  using _watching = watchForSilence(
+    session,
+    what,
+    limits,
+    () => void end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name), { cancels: true }),
+  )
+  return await act()
+}
+
+/**
+ * Reports a problem and ends the thread, after it cancelled the query where the database may still run it. Only the first problem is
+ * reported: later ones follow from it.
+ */
+async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
+  if (ending) return
+  ending = true
+  if (cancels) await cancelQuery()
+  const { code, message, cause } = problem
+  port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
+  port.close()
+  // The driver may wait for a response that never arrives.
+  setTimeout(() => process.exit(), 1_000).unref()
+}
+
+try {
+  await using session = await open()
+  opened = session
+  signedIn = true
+  await readAll(session)
+  if (!ending) port.close()
+} catch (error) {
+  if (!ending) {
+    const problem = explainError(error, config, engine, signedIn)
+    // An error that a change of the source cannot fix ends the thread, and the main thread logs it.
+    if (!problem) throw redactError(error, config)
+    // A problem of the driver ended the query. Any other one is found while the query goes on.
+    await end(problem, { cancels: error instanceof SourceProblem })
+  }
+}
+
+/** Calls `silent` once if the database sends nothing for too long. Time in which the consumer is slow does not count. */
+function watchForSilence(
+  session: Pick<DatabaseSession, 'received'>,
+  sink: WatchedSink,
+  limits: DatabaseLimits,
+  silent: () => void,
+): Disposable {
+  let seen = session.received()
+  let since = performance.now()
+  const timer = setInterval(
+    () => {
+      const now = session.received()
+      const limit = sink.rows === 0 ? limits.firstRow : limits.silence
+      if (now !== seen || sink.waiting) {
+        seen = now
+        since = performance.now()
+      } else if (performance.now() - since > limit) {
+        clearInterval(timer)
+        silent()
+      }
+    },
+    Math.max(10, Math.min(1_000, limits.silence / 10)),
+  )
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}

@@ -1,0 +1,37 @@
+import { anyAccess } from '@sluice/contracts'
+import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
+import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/connected-source.ts'
+import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
+
+export const dhis2Definition = defineConnectedSource({
+  type: 'SOURCE_SYSTEM_C',
+  connectionField: 'apiSource',
+  secretFields: anyAccess.secrets,
+  assertSettings: assertContentFields,
+  assertSecrets({ apiSource }, secrets) {
+    assertOneCredential(secrets, 'apiSource', { password: 'a password', authToken: 'a token' })
+    assertUsername(apiSource.username, secrets, 'apiSource')
+  },
+  formatSourceName: ({ content, apiSource }) => formatNameAt(content.toLowerCase().replaceAll('_', ' '), apiSource.url),
+})
+
+/** Validates the fields that each content of DHIS2 requires. */
+function assertContentFields(body: SourceOf<'SOURCE_SYSTEM_C'>): void {
+  const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
+  const { startDate, endDate } = body
+  assertDateOrder(body)
+  const refuse = (pointer: string, detail: string) => new InvalidSetting(pointer, detail)
+  if (periods.length > 0 && (startDate ?? endDate) !== undefined)
+    throw refuse('/periods', 'Either periods or days: leave one of them out.')
+  if (content === 'DATA_VALUES' && dataSets.length + dataElements.length === 0)
+    throw refuse('/dataSets', 'Select what to load: data sets, or data elements.')
+  if (content === 'ANALYTICS' && dataElements.length === 0)
+    throw refuse('/dataElements', 'Select what to load: data elements, indicators, or other items of dx.')
+  if (content === 'EVENTS' && programs.length === 0)
+    throw refuse('/programs', 'Select what to load: one program or more.')
+  if (content === 'METADATA' && metadata.length === 0)
+    throw refuse('/metadata', 'Select what to load: one kind of metadata or more.')
+  const needsTime = content === 'DATA_VALUES' || content === 'ANALYTICS'
+  if (needsTime && periods.length === 0 && (startDate === undefined || endDate === undefined))
+    throw refuse('/periods', 'Select the period: periods, or a first and a last day.')
+}

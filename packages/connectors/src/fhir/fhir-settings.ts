@@ -1,0 +1,30 @@
+import { clinicalAccess } from '@sluice/contracts'
+import { InvalidSetting } from '../settings/connector-definition.ts'
+import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/connected-source.ts'
+import { formatNameAt } from '../settings/source-address.ts'
+
+export const fhirDefinition = defineConnectedSource({
+  type: 'FHIR',
+  connectionField: 'apiSource',
+  secretFields: clinicalAccess.secrets,
+  assertSettings({ method = 'SEARCH', search, group, resourceTypes, views = [] }) {
+    const other = views.findIndex(({ resource }) => !resourceTypes.includes(resource))
+    if (other >= 0)
+      throw new InvalidSetting(
+        `/views/${other}/resource`,
+        `This view reads a resource type that is not loaded. Add ${views[other]!.resource} to the resource types.`,
+      )
+    if (method === 'SEARCH' && group !== undefined)
+      throw new InvalidSetting('/group', 'A group is for exports: choose the method BULK_EXPORT, or leave it out.')
+    if (method === 'BULK_EXPORT' && search)
+      throw new InvalidSetting('/search', 'An export takes no search: choose the method SEARCH, or leave it out.')
+  },
+  assertSecrets({ apiSource: { username, clientId } }, secrets) {
+    const ways = { password: 'a password', authToken: 'a token', privateKey: 'a private key' }
+    assertOneCredential(secrets, 'apiSource', ways)
+    assertUsername(username, secrets, 'apiSource')
+    if ('privateKey' in secrets && clientId === undefined)
+      throw new InvalidSetting('/apiSource/clientId', 'Name the client that the private key belongs to.')
+  },
+  formatSourceName: ({ resourceTypes, apiSource }) => formatNameAt(resourceTypes.join(', '), apiSource.url),
+})

@@ -1,0 +1,43 @@
+import { spreadsheetAccess } from '@sluice/contracts'
+import { InvalidSetting } from '../settings/connector-definition.ts'
+import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
+import { parseAddress } from '../settings/source-address.ts'
+
+/** Google Sheets. Its secrets are sent to Google for every spreadsheet. */
+export const googleSheetsDefinition = defineConnectedSource({
+  type: 'ONLINE_SPREADSHEET',
+  connectionField: 'spreadsheetSource',
+  secretFields: spreadsheetAccess.secrets,
+  assertConnection({ spreadsheetSource: { url, serviceAccountKey } }) {
+    const { hostname, pathname } = parseAddress('/spreadsheetSource/url', url, { query: true, fragment: true })
+    if (hostname !== 'docs.google.com' || !/^\/spreadsheets\/(u\/\d+\/)?d\/[\w-]{10,100}(\/|$)/.test(pathname))
+      throw new InvalidSetting(
+        '/spreadsheetSource/url',
+        'Copy the address from the browser. It starts with https://docs.google.com/spreadsheets/d/.',
+      )
+    if (typeof serviceAccountKey === 'string') assertServiceAccountKey(serviceAccountKey)
+  },
+  assertSecrets: (_settings, secrets) =>
+    assertOneCredential(secrets, 'spreadsheetSource', {
+      serviceAccountKey: 'a service account',
+      authToken: 'an API key',
+    }),
+  getSecretAudience: () => 'Google',
+  formatSourceName: ({ spreadsheetSource: { url }, sheet }) => {
+    const [, id = ''] = /\/d\/([\w-]+)/.exec(url) ?? []
+    return sheet === undefined ? id : `${sheet} of ${id}`.slice(0, 255)
+  },
+})
+
+/** Throws for an invalid key file. The message never quotes it, because it holds a private key. */
+function assertServiceAccountKey(text: string): void {
+  const refuse = (detail: string) => new InvalidSetting('/spreadsheetSource/serviceAccountKey', detail)
+  let key: { client_email?: unknown; private_key?: unknown } | null
+  try {
+    key = JSON.parse(text)
+  } catch {
+    throw refuse('This is not JSON. Send the unchanged text of the downloaded key file.')
+  }
+  if (typeof key?.client_email !== 'string' || typeof key.private_key !== 'string')
+    throw refuse('This is not the key file of a service account: client_email or private_key is missing.')
+}

@@ -1,0 +1,18 @@
+import { loginAccess } from '@sluice/contracts'
+import { InvalidSetting } from '../settings/connector-definition.ts'
+import { defineConnectedSource } from '../settings/connected-source.ts'
+import { formatNameAt } from '../settings/source-address.ts'
+
+export const ihrisDefinition = defineConnectedSource({
+  type: 'SOURCE_SYSTEM_D',
+  connectionField: 'apiSource',
+  secretFields: loginAccess.secrets,
+  assertSettings({ report, resourceTypes = [] }) {
+    if (report === undefined && resourceTypes.length === 0)
+      throw new InvalidSetting('/report', 'Select what to load: a report, or resource types.')
+    if (report !== undefined && resourceTypes.length > 0)
+      throw new InvalidSetting('/resourceTypes', 'Either a report or resource types: leave one of them out.')
+  },
+  formatSourceName: ({ report, resourceTypes = [], apiSource }) =>
+    formatNameAt(report ?? resourceTypes.join(', '), apiSource.url),
+})

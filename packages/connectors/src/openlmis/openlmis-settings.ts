@@ -1,0 +1,12 @@
+import { tokenAccess } from '@sluice/contracts'
+import { defineConnectedSource } from '../settings/connected-source.ts'
+import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
+
+export const openlmisDefinition = defineConnectedSource({
+  type: 'SOURCE_SYSTEM_H',
+  connectionField: 'apiSource',
+  secretFields: tokenAccess.secrets,
+  assertSettings: assertDateOrder,
+  formatSourceName: ({ facilities: { length }, apiSource }) =>
+    formatNameAt(length === 1 ? 'one facility' : `${length} facilities`, apiSource.url),
+})

@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { expect, it } from '@jest/globals'
+import { outgoingAllowed } from '@sluice/http-client'
+import type { LoadReport } from '@sluice/row-stream'
+import { createConnectorRegistry } from './connector-registry.ts'
+
+it.each([
+  ['INCREMENTAL', [['INFO', 'LOW', expect.stringMatching(/^The source cannot tell what is new: all of it is read/)]]],
+  ['FULL', []],
+  [undefined, []],
+] as const)('logs that a source without increments is read in full, for a read in mode %s', async (mode, expected) => {
+  const lines: unknown[] = []
+  const report = { log: (...line: unknown[]) => void lines.push(line) } as unknown as LoadReport
+  const allowed = outgoingAllowed().fallback!
+  const connectors = createConnectorRegistry({ filesDirectory: tmpdir(), allowed })
+  const file = { uid: randomUUID(), name: 'a.csv' }
+  const reading = { type: 'CSV_UPLOAD', settings: {}, secrets: {}, input: { file }, ...(mode && { mode }) }
+  const streams = connectors.read(reading, report, new AbortController().signal)
+  await expect(streams[Symbol.asyncIterator]().next()).rejects.toThrow()
+  expect(lines).toEqual(expected)
+})

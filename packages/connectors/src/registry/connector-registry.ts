@@ -1,0 +1,107 @@
+import type { PipelineType } from '@sluice/contracts'
+import { systems as systemNames } from '@sluice/contracts/systems'
+import { causeOf } from '@sluice/process'
+import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
+import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
+import { type LoadReport, type RowStream, SourceProblem } from '@sluice/row-stream'
+import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
+import type { KnownType } from '../settings/connector-definition.ts'
+import type { HttpSystem } from '../system-connector/system.ts'
+import { connectors, httpConnector, type RegistryContext } from './connectors.ts'
+
+/** The connectors of all pipeline types. Operations throw `SourceProblem` for problems that a user can fix. */
+export interface ConnectorRegistry {
+  /** Whether a read in mode INCREMENTAL continues from its cursor, so that its rows must be merged. */
+  canReadIncrement(request: ReadRequest): Promise<boolean>
+  getCursorKind(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
+  /** Yields the tables of a pipeline. Reading starts with the request for the first one. */
+  read(request: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
+  /** Tests the connection to the source. Returns the problem, or undefined. */
+  testConnection(request: ReadRequest, signal: AbortSignal): Promise<ConnectionProblem | undefined>
+  /** Lists the options of a setting; undefined for an unknown kind. */
+  listOptions(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
+  /** Returns at most the given number of first rows. */
+  preview(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
+}
+
+export interface ConnectionProblem {
+  code: string
+  message: string
+  /** The error of the driver or the network, for operators. Contains no secrets. */
+  cause?: string
+}
+
+/** HTTP systems by pipeline type. */
+export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
+
+interface RegistryOptions extends RegistryContext {
+  /** Replaces or adds HTTP systems. */
+  systems?: SystemsByType
+}
+
+/** Creates the connectors of all pipeline types. Nothing connects before the first use. */
+export function createConnectorRegistry({ systems = {}, ...context }: RegistryOptions): ConnectorRegistry {
+  const loaded = new Map<string, Promise<Connector>>()
+
+  function getConnector(type: string): Promise<Connector> {
+    const connector = loaded.get(type) ?? load(type)
+    loaded.set(type, connector)
+    return connector
+  }
+
+  async function load(type: string): Promise<Connector> {
+    const system = Object.hasOwn(systems, type) ? systems[type] : undefined
+    const registered = Object.hasOwn(connectors, type) ? connectors[type as KnownType] : undefined
+    const connector = system ? await httpConnector(system)(context) : await registered?.load(context)
+    if (!connector) throw unsupportedType(type)
+    return connector
+  }
+
+  return {
+    canReadIncrement: async (request) =>
+      (await (await getConnector(request.type)).canReadIncrement?.(request)) ?? false,
+
+    getCursorKind: async (type) => (await (await getConnector(type)).getCursorKind?.()) ?? 'NONE',
+
+    async *read(request, report, signal) {
+      const connector = await getConnector(request.type)
+      if (request.mode === 'INCREMENTAL' && !connector.canReadIncrement)
+        report.log(
+          'INFO',
+          'LOW',
+          'The source cannot tell what is new: all of it is read, and takes the place of the old rows.',
+        )
+      yield* connector.read(request, report, signal)
+    },
+
+    async testConnection(request, signal) {
+      try {
+        await (await getConnector(request.type)).testConnection?.(request, signal)
+        return undefined
+      } catch (error) {
+        if (!(error instanceof SourceProblem)) throw error
+        const { code, message } = error
+        return { code, message, ...causeOf(error, Object.values(request.secrets)) }
+      }
+    },
+
+    listOptions: async (kind, request, signal) =>
+      (await getConnector(request.type)).listOptions?.(kind, request, signal),
+
+    async preview(request, rows, signal) {
+      const connector = await getConnector(request.type)
+      return connector.preview
+        ? await connector.preview(request, rows, signal)
+        : await previewFeed((report, ending) => connector.read(request, report, ending), rows, signal)
+    },
+  }
+}
+
+/** The problem of a type that can be configured but not read by this version. */
+function unsupportedType(type: string): SourceProblem {
+  const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
+  return new SourceProblem(
+    'TYPE_NOT_SUPPORTED',
+    `This version cannot read from ${system} yet (type ${type}). The pipeline is kept as it is, for a version that can.`,
+  )
+}

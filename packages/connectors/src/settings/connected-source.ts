@@ -1,0 +1,96 @@
+import { pipelineVariants } from '@sluice/contracts'
+import type { SourceSecrets } from '../connector.ts'
+import {
+  type ConnectorDefinition,
+  type GivenSecrets,
+  InvalidSetting,
+  type KnownType,
+  type SourceFieldsOf,
+  type SourceOf,
+} from './connector-definition.ts'
+import { normalizeAddress, parseAddress } from './source-address.ts'
+
+type ConnectionField =
+  | 'apiSource'
+  | 'objectStoreSource'
+  | 'blobStoreSource'
+  | 'functionSource'
+  | 'spreadsheetSource'
+  | 'jdbcSource'
+
+interface ConnectedSource<Type extends KnownType>
+  extends Pick<ConnectorDefinition<Type, SourceOf<Type>>, 'assertSettings' | 'assertSecrets'> {
+  type: Type
+  /** The field with the address and the credentials. */
+  connectionField: Extract<keyof SourceOf<Type>, ConnectionField>
+  /** The secret fields of it, which responses leave out. */
+  secretFields: readonly string[]
+  /** By default, this validates the field `url` of the connection. */
+  assertConnection?(source: SourceOf<Type>): void
+  /** Identifies the recipient of the secrets. By default the address. */
+  getSecretAudience?(settings: SourceOf<Type>): unknown
+  formatSourceName(settings: SourceOf<Type>): string
+}
+
+/** Defines a connector that connects to a system with an address and credentials. Its settings are the body without secrets. */
+export function defineConnectedSource<Type extends KnownType>(
+  source: ConnectedSource<Type>,
+): ConnectorDefinition<Type, SourceOf<Type>> {
+  const { type, connectionField, secretFields, assertSettings, assertSecrets, formatSourceName } = source
+  const { own } = pipelineVariants.find((variant) => variant.type === type)!
+  const connectionOf = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
+  const urlOf = (body: SourceOf<Type>) => connectionOf(body)['url'] as string
+  const {
+    assertConnection = (body) => void parseAddress(`/${connectionField}/url`, urlOf(body)),
+    getSecretAudience = (settings) => normalizeAddress(urlOf(settings)),
+  } = source
+
+  return {
+    assertConnection,
+    assertSettings(body) {
+      assertConnection(body)
+      assertSettings?.(body)
+    },
+    getSettings(body) {
+      const fields = Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]))
+      const connection = Object.entries(connectionOf(body)).filter(([name]) => !secretFields.includes(name))
+      return { ...fields, [connectionField]: Object.fromEntries(connection) } as SourceOf<Type>
+    },
+    getSecrets: (body) =>
+      Object.fromEntries(secretFields.map((name) => [name, connectionOf(body)[name]])) as GivenSecrets,
+    ...(assertSecrets && { assertSecrets }),
+    secretAudience: { pointer: `/${connectionField}`, of: getSecretAudience },
+    getResponseFields: (settings) => settings as unknown as SourceFieldsOf<Type>,
+    formatSourceName,
+  }
+}
+
+/** Throws for more than one way to sign in. Accepts none, because some sources are public. */
+export function assertOneCredential(
+  secrets: SourceSecrets,
+  field: string,
+  credentials: Readonly<Record<string, string>>,
+): void {
+  const given = Object.keys(credentials).filter((name) => name in secrets)
+  if (given.length > 1)
+    throw new InvalidSetting(
+      `/${field}/${given[1]}`,
+      `Give either ${credentials[given[0]!]} or ${credentials[given[1]!]}, and null for the other one.`,
+    )
+}
+
+/** Throws for one half of a pair of keys. */
+export function assertCredentialPair(secrets: SourceSecrets, field: string): void {
+  const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
+  if (key !== secret)
+    throw new InvalidSetting(
+      `/${field}/${key ? 'secretKey' : 'accessKey'}`,
+      'An access key and its secret key go together: send both, or null for both.',
+    )
+}
+
+/** Throws for a password without a username. */
+export function assertUsername(username: string | undefined, secrets: SourceSecrets, field: string): void {
+  if ('password' in secrets && username === undefined)
+    throw new InvalidSetting(`/${field}/username`, 'The password needs a username.')
+}

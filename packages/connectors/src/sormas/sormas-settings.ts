@@ -1,0 +1,11 @@
+import { loginAccess } from '@sluice/contracts'
+import { defineConnectedSource } from '../settings/connected-source.ts'
+import { formatNameAt } from '../settings/source-address.ts'
+
+export const sormasDefinition = defineConnectedSource({
+  type: 'SOURCE_SYSTEM_I',
+  connectionField: 'apiSource',
+  secretFields: loginAccess.secrets,
+  formatSourceName: ({ entities, apiSource }) =>
+    formatNameAt(entities.map((one) => one.toLowerCase().replaceAll('_', ' ')).join(', '), apiSource.url),
+})

@@ -1,0 +1,162 @@
+import type { DataType } from '@sluice/contracts'
+import type { ReaderAdvice } from './source-problem.ts'
+
+/** PostgreSQL's limit of columns per table; applied to every kind of file before it is read. */
+export const maxColumns = 1600
+
+/** One column, as a source describes it and a warehouse creates it. */
+export interface Column {
+  /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
+  name: string
+  label: string
+  dataType: DataType
+  /** Total digits and digits after the point; DECIMAL only. */
+  precision?: number
+  scale?: number
+  primaryKey?: boolean
+  evidence?: Evidence
+}
+
+/**
+ * Evidence for the type of a column. Absent: the values or the source decide the type. NOTHING: the column had no value.
+ * AMBIGUOUS: day and month could be swapped. REQUESTED: the settings give the type.
+ */
+export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
+
+/** Facts about a column, known after all rows were read. */
+export interface ColumnFacts {
+  column: string
+  evidence?: Evidence
+  /** Whether days come before months in the values; set if a value proved it. */
+  dayFirst?: boolean
+}
+
+/** The stored type of a column. It can be wider than the type of the feed if the table was wider before. */
+export type StoredType = Pick<Column, 'dataType' | 'precision' | 'scale'>
+
+/** A chunk of rows: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
+export interface TupleChunk {
+  bytes: Uint8Array
+  /** Called once when the bytes are no longer needed; their memory can then be reused. */
+  release?(): void
+}
+
+/**
+ * Profile of one column, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
+ * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not measured are absent.
+ */
+export interface ColumnProfile {
+  column: string
+  nulls: number
+  distinct?: number
+  min?: string
+  max?: string
+  maxLength?: number
+}
+
+/**
+ * Rows as tuples of binary COPY, the interchange format that every warehouse accepts. Each chunk holds whole rows, so
+ * chunks may go to several connections. `rows` receives the stored type of each column, in the order of the columns. The
+ * consumer may call `rows` again after `TypesWidened`; it then starts from the beginning.
+ */
+export interface RowContent {
+  format: 'copy-binary'
+  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
+  /** Bytes of the source, if known or estimated. */
+  size?: number
+  /** Returns the profile of the last `rows`; call it after `rows` has ended. */
+  profile?(): ColumnProfile[]
+  /** Returns the contents of the columns; call it after `rows` has ended. Absent if the source knows its types. */
+  facts?(): ColumnFacts[]
+  /** Returns JSON that the source receives at its next reading; call it after `rows` has ended. */
+  reading?(): unknown
+}
+
+/** One table of a source: its columns, then its rows as bytes that a warehouse can load. */
+export interface RowStream {
+  /** Empty for a source that has a single table; the pipeline's own target table is then used. */
+  table: string
+  columns: Column[]
+  /** Whether the source leaves out columns without a value in any record. */
+  sparse?: boolean
+  /** A sentence about parts of the source with rows that were not read although no setting excludes them. */
+  unread?: string
+  content: RowContent
+  /** Returns the cursor of the next increment, as JSON; call it after all rows. It is stored in the transaction of the rows. */
+  cursor?(): unknown
+  /**
+   * Set if each row is a part of a record of another feed. `column` holds the id of the record: the values of its `keys`,
+   * joined by `/`. An increment has all parts of each of its records.
+   */
+  partOf?: { table: string; keys: readonly string[]; column: string }
+  /** For an increment, called after all rows: whether the rows are the whole table after all, and replace it. */
+  whole?(): boolean
+}
+
+/** The part of the last load's memory that sources use. Same structure as the warehouse's type, so that neither module imports the other. */
+export interface RememberedFeed {
+  columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
+  /** `RowContent.reading` of that load. */
+  reading?: unknown
+}
+
+/**
+ * Thrown by `rows` if values do not fit the guessed types of the feed's columns. `columns` fit every row, with the same
+ * names in the same order. The consumer discards the rows loaded so far and calls `rows` again.
+ */
+export class TypesWidened extends Error {
+  override readonly name = 'TypesWidened'
+  readonly columns: Column[]
+
+  constructor(columns: Column[]) {
+    super('The rest of the source needs wider types than its samples.')
+    this.columns = columns
+  }
+}
+
+/** A rejected row, stored for users to examine. */
+export interface RejectedRow {
+  /** 1-based physical line of the record's first byte, as an editor counts it. */
+  line: number
+  /** The label of the column at fault, if it is a single column. */
+  column?: string
+  reason: string
+  /** The record as written in the source, cut to 4 KB. */
+  raw: string
+}
+
+/** Receives the progress of a source. Counts are totals since the start, so a lost call does no harm. */
+export interface LoadReport {
+  progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
+  reject(row: RejectedRow): void
+  /** Counts further rejected rows, after `mostKeptRejects` rows have been passed on. */
+  rejectMore(count: number): void
+  /** An increment was requested, but everything is read; `why` is the reason as a sentence for users. */
+  readsEverything?(why: string): void
+  /** Adds a sentence, with advice, to the log and to the final message of the run. It does not change the status of the run. */
+  hint?(sentence: string, advice: ReaderAdvice): void
+  /** Resets counts and rejected rows: the source is read again from the start. */
+  startOver(): Promise<void>
+  log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
+}
+
+/**
+ * A source of data. It does not depend on warehouses, runs or schedules. Throws `SourceProblem` for problems that a user
+ * can fix; any other error is a bug.
+ */
+export interface DataSource<Config> {
+  read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
+}
+
+/** Returns the columns of the last load, without values. */
+export const columnsBefore = (remembered: RememberedFeed | undefined): Column[] =>
+  (remembered?.columns ?? [])
+    .filter(({ vanished }) => !vanished)
+    .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
+
+export const emptyRowStream = (table: string, columns: Column[]): RowStream => ({
+  table,
+  columns,
+  sparse: true,
+  content: { format: 'copy-binary', rows: async function* () {}, size: 0 },
+})
