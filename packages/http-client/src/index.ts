@@ -2,3 +2,4 @@ export { outgoingAllowed, type OutgoingAllowList } from './guarded-fetch-address
 export { causesOf, type OutgoingCode, OutgoingProblem } from './guarded-fetch-problem.ts'
 export * from './guarded-fetch.ts'
 export * from './outgoing-addresses.ts'
+export * from './retry.ts'
