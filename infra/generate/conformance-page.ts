@@ -1,7 +1,7 @@
 import { pipelineTypes } from '@sluice/contracts'
-import { rows, type Row, type Without } from '../../packages/connectors/test/rows.ts'
-import { scenes } from '../../packages/connectors/test/scenes.ts'
-import { ofDatabases, ofPostgres, ofStores } from '../../packages/connectors/test/without.ts'
+import { rows, type Row, type Without } from '../../packages/connectors/test/rules.ts'
+import { scenes } from '../../packages/connectors/test/connector-fixtures.ts'
+import { ofDatabases, ofPostgres, ofStores } from '../../packages/connectors/test/unsupported-rules.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
 
@@ -76,7 +76,7 @@ const short = (name: Row): string => rows[name].split(/[:,]/)[0]!
 const introduction = `# Conformance of sources
 
 After this page you know which behaviour is tested for each source. One suite tests every source with the same rules.
-\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/rows.ts),
+\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/rules.ts),
 [systems](../packages/connectors/test/conformance.ts), [stores](../packages/connectors/src/object-store/test/conformance.test.ts),
 [databases](../packages/connectors/src/database-connector/test/conformance.test.ts).
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { scenes } from '../../../packages/connectors/test/scenes.ts'
+import { scenes } from '../../../packages/connectors/test/connector-fixtures.ts'
 import { product } from '../../load/contenders/product.ts'
 import { runOn } from '../../load/database.ts'
 import { contentOf } from '../../load/verify.ts'

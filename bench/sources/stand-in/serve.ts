@@ -1,5 +1,5 @@
-import type { Answer, Request } from '../../../packages/connectors/test/stand-in.ts'
-import { scenes } from '../../../packages/connectors/test/scenes.ts'
+import type { Answer, Request } from '../../../packages/connectors/test/stand-in-server.ts'
+import { scenes } from '../../../packages/connectors/test/connector-fixtures.ts'
 
 /** One request that was answered, for whoever asks the same again. */
 export interface Exchange {

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect } from '@jest/globals'
-import type { OpenScene } from './reading-scene.ts'
-import type { Row } from './rows.ts'
-import type { Scene } from './scene.ts'
-import type { Fault } from './stand-in.ts'
+import type { OpenScene } from './fixture-harness.ts'
+import type { Row } from './rules.ts'
+import type { Scene } from './connector-fixture.ts'
+import type { Fault } from './stand-in-server.ts'
 
 type AddRow = (name: Row, test: () => Promise<void>) => void
 

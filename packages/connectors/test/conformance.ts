@@ -3,10 +3,10 @@ import { longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { faultsOf } from './conformance-faults.ts'
-import { openScene, type OpenScene } from './reading-scene.ts'
+import { openScene, type OpenScene } from './fixture-harness.ts'
 import { realAccount } from './real-account.ts'
-import { type Row, rows } from './rows.ts'
-import type { Scene } from './scene.ts'
+import { type Row, rows } from './rules.ts'
+import type { Scene } from './connector-fixture.ts'
 
 /** All systems share the code that these rows test. In a short run, one system has them. */
 const sharedRows: readonly Row[] = ['columnAdded', 'columnRetyped', 'badRecord', 'keepsBreaking', 'retryAfter', 'large']

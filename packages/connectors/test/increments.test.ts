@@ -4,9 +4,9 @@ import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
 import fc from 'fast-check'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { openRig, type Rig } from './rig.ts'
-import type { Scene, StandIn } from './scene.ts'
-import { scenes } from './scenes.ts'
+import { openRig, type Rig } from './connector-harness.ts'
+import type { Scene, StandIn } from './connector-fixture.ts'
+import { scenes } from './connector-fixtures.ts'
 
 /** What happens to one record, so many seconds after what was before. */
 interface Change {

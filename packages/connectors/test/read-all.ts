@@ -2,7 +2,7 @@ import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '@sluice/file-formats/upload/keep-reader-threads'
 import type { LoadReport } from '@sluice/row-stream'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
-import { allowedHere } from './allowed-here.ts'
+import { allowedHere } from './allowed-loopback.ts'
 import { systemIn } from './system-in.ts'
 
 /**

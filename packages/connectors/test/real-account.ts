@@ -7,9 +7,9 @@ import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { allowedHere } from './allowed-here.ts'
-import { silent } from './reading-scene.ts'
-import type { Account, Scene } from './scene.ts'
+import { allowedHere } from './allowed-loopback.ts'
+import { silent } from './fixture-harness.ts'
+import type { Account, Scene } from './connector-fixture.ts'
 
 /** The same source against a real account of somebody, where the environment says one: nothing is changed there. */
 export function realAccount(scene: Scene, account: Account, warehouse: () => Warehouse): void {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
-import { addressed, invoked } from '@sluice/connectors/testing/function.scene'
-import { account, key } from '@sluice/connectors/testing/function-server'
+import { addressed, invoked } from '@sluice/connectors/testing/function-stand-in'
+import { account, key } from '@sluice/connectors/testing/function-stand-in'
 
 let service: Service
 let owner: Asking

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
-import { kobo } from '@sluice/connectors/testing/kobotoolbox.scene'
-import type { StandIn } from '@sluice/connectors/testing/scene'
+import { kobo } from '@sluice/connectors/testing/kobotoolbox-stand-in'
+import type { StandIn } from '@sluice/connectors/testing/connector-fixture'
 import { isFilledByAnother } from '../../src/drops/pipeline-tables.ts'
 
 let service: Service

@@ -1,15 +1,9 @@
 import type { SourceChoice } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import {
-  type SystemContext,
-  type SettingsOf,
-  type RecordStream,
-  type HttpSystem,
-  requireSecret,
-} from '../system-connector/system.ts'
+import { type SystemContext, type SettingsOf, type RecordStream, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { jsonRecords } from '../http-connector/json-records.ts'
 import type { DataType } from '@sluice/contracts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
 
 type BhimaSettings = SettingsOf<'SOURCE_SYSTEM_A'>
 

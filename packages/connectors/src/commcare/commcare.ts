@@ -1,19 +1,11 @@
 import type { SourceChoice } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import {
-  type SystemContext,
-  type RecordPage,
-  type SettingsOf,
-  type RecordStream,
-  type HttpSystem,
-  requireSecret,
-  overlapSeconds,
-} from '../system-connector/system.ts'
+import { type SystemContext, type RecordPage, type SettingsOf, type RecordStream, type HttpSystem, requireSecret, overlapSeconds } from '../http-connector/http-system.ts'
 import { type CommCareForm, applicationsOf, formsOf } from './applications.ts'
 import { readForms, parseSubmission } from './forms.ts'
-import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
+import { boundCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
 

@@ -1,8 +1,7 @@
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
-import { requestFittingPage } from '../http-connector/paging.ts'
-import { type RecordPage, overlapSeconds } from '../system-connector/system.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
+import { type RecordPage, overlapSeconds } from '../http-connector/http-system.ts'
 import type { CommCareForm } from './applications.ts'
 
 export interface FormQuery {

@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../system-connector/system.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import type { Dhis2Settings } from './dhis2.ts'
 import { valueOf } from './server.ts'
 

@@ -1,8 +1,8 @@
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { csvRecords } from '../http-connector/csv-records.ts'
-import { exactNumber } from '../http-connector/exact-numbers.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../system-connector/system.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import { exactNumber } from '../http-connector/exact-json.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
 import type { Dhis2Settings } from './dhis2.ts'
 import { readServer, findUnits } from './server.ts'
 

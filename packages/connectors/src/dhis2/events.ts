@@ -1,7 +1,7 @@
 import { parseObject, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../system-connector/system.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
 import type { Dhis2Settings } from './dhis2.ts'
 import { type Dhis2Server, isTextual, readServer, valueOf } from './server.ts'
 

@@ -1,6 +1,6 @@
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../system-connector/system.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import type { Dhis2Settings } from './dhis2.ts'
 import { readServer } from './server.ts'
 

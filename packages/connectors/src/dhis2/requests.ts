@@ -1,4 +1,4 @@
-import { basicAuthorization } from '../http-connector/basic-authorization.ts'
+import { basicAuthorization } from '../http-connector/http-session.ts'
 
 /** Credentials of DHIS2: a token, or a username and a password. */
 interface Dhis2Credentials {

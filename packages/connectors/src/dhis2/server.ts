@@ -1,9 +1,9 @@
 import { releaseOf } from './requests.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
-import { overlapSeconds } from '../system-connector/system.ts'
-import { subtractSeconds } from '../record-tables/timestamps.ts'
-import { exactNumber } from '../http-connector/exact-numbers.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import { overlapSeconds } from '../http-connector/http-system.ts'
+import { subtractSeconds } from '../http-connector/paging.ts'
+import { exactNumber } from '../http-connector/exact-json.ts'
 
 export interface Dhis2Server {
   /** Full version: `2.41.3`. */

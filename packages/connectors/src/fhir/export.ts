@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { DownloadedBody, HttpSession } from '../http-connector/connection.ts'
+import type { DownloadedBody, HttpSession } from '../http-connector/http-session.ts'
 import { parseRetryAfter } from '../http-connector/retry-policy.ts'
-import { parseJson } from '../http-connector/exact-numbers.ts'
-import type { SystemContext, RecordPage } from '../system-connector/system.ts'
-import { maxRecordValues } from '../http-connector/json-limits.ts'
+import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
+import type { SystemContext, RecordPage } from '../http-connector/http-system.ts'
 
 export interface ExportRequest {
   /** Path of the FHIR API below the host. */

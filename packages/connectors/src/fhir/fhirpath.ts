@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { isExact } from '../http-connector/exact-numbers.ts'
+import { isExact } from '../http-connector/exact-json.ts'
 
 export type FhirPathExpression = (focus: unknown) => unknown[]
 type CollectionFunction = (focus: unknown[]) => unknown[]

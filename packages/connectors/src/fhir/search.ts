@@ -1,9 +1,8 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { RequestOptions, HttpSession } from '../http-connector/connection.ts'
-import { detectEndlessPaging } from '../http-connector/paging.ts'
-import { overlapSeconds, type RecordPage } from '../system-connector/system.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
+import type { RequestOptions, HttpSession } from '../http-connector/http-session.ts'
+import { detectEndlessPaging, boundCursor } from '../http-connector/paging.ts'
+import { overlapSeconds, type RecordPage } from '../http-connector/http-system.ts'
 
 export const lastUpdated = 'meta.lastUpdated'
 

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { BadRecord } from '../record-tables/flatten.ts'
+import { BadRecord } from '../http-connector/flatten-record.ts'
 import { type FhirPathExpression, fhirPath } from './fhirpath.ts'
 
 /** A compiled ViewDefinition (SQL on FHIR) of one resource type. */

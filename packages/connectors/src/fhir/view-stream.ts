@@ -1,9 +1,8 @@
 import type { DataType } from '@sluice/contracts'
 import { detectEndlessPaging } from '../http-connector/paging.ts'
-import type { RecordPage, RecordStream } from '../system-connector/system.ts'
-import { BadRecord } from '../record-tables/flatten.ts'
-import { SeenKeys } from '../record-tables/record-tables.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import type { RecordPage, RecordStream } from '../http-connector/http-system.ts'
+import { BadRecord } from '../http-connector/flatten-record.ts'
+import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
 /**

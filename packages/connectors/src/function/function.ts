@@ -1,12 +1,12 @@
 import { SourceProblem } from '@sluice/row-stream'
-import type { HttpSystem, SettingsOf, SystemContext } from '../system-connector/system.ts'
+import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system.ts'
 import type { SourceSecrets } from '../connector.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession, SystemConnection } from '../http-connector/connection.ts'
+import type { HttpSession, SystemConnection } from '../http-connector/http-session.ts'
 import { functionsOf, invocationPath, keyTold, lambda } from './lambda.ts'
 import { type DataType, dataTypes } from '@sluice/contracts'
-import { parseJson } from '../http-connector/exact-numbers.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import { parseJson } from '../http-connector/exact-json.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
 
 type FunctionSettings = SettingsOf<'FUNCTION'>
 type FunctionAddress = FunctionSettings['functionSource']

@@ -1,12 +1,12 @@
 import type { SourceChoice } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { QueryParameters } from '../http-connector/connection.ts'
+import type { QueryParameters } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
-import type { SystemContext, SettingsOf, HttpSystem } from '../system-connector/system.ts'
+import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system.ts'
 import { signInAsAccount } from './sign-in.ts'
-import { isExact } from '../http-connector/exact-numbers.ts'
-import type { RecordValue } from '../record-tables/flatten.ts'
+import { isExact } from '../http-connector/exact-json.ts'
+import type { RecordValue } from '../http-connector/flatten-record.ts'
 
 type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
 

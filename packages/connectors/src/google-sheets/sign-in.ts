@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
 
 const name = 'Google Sheets'
 const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'

@@ -1,7 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { createResponseProblem } from './parse-response.ts'
-import { parseJson } from './exact-numbers.ts'
-import { maxRecordValues } from './json-limits.ts'
+import { parseJson, maxRecordValues } from './exact-json.ts'
 
 const maxRecordLength = 16_000_000
 /** Bytes after which a batch is full, regardless of its number of members, because they can contain a million values. */

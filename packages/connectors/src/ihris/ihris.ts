@@ -1,15 +1,9 @@
-import type { HttpSession } from '../http-connector/connection.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SourceChoice } from '../connector.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { streamOf } from '../fhir/fhir.ts'
 import { resourcesOf, searchResources } from '../fhir/search.ts'
-import {
-  type RecordPage,
-  type SettingsOf,
-  type RecordStream,
-  type HttpSystem,
-  requireSecret,
-} from '../system-connector/system.ts'
+import { type RecordPage, type SettingsOf, type RecordStream, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { type ReportBlock, type ReportLink, type IhrisReport, reportOf, reportProfile, titleOf } from './report.ts'
 import { isTrue } from '../fhir/fhirpath.ts'
 

@@ -1,17 +1,9 @@
 import type { SourceChoice } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
-import {
-  type SystemContext,
-  type RecordPage,
-  type SettingsOf,
-  type RecordStream,
-  type HttpSystem,
-  requireSecret,
-  overlapSeconds,
-} from '../system-connector/system.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
+import { type SystemContext, type RecordPage, type SettingsOf, type RecordStream, type HttpSystem, requireSecret, overlapSeconds } from '../http-connector/http-system.ts'
+import { boundCursor } from '../http-connector/paging.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
 
 type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
 

@@ -1,17 +1,9 @@
 import type { SourceChoice } from '../connector.ts'
 import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import { basicAuthorization } from '../http-connector/basic-authorization.ts'
-import {
-  type SystemContext,
-  type RecordPage,
-  type SettingsOf,
-  type RecordStream,
-  type HttpSystem,
-  requireSecret,
-  overlapSeconds,
-} from '../system-connector/system.ts'
-import { isExact } from '../http-connector/exact-numbers.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import { basicAuthorization } from '../http-connector/http-session.ts'
+import { type SystemContext, type RecordPage, type SettingsOf, type RecordStream, type HttpSystem, requireSecret, overlapSeconds } from '../http-connector/http-system.ts'
+import { isExact } from '../http-connector/exact-json.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
 
 type SormasSettings = SettingsOf<'SOURCE_SYSTEM_I'>
 type Http = SystemContext['http']

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 import { conforms } from '../conformance.ts'
-import { clinicRegister } from './clinic-register.scene.ts'
+import { clinicRegister } from './clinic-register-stand-in.ts'
 
 const here = (path: string) => new URL(path, import.meta.url)
-const blocks = [...readFileSync(here('../../../../docs/adding-a-source.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
+const blocks = [...readFileSync(here('../../../../docs/adding-a-connector.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
   ([, block = '']) => block.replaceAll(/^ {3}/gm, ''),
 )
 

@@ -1,11 +1,6 @@
 import { parseObject, parseList, toText } from '../../src/http-connector/parse-response.ts'
-import {
-  type SystemContext,
-  requireSecret,
-  overlapSeconds,
-  type HttpSystem,
-} from '../../src/system-connector/system.ts'
-import { boundCursor } from '../../src/record-tables/timestamps.ts'
+import { type SystemContext, requireSecret, overlapSeconds, type HttpSystem } from '../../src/http-connector/http-system.ts'
+import { boundCursor } from '../../src/http-connector/paging.ts'
 
 interface Settings {
   apiSource: { url: string }

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals'
 import { splitIntoMonths } from '../bhima.ts'
 import { jsonRecords } from '../../http-connector/json-records.ts'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { bhima, standIn } from './bhima.scene.ts'
+import { bhima, standIn } from './bhima-stand-in.ts'
 import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
 
 conforms(bhima)
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { visit } from './commcare-server.ts'
-import { commcareForms, standIn } from './commcare.scene.ts'
+import { visit, commcareForms, standIn } from './commcare-stand-in.ts'
 import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
 
 conforms(commcareForms)
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals
 import type { SourceReading } from '../../connector.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
-import { everyRow } from '../../../test/every-row.ts'
-import { never, openRig, type Rig } from '../../../test/rig.ts'
-import type { ofDatabases } from '../../../test/without.ts'
+import { everyRow } from '../../../test/every-rule.ts'
+import { never, openRig, type Rig } from '../../../test/connector-harness.ts'
+import type { ofDatabases } from '../../../test/unsupported-rules.ts'
 
 /** Rows of a kilobyte: more than a process of this suite holds at once. */
 const crowd = 120_000

@@ -1,8 +1,8 @@
 import { mariadbMissing, startMariadb } from './mariadb.ts'
 import { superuser } from './reading.ts'
 import { superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import type { Without } from '../../../test/rows.ts'
-import { ofDatabases, ofPostgres } from '../../../test/without.ts'
+import type { Without } from '../../../test/rules.ts'
+import { ofDatabases, ofPostgres } from '../../../test/unsupported-rules.ts'
 
 /** A real database with somebody who may only read, and what its SQL calls the same things. */
 export interface TestDatabase extends AsyncDisposable {

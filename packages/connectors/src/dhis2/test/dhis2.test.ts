@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { startDhis2 } from './dhis2-server.ts'
-import { dhis2Events } from './dhis2.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import type { Scene } from '../../../test/scene.ts'
+import { startDhis2, dhis2Events } from './dhis2-stand-in.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
+import type { Scene } from '../../../test/connector-fixture.ts'
 import { spanOf } from '../data-values.ts'
 
 const scratch = scratchWarehouseForAll()

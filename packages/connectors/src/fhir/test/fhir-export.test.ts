@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { fhir } from './fhir.scene.ts'
-import { Population } from '../../../test/population.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import type { Scene } from '../../../test/scene.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in.ts'
+import { fhir } from './fhir-stand-in.ts'
+import { Population } from '../../../test/people.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
+import type { Scene } from '../../../test/connector-fixture.ts'
+import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
 
 const token = 'a-bearer-token-0123456789'
 const moments = ['2026-03-01T10:00:00.000Z', '2026-03-02T10:00:00.000Z']

@@ -1,10 +1,10 @@
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { describeBeside } from '../../../test/counterpart.ts'
-import { fhir } from './fhir.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import { startServer } from '../../../test/stand-in.ts'
+import { describeBeside } from '../../../test/independent-server.ts'
+import { fhir } from './fhir-stand-in.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
+import { startServer } from '../../../test/stand-in-server.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { fhir } from './fhir.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { fhir } from './fhir-stand-in.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { conforms } from '../../../test/conformance.ts'
-import { invoked, lambdaFunction } from './function.scene.ts'
-import { openScene, type OpenScene } from '../../../test/reading-scene.ts'
-import type { Answer } from '../../../test/stand-in.ts'
+import { invoked, lambdaFunction } from './function-stand-in.ts'
+import { openScene, type OpenScene } from '../../../test/fixture-harness.ts'
+import type { Answer } from '../../../test/stand-in-server.ts'
 
 conforms(lambdaFunction)
 

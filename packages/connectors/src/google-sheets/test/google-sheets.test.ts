@@ -2,9 +2,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { conforms } from '../../../test/conformance.ts'
-import { googleSheets, standIn } from './google-sheets.scene.ts'
-import { apiKey, type Sheet } from './google-sheets-server.ts'
-import { openScene, type OpenScene } from '../../../test/reading-scene.ts'
+import { googleSheets, standIn, apiKey, type Sheet } from './google-sheets-stand-in.ts'
+import { openScene, type OpenScene } from '../../../test/fixture-harness.ts'
 
 conforms(googleSheets)
 

@@ -4,9 +4,9 @@ import { describeUnless, itUnless } from '@sluice/testing/skip'
 import { kindsOfStores, type TestStore } from './stores.ts'
 import { type Trouble, type TroubledProxy, troubledProxy } from './troubled-proxy.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { everyRow } from '../../../test/every-row.ts'
-import { never, openRig, type Rig } from '../../../test/rig.ts'
-import { ofStores } from '../../../test/without.ts'
+import { everyRow } from '../../../test/every-rule.ts'
+import { never, openRig, type Rig } from '../../../test/connector-harness.ts'
+import { ofStores } from '../../../test/unsupported-rules.ts'
 
 /** One object for each person, of NDJSON: what is new is an object more. */
 const person = (id: number, more: object = {}) => `${JSON.stringify({ id, name: `Person ${id}`, ...more })}\n`

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { conforms } from '../../../test/conformance.ts'
-import { facilities, openlmis } from './openlmis.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { facilities, openlmis } from './openlmis-stand-in.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
 
 conforms(openlmis)
 

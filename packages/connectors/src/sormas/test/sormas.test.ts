@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import { sormas } from './sormas.scene.ts'
+import { openScene } from '../../../test/fixture-harness.ts'
+import { sormas } from './sormas-stand-in.ts'
 
 conforms(sormas)
 

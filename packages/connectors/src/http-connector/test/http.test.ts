@@ -1,0 +1,299 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
+import { type Answer, type Request, type Server, startServer } from '../../../test/stand-in-server.ts'
+import { secretRedactor } from '@sluice/process'
+import { createBulkExport } from '../../fhir/export.ts'
+import { type SystemConnection, parseBaseUrl, openHttpSession } from '../http-session.ts'
+import { parseRetryAfter } from '../retry-policy.ts'
+import { findErrorText } from '../http-problems.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'sluice-http-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+const token = 'a-secret+token/of=mine'
+let server: Server
+let answer: (request: Request) => Answer
+beforeAll(async () => {
+  server = await startServer((request) => answer(request))
+})
+beforeEach(() => {
+  server.requests.length = 0
+  answer = () => ({ body: {} })
+})
+afterEach(() => void (server.fault = () => undefined))
+afterAll(() => server[Symbol.asyncDispose]())
+
+const waits: number[] = []
+const paths = () => server.requests.map(({ path }) => path)
+
+function asking(connection: Partial<SystemConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
+  const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, handOnRedirects: true })
+  return openHttpSession(
+    { url: `${server.url}/at/api/`, ignoredSegments: ['api'], headers: { 'x-token': token }, ...connection },
+    {
+      fetch,
+      downloads: fetch,
+      system: 'Example',
+      secrets: [token],
+      retryPolicy: { attempts: 3, firstDelay: 0.01, maxDelay: 0.02 },
+      directory,
+      signal: new AbortController().signal,
+      onBytes: () => {},
+      onRetry: (_problem, seconds) => void waits.push(seconds),
+      onAlive: () => {},
+    },
+  )
+}
+
+describe('the address of a system', () => {
+  it.each([
+    [' https://a.example/api/ ', ['api'], 'https://a.example'],
+    ['https://a.example/dhis/API', ['api'], 'https://a.example/dhis'],
+    ['https://a.example/api/v2/', ['v2', 'api'], 'https://a.example'],
+    ['https://a.example:8443/x/?y=1#z', [], 'https://a.example:8443/x'],
+    ['https://a.example/rapi', ['api'], 'https://a.example/rapi'],
+  ])('%s is without %s %s', (typed, without, base) => expect(parseBaseUrl(typed, without)).toBe(base))
+
+  it('has to be one', () =>
+    expect(() => parseBaseUrl('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
+
+  it('is not asked where the operator does not allow it', async () => {
+    const refused = asking({}, { allowed: '10.0.0.0/8' }).getJson('me')
+    await expect(refused).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
+    expect(paths()).toEqual([])
+  })
+})
+
+describe('a request', () => {
+  it('has its parameters, and what shows who asks', async () => {
+    await asking().getJson('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
+    const [{ path, query, headers }] = server.requests as [Request]
+    expect([path, [...query]]).toEqual([
+      '/at/list',
+      [
+        ['page', '1'],
+        ['id', 'a'],
+        ['id', 'b'],
+        ['text', 'ä&b'],
+      ],
+    ])
+    expect(headers).toMatchObject({ 'x-token': token, accept: 'application/json' })
+  })
+
+  it('is made again where that does no harm, and not where it might', async () => {
+    server.fault = () => (server.requests.length < 3 ? { status: 503 } : undefined)
+    await asking().getJson('list')
+    expect(paths()).toHaveLength(3)
+    server.requests.length = 0
+    await expect(asking().getJson('save', { method: 'POST', body: {} })).rejects.toMatchObject({
+      code: 'SOURCE_FAILED',
+    })
+    expect(paths()).toHaveLength(1)
+    server.requests.length = 0
+    await asking().getJson('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), repeatable: true })
+    expect(server.requests.map(({ body }) => body)).toEqual(['a=1', 'a=1', 'a=1'])
+  })
+
+  it('is not made again where the system wants to rest for long, or says no', async () => {
+    const codes: unknown[] = []
+    for (const [status, seconds] of [
+      [429, '7200'],
+      [403, ''],
+      [404, ''],
+      [422, ''],
+    ] as const) {
+      server.requests.length = 0
+      server.fault = () => ({ status, headers: { 'retry-after': seconds || '0' }, body: { detail: 'No.' } })
+      const error = await asking()
+        .getJson('list', { subject: 'The list' })
+        .catch((one: unknown) => one)
+      codes.push([(error as { code: string }).code, (error as Error).message, paths().length])
+    }
+    expect(codes).toEqual([
+      ['RATE_LIMITED', expect.stringMatching(/for 120 minutes .* It says: No\.$/), 1],
+      ['PERMISSION_DENIED', expect.stringContaining('may not read The list'), 1],
+      ['NOT_FOUND', expect.stringMatching(/^The list is not at Example/), 1],
+      ['REQUEST_REFUSED', expect.any(String), 1],
+    ])
+  })
+
+  it('follows redirects within the host, five at most, and never to another', async () => {
+    answer = ({ path }) => (path === '/at/old' ? { status: 301, headers: { location: '/at/new' } } : { body: { path } })
+    expect(await asking().getJson('old')).toEqual({ path: '/at/new' })
+    answer = ({ path }) => ({ status: 302, headers: { location: `${path}x` } })
+    server.requests.length = 0
+    await expect(asking().getJson('loop')).rejects.toMatchObject({
+      code: 'REDIRECTED',
+      message: expect.stringContaining('from one of its addresses to the next'),
+    })
+    expect(paths()).toHaveLength(6)
+    answer = () => ({ status: 302, headers: { location: 'http://localhost/x' } })
+    await expect(asking().getJson('away')).rejects.toMatchObject({
+      message: expect.stringContaining('leads to localhost'),
+    })
+    // What is sent is not sent on, also where it would stay on the host; what is asked for there may be secret.
+    answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
+    await expect(asking().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
+      code: 'REDIRECTED',
+      message: expect.stringMatching(
+        /leads to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there, and/,
+      ),
+    })
+    // Behind another port is somebody else, who is not to get what shows who asks.
+    server.requests.length = 0
+    answer = () => ({ status: 302, headers: { location: 'https://127.0.0.1:9200/at/x' } })
+    await expect(asking().getJson('port')).rejects.toMatchObject({
+      code: 'REDIRECTED',
+      message: expect.stringContaining('leads to 127.0.0.1:9200'),
+    })
+    expect(paths()).toEqual(['/at/port'])
+  })
+
+  it('keeps digits that JavaScript would round', async () => {
+    answer = () => ({
+      headers: { 'content-type': 'application/json' },
+      body: '{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}',
+    })
+    expect(JSON.stringify(await asking().getJson('x'))).toBe(
+      '{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}',
+    )
+  })
+
+  it('takes no answer that is too large, no page, and nothing that is no JSON', async () => {
+    answer = () => ({ body: { a: 'x'.repeat(20_000) } })
+    await expect(asking().getJson('x')).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
+    answer = () => ({ headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' })
+    await expect(asking().getJson('x')).rejects.toMatchObject({
+      code: 'OTHER_PROTOCOL',
+      message: expect.stringContaining('web page'),
+    })
+    answer = () => ({ body: 'pong' })
+    await expect(asking().getJson('x')).rejects.toMatchObject({
+      code: 'OTHER_PROTOCOL',
+      message: expect.stringContaining('text/plain'),
+    })
+  })
+
+  it('to disk is whole although it broke off, and can be read twice', async () => {
+    answer = () => ({ body: 'abc'.repeat(1_000) })
+    server.fault = () => (server.requests.length === 1 ? 'BREAKS_OFF' : undefined)
+    using file = await asking().download('file')
+    for (let times = 0; times < 2; times += 1) {
+      let text = ''
+      for await (const chunk of file.chunks()) text += chunk.toString()
+      expect(text).toBe('abc'.repeat(1_000))
+    }
+    expect(paths()).toHaveLength(2)
+  })
+})
+
+describe('a session', () => {
+  const signing = (): Partial<SystemConnection> => ({
+    signIn: async (http) => {
+      const { session } = (await http.getJson('login', { method: 'POST', body: {} })) as { session: string }
+      return { cookie: `session=${session}` }
+    },
+  })
+  let current = 0
+  beforeEach(() => {
+    current = 0
+    answer = ({ path, headers }) => {
+      if (path === '/at/login') return { body: { session: `number-${(current += 1)}` } }
+      return headers.cookie === `session=number-${current}`
+        ? { body: {} }
+        : { status: 401, body: { detail: headers.cookie } }
+    }
+  })
+
+  it('is begun once, and anew when it has ended', async () => {
+    const http = asking(signing())
+    await http.getJson('one')
+    await http.getJson('two')
+    current += 1
+    await http.getJson('three')
+    expect(paths()).toEqual(['/at/login', '/at/one', '/at/two', '/at/three', '/at/login', '/at/three'])
+  })
+
+  it('that is not taken is not begun again and again, and is never said', async () => {
+    answer = ({ path, headers }) =>
+      path === '/at/login'
+        ? { body: { session: 'sesame-sesame' } }
+        : { status: 401, body: { detail: `no ${headers.cookie}` } }
+    const error = await asking(signing())
+      .getJson('one')
+      .catch((one: unknown) => one)
+    expect(error).toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+    expect((error as Error).message).not.toContain('sesame')
+    expect(paths()).toEqual(['/at/login', '/at/one', '/at/login', '/at/one'])
+  })
+})
+
+describe('a link to the next page', () => {
+  it.each([
+    ['list?page=2', 'list?page=2'],
+    ['/at/list?page=2', 'list?page=2'],
+    ['http://127.0.0.1/at/list?page=2', 'list?page=2'],
+  ])('%s is %s', (link, path) => expect(asking().resolveLink(link)).toBe(path))
+
+  it.each([
+    'http://localhost/at/list',
+    'https://127.0.0.1.evil.example/at/list',
+    '/elsewhere/list',
+    '//evil.example/at/x',
+  ])('%s is not followed', (link) =>
+    expect(() => asking().resolveLink(link)).toThrow(expect.objectContaining({ code: 'REDIRECTED' })),
+  )
+})
+
+describe('what a system says', () => {
+  it('is found wherever it stands', () => {
+    expect(findErrorText('{"detail":"a"}')).toBe('a')
+    expect(findErrorText('{"issue":[{"severity":"error","diagnostics":"b"}]}')).toBe('b')
+    expect(findErrorText('{"error":{"code":7,"message":"c"}}')).toBe('c')
+    expect(findErrorText('plain')).toBe('plain')
+    expect(findErrorText('<html>no</html>')).toBeUndefined()
+    expect(findErrorText('{"code":7}')).toBeUndefined()
+  })
+
+  it('is one short line without secrets, however they are spelled', () => {
+    const words = secretRedactor([token, 'p"w'])
+    const text = `${token}\n${encodeURIComponent(token)}\t${Buffer.from(token).toString('base64')} ${JSON.stringify('p"w')} ${'x'.repeat(600)}`
+    expect(words(text)).toMatch(/^\[redacted\] \[redacted\] \[redacted\] "\[redacted\]" x+$/)
+    expect(words(text)).toHaveLength(500)
+    const form = new URLSearchParams({ password: 'pass word!x' })
+    expect(secretRedactor(['pass word!x'])(`not ${form.toString()}`)).toBe('not password=[redacted]')
+  })
+})
+
+describe('the list of files of an export', () => {
+  it('is refused where it is larger than what is held', async () => {
+    const said = JSON.stringify({ transactionTime: '2026-03-01T10:00:00Z', output: [] })
+    answer = ({ path }): Answer =>
+      path.endsWith('$export')
+        ? { status: 202, headers: { 'content-location': '/at/status' } }
+        : { headers: { 'content-type': 'application/json' }, body: said + ' '.repeat(32_000_000) }
+    const http = asking({}, { maxBytes: 40_000_000 })
+    const signal = new AbortController().signal
+    const pages = createBulkExport(
+      { http, signal, log: () => {} },
+      { prefix: 'fhir', types: ['Patient'], readings: 1 },
+    )('Patient')
+    await expect(pages.next()).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
+  })
+})
+
+describe('Retry-After', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z')
+  it.each([
+    ['7', 7],
+    ['0.5', 0.5],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60],
+    ['Thu, 01 Jan 2015 00:01:00 GMT', 0],
+    ['soon', undefined],
+  ])('%s is %s seconds', (header, seconds) =>
+    expect(parseRetryAfter(new Headers({ 'retry-after': header }), now)).toBe(seconds),
+  )
+})
