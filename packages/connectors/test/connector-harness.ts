@@ -10,8 +10,8 @@ import type { SourceReading } from '../src/connector.ts'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
 import { type ScratchWarehouse, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { allowedHere } from './allowed-loopback.ts'
-import { hasty, silent } from './fixture-harness.ts'
+import { allowedLoopback } from './allowed-loopback.ts'
+import { fastRetry, silentReport } from './fixture-harness.ts'
 
 export const never = new AbortController().signal
 
@@ -24,28 +24,28 @@ interface MeasuredReading {
 }
 
 /** Sources as a worker has them and a warehouse, with everything that is said between the two. */
-export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
+export async function openHarness({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
-  const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty })
+  const sources = createSourceRegistry({ filesDirectory, allowed: allowedLoopback, retryPolicy: fastRetry })
   // As in a worker.
   const threads = keepReaderThreads()
-  const said: string[] = []
+  const messages: string[] = []
   const rejected: RejectedRow[] = []
   const report: LoadReport = {
-    ...silent,
-    reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
+    ...silentReport,
+    reject: (row) => void (rejected.push(row), messages.push(row.raw, row.reason)),
     startOver: async () => void (rejected.length = 0),
-    log: (_level, _importance, message) => void said.push(message),
+    log: (_level, _importance, message) => void messages.push(message),
   }
-  const rig = {
+  const harness = {
     sources,
-    said,
+    messages,
     rejected,
     /** Each test has a table of its own. */
     table: word('rows_'),
     async load(asked: SourceReading, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
       rejected.length = 0
-      const { table } = rig
+      const { table } = harness
       const cursor = await warehouse.findCursor('health', table)
       const reading: SourceReading = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await sources.increments(reading))
@@ -62,39 +62,39 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
           ...(merged && { mode: 'MERGE' as const }),
         })
       } catch (error) {
-        said.push((error as Error).message)
+        messages.push((error as Error).message)
         throw error
       }
     },
     /** What is wrong, as a test of the connection says it. */
     async tried(reading: SourceReading) {
       const found = await sources.test(reading, never)
-      if (found) said.push(found.message)
+      if (found) messages.push(found.message)
       return found
     },
     /** The values of columns as texts, ordered by the first. */
     async values(...columns: string[]): Promise<(string | null)[][]> {
       const texts = columns.map((column) => `"${column}"::text`).join(', ')
-      const text = `select ${texts} from health.${rig.table} order by "${columns[0]}"`
+      const text = `select ${texts} from health.${harness.table} order by "${columns[0]}"`
       return (await superuser.query<(string | null)[]>({ text, rowMode: 'array' })).rows
     },
     async typeOf(column: string) {
-      const found = await warehouse.findTable('health', rig.table)
+      const found = await warehouse.findTable('health', harness.table)
       return found?.columns.find(({ name }) => name === column)?.dataType
     },
     /** Reads in a process of its own whose heap has at most so many megabytes; `peak` is in bytes. */
     async readWithin(heap: number, reading: SourceReading): Promise<{ rows: number; peak: number }> {
-      return readAll(`--max-old-space-size=${heap}`, { ...reading, table: rig.table, filesDirectory })
+      return readAll(`--max-old-space-size=${heap}`, { ...reading, table: harness.table, filesDirectory })
     },
     /** Reads in a process of its own that measures what is reachable while it reads. */
     async readMeasured(reading: SourceReading) {
-      return readAll<MeasuredReading>('--expose-gc', { ...reading, table: rig.table, filesDirectory })
+      return readAll<MeasuredReading>('--expose-gc', { ...reading, table: harness.table, filesDirectory })
     },
     /** Ends a load once `begun` says that it is under way, and expects it to end within five seconds. */
     async expectCancelled(reading: SourceReading, begun: () => boolean | Promise<boolean>) {
       const cancel = new AbortController()
       const state = { over: false }
-      const loading = rig
+      const loading = harness
         .load(reading, 'FULL', cancel.signal)
         .catch((error: unknown) => error)
         .finally(() => (state.over = true))
@@ -107,10 +107,10 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
     },
     /** Nothing that was said so far holds one of these, however it is spelled. */
     expectUnsaid(secrets: readonly string[]) {
-      expect(said.length).toBeGreaterThan(5)
+      expect(messages.length).toBeGreaterThan(5)
       for (const value of secrets) {
         const spellings = [value, encodeURIComponent(value), Buffer.from(value).toString('base64').replace(/=+$/, '')]
-        for (const spelling of spellings) expect(said.join('\n')).not.toContain(spelling)
+        for (const spelling of spellings) expect(messages.join('\n')).not.toContain(spelling)
       }
     },
     async [Symbol.asyncDispose]() {
@@ -118,10 +118,10 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       await rm(filesDirectory, { recursive: true, force: true })
     },
   }
-  return rig
+  return harness
 }
 
-export type Rig = Awaited<ReturnType<typeof openRig>>
+export type ConnectorHarness = Awaited<ReturnType<typeof openHarness>>
 
 /** Runs `read-all.ts`; answers what it printed. */
 async function readAll<T>(flag: string, reading: object): Promise<T> {

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { allowedHere } from './allowed-loopback.ts'
+import { allowedLoopback } from './allowed-loopback.ts'
 import { systemIn } from './system-in.ts'
 import { keepReaderThreads } from '@sluice/file-formats/upload/keep-reader-threads'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
@@ -10,12 +10,12 @@ import type { RejectedRow, LoadReport } from '@sluice/row-stream'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
-import type { Scene, StandIn } from './connector-fixture.ts'
+import type { ConnectorFixture, StandIn } from './connector-fixture.ts'
 
 /** Hundredths of seconds: what is tested is that it is asked again, not how long that takes. */
-export const hasty = { attempts: 4, firstDelay: 0.01, maxDelay: 0.05 }
+export const fastRetry = { attempts: 4, firstDelay: 0.01, maxDelay: 0.05 }
 
-export const silent: LoadReport = {
+export const silentReport: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},
@@ -24,31 +24,31 @@ export const silent: LoadReport = {
 }
 
 /** A stand-in that is asked as the service does, with everything that is said on the way. */
-export async function openScene(scene: Scene, warehouse: Warehouse) {
-  const standIn: StandIn = await scene.start()
+export async function openFixture(fixture: ConnectorFixture, warehouse: Warehouse) {
+  const standIn: StandIn = await fixture.start()
   const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-conformance-'))
   // As in a worker: a load that starts a thread for each of its tables takes twice the time.
   const threads = keepReaderThreads()
-  const { module } = scene
-  const systems = module === undefined ? {} : systemIn(scene.type, module)
-  const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, retryPolicy: hasty, systems })
+  const { module } = fixture
+  const systems = module === undefined ? {} : systemIn(fixture.type, module)
+  const sources = createSourceRegistry({ filesDirectory, allowed: allowedLoopback, retryPolicy: fastRetry, systems })
   const target = word('people_')
-  const said: string[] = []
+  const messages: string[] = []
   const rejected: RejectedRow[] = []
   const never = new AbortController().signal
 
   const reading = (changes: { secrets?: Record<string, string>; settings?: object } = {}) => ({
-    type: scene.type,
+    type: fixture.type,
     settings: { ...standIn.settings, ...changes.settings },
     secrets: changes.secrets ?? standIn.secrets,
     input: {},
     table: target,
   })
   const report: LoadReport = {
-    ...silent,
-    reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
+    ...silentReport,
+    reject: (row) => void (rejected.push(row), messages.push(row.raw, row.reason)),
     startOver: async () => void (rejected.length = 0),
-    log: (_level, _importance, message) => void said.push(message),
+    log: (_level, _importance, message) => void messages.push(message),
   }
 
   /** As a worker does. */
@@ -76,7 +76,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
         ...(merged && { mode: 'MERGE' as const }),
       })
     } catch (error) {
-      said.push((error as Error).message)
+      messages.push((error as Error).message)
       throw error
     }
   }
@@ -89,15 +89,15 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     report,
     load,
     rejected,
-    said,
+    messages,
     never,
     /** The pipeline's own table, and what is kept with it. */
     target,
     cursor: () => warehouse.findCursor('health', target),
     /** Of the records themselves. */
-    table: `${target}${scene.table ?? ''}`,
-    groupTable: `${target}${scene.table ?? ''}${scene.group?.table ?? ''}`,
-    pages: () => standIn.server.requests.filter(standIn.isPage),
+    table: `${target}${fixture.table ?? ''}`,
+    groupTable: `${target}${fixture.table ?? ''}${fixture.group?.table ?? ''}`,
+    pages: () => standIn.server.requests.filter(standIn.isPageRequest),
     async [Symbol.asyncDispose]() {
       threads[Symbol.dispose]()
       await standIn.server[Symbol.asyncDispose]()
@@ -106,4 +106,4 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
   }
 }
 
-export type OpenScene = Awaited<ReturnType<typeof openScene>>
+export type FixtureHarness = Awaited<ReturnType<typeof openFixture>>

@@ -5,40 +5,40 @@ import { createInterface } from 'node:readline/promises'
 import { afterAll, beforeAll, describe } from '@jest/globals'
 
 /** Servers of somebody else, by their folder in `.sluice`: what has to be installed there, and what starts it and writes its port. */
-const counterparts = {
+const independentServers = {
   couchdb: { needs: 'express-pouchdb', program: 'couchdb-program.ts' },
   fhir: { needs: '@medplum/fhir-router', program: 'fhir-router.ts' },
 }
 
-export interface Counterpart {
+export interface IndependentServer {
   readonly url: string
 }
 
 /** Tests against a server of somebody else, running for all of them. Where it is not installed they are skipped, and say how it is. */
-export function describeBeside(
-  name: keyof typeof counterparts,
+export function describeWithServer(
+  name: keyof typeof independentServers,
   title: string,
-  tests: (counterpart: Counterpart) => void,
+  tests: (server: IndependentServer) => void,
 ): void {
-  const { needs, program } = counterparts[name]
+  const { needs, program } = independentServers[name]
   const folder = join(import.meta.dirname, '../../../../.sluice', name)
   if (!existsSync(join(folder, 'node_modules', needs))) {
     describe.skip(`${title} (install it by \`node infra/counterparts/install.ts ${name}\`)`, () => tests({ url: '' }))
     return
   }
   describe(title, () => {
-    const counterpart = { url: '' }
+    const server = { url: '' }
     let stop = () => {}
     beforeAll(async () => {
       const file = join(import.meta.dirname, program)
       const child = spawn(process.execPath, [file, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
       stop = () => void child.kill()
       for await (const line of createInterface(child.stdout)) {
-        counterpart.url = `http://127.0.0.1:${line}`
+        server.url = `http://127.0.0.1:${line}`
         break
       }
     })
     afterAll(() => stop())
-    tests(counterpart)
+    tests(server)
   })
 }

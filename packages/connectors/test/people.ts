@@ -8,23 +8,23 @@ export interface Person {
   /** Rows of a group that repeats. */
   children?: string[]
   /** Seconds since 2026 at which it came to be, and was changed. */
-  made: number
-  changed: number
+  createdAt: number
+  changedAt: number
   /** Holds what no column can. */
-  bad?: boolean
+  isUnstorable?: boolean
 }
 
 const epoch = Date.UTC(2026, 0, 1)
 
 /** A moment of a population as systems write it: `2026-01-01T00:00:07.000`, in UTC. */
-export const momentOf = (seconds: number): string => new Date(epoch + seconds * 1000).toISOString().slice(0, 23)
+export const formatTime = (seconds: number): string => new Date(epoch + seconds * 1000).toISOString().slice(0, 23)
 
 /** People of a stand-in: some that are named, or a crowd that is made as it is asked for. */
-export class Population {
+export class People {
   readonly #named = new Map<number, Person>()
-  crowd = 0
+  generated = 0
   /** Characters in a name of the crowd. */
-  crowdName = 1_000
+  generatedNameLength = 1_000
   /** Seconds since 2026 by the clock of the system; where it has none, that of the latest change. */
   now?: number
   /** Records on a page at most, where a stand-in takes fewer than it is asked for. */
@@ -33,12 +33,12 @@ export class Population {
   readonly deleted = new Set<number>()
 
   get size(): number {
-    return this.crowd + this.#named.size
+    return this.generated + this.#named.size
   }
 
   /** When somebody was changed last. */
   get latest(): number {
-    return Math.max(this.crowd, ...[...this.#named.values()].map(({ changed }) => changed))
+    return Math.max(this.generated, ...[...this.#named.values()].map(({ changedAt }) => changedAt))
   }
 
   get clock(): number {
@@ -49,16 +49,16 @@ export class Population {
   put(person: Partial<Person> & { id: number }, at?: number): void {
     const { id } = person
     const known = this.#named.get(id)
-    const made = known?.made ?? at ?? id
-    const { extra, ...whole } = { name: `Person ${id}`, ...known, ...person, id, made, changed: at ?? made }
+    const createdAt = known?.createdAt ?? at ?? id
+    const { extra, ...whole } = { name: `Person ${id}`, ...known, ...person, id, createdAt, changedAt: at ?? createdAt }
     this.#named.set(id, { ...whole, ...(extra !== undefined && { extra }) })
   }
 
   clear(): void {
     this.#named.clear()
     this.deleted.clear()
-    this.crowd = 0
-    this.crowdName = 1_000
+    this.generated = 0
+    this.generatedNameLength = 1_000
   }
 
   remove(id: number): void {
@@ -67,19 +67,19 @@ export class Population {
 
   /** By id. A crowd has the lowest ones. */
   *all(from = 0): Generator<Person, void, void> {
-    for (let id = Math.max(1, from); id <= this.crowd; id += 1)
-      yield { id, name: `Person ${id} ${'x'.repeat(this.crowdName)}`, made: id, changed: id }
-    for (const id of [...this.#named.keys()].toSorted((one, other) => one - other))
+    for (let id = Math.max(1, from); id <= this.generated; id += 1)
+      yield { id, name: `Person ${id} ${'x'.repeat(this.generatedNameLength)}`, createdAt: id, changedAt: id }
+    for (const id of [...this.#named.keys()].toSorted((item, other) => item - other))
       if (id >= from) yield this.#named.get(id)!
   }
 
   /** The first so many that `wanted` takes, leaving out some before them. */
-  page({ from = 0, skip = 0, limit = Infinity, wanted = everybody }: Page = {}): Person[] {
+  page({ from = 0, skip = 0, limit = Infinity, wanted = everyPerson }: Page = {}): Person[] {
     const found: Person[] = []
     let left = skip
     // A crowd is long: what is left out of it is not made.
     let start = from
-    if (skip > 0 && wanted === everybody && skip <= this.crowd) [start, left] = [Math.max(1, from) + skip, 0]
+    if (skip > 0 && wanted === everyPerson && skip <= this.generated) [start, left] = [Math.max(1, from) + skip, 0]
     for (const person of this.all(start)) {
       if (found.length >= limit) break
       if (!wanted(person)) continue
@@ -97,4 +97,4 @@ interface Page {
   wanted?: (person: Person) => boolean
 }
 
-export const everybody = (): boolean => true
+export const everyPerson = (): boolean => true

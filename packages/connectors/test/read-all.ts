@@ -2,7 +2,7 @@ import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '@sluice/file-formats/upload/keep-reader-threads'
 import type { LoadReport } from '@sluice/row-stream'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
-import { allowedHere } from './allowed-loopback.ts'
+import { allowedLoopback } from './allowed-loopback.ts'
 import { systemIn } from './system-in.ts'
 
 /**
@@ -12,7 +12,7 @@ import { systemIn } from './system-in.ts'
  */
 const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
 const systems = module === undefined ? {} : systemIn(reading.type, module)
-const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere, systems })
+const sources = createSourceRegistry({ filesDirectory, allowed: allowedLoopback, systems })
 // As a worker does.
 keepReaderThreads()
 const counts = { rows: 0, bytes: 0 }

@@ -7,34 +7,34 @@ import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { allowedHere } from './allowed-loopback.ts'
-import { silent } from './fixture-harness.ts'
-import type { Account, Scene } from './connector-fixture.ts'
+import { allowedLoopback } from './allowed-loopback.ts'
+import { silentReport } from './fixture-harness.ts'
+import type { Account, ConnectorFixture } from './connector-fixture.ts'
 
 /** The same source against a real account of somebody, where the environment says one: nothing is changed there. */
-export function realAccount(scene: Scene, account: Account, warehouse: () => Warehouse): void {
+export function realAccount(fixture: ConnectorFixture, account: Account, warehouse: () => Warehouse): void {
   const values = Object.fromEntries(account.variables.map((name) => [name, process.env[name] ?? '']))
   const absent = account.variables.filter((name) => values[name] === '')
   const add = absent.length === 0 ? it : it.skip
 
-  describe(`${scene.system}, a real account`, () => {
+  describe(`${fixture.system}, a real account`, () => {
     const why = absent.length === 0 ? '' : ` (set ${absent.join(', ')})`
     add(
       `is tried, looked at, loaded, and gone on with${why}`,
       async () => {
         const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-account-'))
-        const sources = createSourceRegistry({ filesDirectory, allowed: allowedHere })
+        const sources = createSourceRegistry({ filesDirectory, allowed: allowedLoopback })
         const signal = AbortSignal.timeout(1_500_000)
         const table = word('account_')
         const reading = {
-          type: scene.type,
+          type: fixture.type,
           settings: account.settings(values),
           secrets: account.secrets(values),
           input: {},
           table,
         }
         expect(await sources.test(reading, signal)).toBeUndefined()
-        for (const kind of Object.keys(scene.lookups))
+        for (const kind of Object.keys(fixture.lookups))
           expect(await sources.lookup(kind, reading, signal)).toBeInstanceOf(Array)
         const { columns } = await sources.preview(reading, 10, signal)
         expect(columns.length).toBeGreaterThan(0)
@@ -43,7 +43,7 @@ export function realAccount(scene: Scene, account: Account, warehouse: () => War
           const asked = { ...reading, mode, cursor }
           const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
           const tables = await loadFeeds({
-            feeds: sources.read(asked, silent, signal),
+            feeds: sources.read(asked, silentReport, signal),
             warehouse: warehouse(),
             target: { schema: 'health', table },
             run: word('run'),

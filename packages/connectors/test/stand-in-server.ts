@@ -2,74 +2,76 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-export interface Request {
+export interface StandInRequest {
   method: string
   path: string
   query: URLSearchParams
   headers: IncomingMessage['headers']
   body: string
-  /** When it came. */
+  /** Milliseconds of `performance.now()` when the request arrived. */
   at: number
 }
 
-export interface Answer {
+export interface StandInResponse {
   /** 200 when absent. */
   status?: number
   headers?: Record<string, string>
-  /** JSON unless it is a text. */
+  /** Sent as JSON unless it is a text. */
   body?: unknown
 }
 
-/** What happens instead of an answer: something else, half of the answer and then nothing, or nothing at all for as long as anybody waits. */
-export type Fault = Answer | 'BREAKS_OFF' | 'SILENT' | undefined
+/** Replaces a response: another response, half of the response and a closed connection, or no response at all. */
+export type Fault = StandInResponse | 'BREAKS_OFF' | 'SILENT' | undefined
 
-/** A server over a socket that speaks as a system's documentation says, and fails when it is told to. */
-export interface Server extends AsyncDisposable {
+/** A test server on a socket that behaves like a system's documentation, and returns faults on request. */
+export interface StandInServer extends AsyncDisposable {
   /** Without a slash at its end. */
   url: string
-  requests: Request[]
-  /** Asked before each answer. */
-  fault: (request: Request) => Fault
-  /** What the answers say in `Date`; the time of this machine where it is absent. */
+  requests: StandInRequest[]
+  /** Called before each response. */
+  fault: (request: StandInRequest) => Fault
+  /** The time of the `Date` header; the clock of this machine when absent. */
   clock?: () => Date
-  /** Told each answer that is given. */
-  answered?: (request: Request, answer: Answer) => void
+  /** Called with each response before it is sent. */
+  onResponse?: (request: StandInRequest, response: StandInResponse) => void
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function startServer(answer: (request: Request) => Answer | Promise<Answer>): Promise<Server> {
-  const requests: Request[] = []
-  const server = createServer((incoming, response) => {
-    respond(incoming, response).catch(() => response.destroy())
+export async function startStandInServer(
+  respond: (request: StandInRequest) => StandInResponse | Promise<StandInResponse>,
+): Promise<StandInServer> {
+  const requests: StandInRequest[] = []
+  const server = createServer((incoming, outgoing) => {
+    handle(incoming, outgoing).catch(() => outgoing.destroy())
   })
 
-  async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(incoming.url!, 'http://stand.in')
     const { method = 'GET', headers } = incoming
     const body = await text(incoming)
     const request = { method, path: pathname, query: searchParams, headers, body, at: performance.now() }
     requests.push(request)
-    const fault = started.fault(request)
+    const fault = standIn.fault(request)
     if (fault === 'SILENT') return
-    const date = started.clock?.().toUTCString()
-    const given = typeof fault === 'object' ? fault : await answer(request)
-    started.answered?.(request, given)
-    const { status = 200, headers: more = {}, body: said = '' } = given
-    const sent = Buffer.from(typeof said === 'string' ? said : JSON.stringify(said))
-    response.writeHead(status, {
-      'content-type': typeof said === 'string' ? 'text/plain' : 'application/json',
-      'content-length': String(sent.length),
+    const date = standIn.clock?.().toUTCString()
+    const response = typeof fault === 'object' ? fault : await respond(request)
+    standIn.onResponse?.(request, response)
+    const { status = 200, headers: responseHeaders = {}, body: responseBody = '' } = response
+    const bytes = Buffer.from(typeof responseBody === 'string' ? responseBody : JSON.stringify(responseBody))
+    outgoing.writeHead(status, {
+      'content-type': typeof responseBody === 'string' ? 'text/plain' : 'application/json',
+      'content-length': String(bytes.length),
       ...(date !== undefined && { date }),
-      ...more,
+      ...responseHeaders,
     })
-    if (fault !== 'BREAKS_OFF') return void response.end(sent)
-    response.write(sent.subarray(0, Math.ceil(sent.length / 2)), () => response.socket?.destroy())
+    if (fault !== 'BREAKS_OFF') return void outgoing.end(bytes)
+    outgoing.write(bytes.subarray(0, Math.ceil(bytes.length / 2)), () => outgoing.socket?.destroy())
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // A test that failed before it stopped this one is to end all the same.
+  // A test process must end even if a test failed before it stopped the server.
   server.unref()
-  const started: Server = {
+  const standIn: StandInServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     fault: () => undefined,
@@ -78,5 +80,5 @@ export async function startServer(answer: (request: Request) => Answer | Promise
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
-  return started
+  return standIn
 }

@@ -1,5 +1,5 @@
 /** Rows of the suite that do not apply to sources that are no systems, and why. */
-export const ofStores = {
+export const unsupportedByStores = {
   lookups: 'Objects are selected by a key or a pattern, not from a list.',
   groups: 'A file is one table; lists in it stay JSON.',
   empty: 'A key without objects counts as a mistake: the run fails with NO_OBJECTS, and the old rows stay.',
@@ -10,7 +10,7 @@ const whole = 'A query does not report when a row was changed: each run reads ev
 const noHttp = 'The protocol has no such feature.'
 
 /** Of every database. */
-export const ofDatabases = {
+export const unsupportedByDatabases = {
   groups: 'A query returns one table.',
   increment: whole,
   edit: whole,
@@ -21,7 +21,7 @@ export const ofDatabases = {
   redirect: noHttp,
 } as const
 
-export const ofPostgres = {
-  ...ofDatabases,
+export const unsupportedByPostgres = {
+  ...unsupportedByDatabases,
   badRecord: 'The warehouse can hold every row of another PostgreSQL.',
 } as const

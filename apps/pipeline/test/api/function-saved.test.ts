@@ -73,7 +73,7 @@ describe('a function behind an address', () => {
     const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
     expect(body).toMatchObject({
       status: 'ERROR',
-      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ has nothing at this address \(404\): check/),
+      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ has nothing at this address \(404\)\. Check/),
     })
   })
 })

@@ -1,8 +1,8 @@
+import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceChoice } from '../connector.ts'
-import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { basicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
-import { type SystemContext, type SettingsOf, type RecordStream, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
-import type { KnownColumn } from '../http-connector/record-tables.ts'
+import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 
 type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
@@ -13,9 +13,9 @@ const name = 'the Community Health Toolkit'
  * Community Health Toolkit: one row for each report and contact, and a table with the contents for each form and each kind of
  * contact. All of them come from one changes feed, which is read once.
  */
-export const cht: HttpSystem<ChtSettings> = {
+export const communityHealthToolkit: HttpSystem<ChtSettings> = {
   name,
-  increments: () => true,
+  canReadIncrement: () => true,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -25,47 +25,45 @@ export const cht: HttpSystem<ChtSettings> = {
     },
   }),
 
-  async test({ http }) {
-    const database = parseObject(await http.getJson('medic', { subject: 'The database "medic"' }), name)
-    if (toText(database['db_name']) === undefined) throw createResponseProblem(name, 'a name of a database')
+  async testConnection({ http }) {
+    parseText(await http.getJson('medic', { subject: 'The database "medic"' }), name, 'db_name')
   },
 
-  lookup: (kind, asking) => (kind === 'forms' ? listForms(asking) : undefined),
+  listOptions: (kind, context) => (kind === 'forms' ? listForms(context) : undefined),
 
   async streams({ http, settings: { forms: codes, contacts = true } }) {
-    const wanted: DocumentFilter = { forms: codes && new Set(codes), contacts }
-    const stream: RecordStream = {
+    const filter: DocumentFilter = { forms: codes && new Set(codes), contacts }
+    return {
       name: 'documents',
       key: ['_id'],
-      columns: [...systemColumns, ...(codes ?? []).map(columnOf)],
+      columns: [...systemColumns, ...(codes ?? []).map(createReportColumn)],
       // Forms write all answers as text.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
       async *pages(cursor) {
-        let at: string | undefined
-        for await (const { results, last } of readChanges(http, cursor)) {
+        let lastSequence: string | undefined
+        for await (const { results, sequence } of readChanges(http, cursor)) {
           // A full read omits deleted documents.
-          const found = results.map((result) => parseDocument(result, wanted, cursor !== undefined))
-          const records = found.filter((record) => record !== undefined)
-          at = last
+          const documents = results.map((result) => parseDocument(result, filter, cursor !== undefined))
+          const records = documents.filter((document) => document !== undefined)
+          lastSequence = sequence
           // The documents of a rare form are on few of many pages.
-          if (records.length > 0) yield { records, cursor: at }
+          if (records.length > 0) yield { records, cursor: sequence }
         }
-        if (at !== undefined) yield { records: [], cursor: at }
+        if (lastSequence !== undefined) yield { records: [], cursor: lastSequence }
       },
     }
-    return stream
   },
 }
 
 const systemColumns: KnownColumn[] = [
-  ...['_id', 'type', 'form', 'contact_type', 'name'].map((path) => ({ path, dataType: 'TEXT' as const })),
+  ...createColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
   { path: 'reported_date', dataType: 'TIMESTAMPTZ' },
   { path: 'deleted', dataType: 'BOOLEAN' },
 ]
 
 /** The table of a selected form exists before its first report. */
-const columnOf = (code: string): KnownColumn => ({
+const createReportColumn = (code: string): KnownColumn => ({
   path: 'reported_date',
   dataType: 'TIMESTAMPTZ',
   groups: [`report ${code}`],
@@ -75,35 +73,35 @@ const columnOf = (code: string): KnownColumn => ({
 async function listForms({ http }: SystemContext): Promise<SourceChoice[]> {
   const files = parseList(await http.getJson('api/v1/forms'), name)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
-  const own = [...new Set(codes)].filter((code) => code !== '' && !code.startsWith('contact:'))
-  return own.toSorted().map((code) => ({ id: code, code, name: code }))
+  const reportCodes = [...new Set(codes)].filter((code) => !code.startsWith('contact:'))
+  return reportCodes.toSorted().flatMap((code) => createOption(code, {}))
 }
 
-const pageSize = 1_000
+const maxPageSize = 1_000
 
 /** Reads the changes feed of CouchDB: each document once, in its current version, after an opaque sequence. */
 async function* readChanges(
   http: HttpSession,
   cursor: unknown,
-): AsyncGenerator<{ results: readonly unknown[]; last: string }, void, void> {
+): AsyncGenerator<{ results: readonly unknown[]; sequence: string }, void, void> {
   let since = toText(cursor) ?? '0'
-  let most = pageSize
+  let limit = maxPageSize
   for (;;) {
-    const from = since
-    const { answer, limit } = await requestFittingPage(most, (some) =>
+    const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson('medic/_changes', {
-        subject: 'The feed of changes',
-        query: { since: from, limit: some, include_docs: true, seq_interval: some },
+        subject: 'The changes feed',
+        query: { since, limit: size, include_docs: true, seq_interval: size },
       }),
     )
-    most = limit
-    const results = parseList(answer, 'CouchDB', 'results')
-    const { last_seq: last, pending } = parseObject(answer, 'CouchDB')
-    since = toText(last) ?? from
+    limit = pageSize
+    const results = parseList(page, 'CouchDB', 'results')
+    const { last_seq: lastSequence, pending } = parseObject(page, 'CouchDB')
+    const sequence = toText(lastSequence) ?? since
     // CouchDB can return different texts for the same sequence, so the cursor stays the same if the page is empty.
     if (results.length === 0) return
-    yield { results, last: since }
-    if (pending === 0 || since === from) return
+    yield { results, sequence }
+    if (pending === 0 || sequence === since) return
+    since = sequence
   }
 }
 
@@ -122,30 +120,30 @@ const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hos
  * of contact gets its own table. Undefined for a document that is neither a report nor a contact, or that the settings
  * exclude. The type of a deleted document is unknown.
  */
-function parseDocument(result: unknown, wanted: DocumentFilter, deleted: boolean): object | undefined {
-  const { id, deleted: gone, doc } = (result ?? {}) as DocumentFields
+function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
+  const { id, deleted, doc } = (result ?? {}) as DocumentFields
   const key = toText(id)
   if (key === undefined || key.startsWith('_design/') || key.startsWith('org.couchdb.user:')) return undefined
-  if (gone === true) return deleted ? { _id: key, deleted: true } : undefined
+  if (deleted === true) return includeDeleted ? { _id: key, deleted: true } : undefined
   if (typeof doc !== 'object' || doc === null) return undefined
-  const kind = kindOf(doc as DocumentFields, wanted)
-  if (kind === undefined) return undefined
-  const { _id, _rev, type, form, contact_type, name, reported_date, ...own } = doc as DocumentFields
+  const group = findGroup(doc as DocumentFields, filter)
+  if (group === undefined) return undefined
+  const { _id, _rev, type, form, contact_type, name, reported_date, ...contents } = doc as DocumentFields
   const reported = parseTimestamp(reported_date)
-  const named = kind.startsWith('contact') ? { name } : {}
   return {
     _id,
     type,
     form,
     contact_type,
-    ...named,
+    ...(group.startsWith('contact') && { name }),
     reported_date: reported,
     deleted: false,
-    [kind]: [{ reported_date: reported, ...(name !== undefined && { name }), ...omitEmptyAnswers(own) }],
+    [group]: [{ reported_date: reported, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
   }
 }
 
-function kindOf(
+/** Returns the group of a report or contact; undefined for other documents, and for those that the settings exclude. */
+function findGroup(
   { type, form, contact_type: contactType }: DocumentFields,
   { forms, contacts }: DocumentFilter,
 ): string | undefined {
@@ -166,12 +164,12 @@ function parseTimestamp(value: unknown): unknown {
 /** Omits unanswered questions, which are empty strings. */
 function omitEmptyAnswers(value: unknown): object {
   return Object.fromEntries(
-    Object.entries(value as object).flatMap(([key, one]): [string, unknown][] => {
-      if (one === '') return []
-      return [[key, isFields(one) ? omitEmptyAnswers(one) : one]]
+    Object.entries(value as object).flatMap(([key, answer]): [string, unknown][] => {
+      if (answer === '') return []
+      return [[key, isPlainObject(answer) ? omitEmptyAnswers(answer) : answer]]
     }),
   )
 }
 
-const isFields = (value: unknown): boolean =>
+const isPlainObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype

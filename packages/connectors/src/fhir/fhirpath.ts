@@ -43,8 +43,8 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     let left = binary(level + 1)
     while (peek().kind !== 'text' && operators.includes(peek().text)) {
       const operator = take().text
-      const [one, other] = [left, binary(level + 1)]
-      left = (focus) => combined(operator, one(focus), other(focus))
+      const [item, other] = [left, binary(level + 1)]
+      left = (focus) => combined(operator, item(focus), other(focus))
     }
     return left
   }
@@ -110,7 +110,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
       // The argument is a type, not a path.
       const type = isSign(')') ? undefined : take().text
       demand(')')
-      return (focus) => focus.flatMap((one) => referenceKey(one, type))
+      return (focus) => focus.flatMap((item) => referenceKey(item, type))
     }
     const given: CollectionFunction[] = []
     while (!isSign(')')) {
@@ -147,9 +147,9 @@ function tokensOf(expression: string): PathToken[] {
 const choices = /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
 
 function field(focus: readonly unknown[], name: string): unknown[] {
-  return focus.flatMap((one) => {
-    if (typeof one !== 'object' || one === null) return []
-    const fields = one as Record<string, unknown>
+  return focus.flatMap((item) => {
+    if (typeof item !== 'object' || item === null) return []
+    const fields = item as Record<string, unknown>
     const key =
       name in fields || !choices.test(name) ? name : Object.keys(fields).find((each) => isOfChoice(each, name))
     const value = key === undefined ? undefined : fields[key]
@@ -169,13 +169,13 @@ const truth = ([value]: readonly unknown[]): boolean | undefined => (value === u
 
 /** The result of a comparison with an empty collection is empty, which is not true. */
 function combined(operator: string, left: unknown[], right: unknown[]): unknown[] {
-  const [one, other] = [truth(left), truth(right)]
+  const [item, other] = [truth(left), truth(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
-  if (operator === 'and') return one === false || other === false ? [false] : one && other ? [true] : []
-  if (operator === 'or') return one || other ? [true] : one === false && other === false ? [false] : []
+  if (operator === 'and') return item === false || other === false ? [false] : item && other ? [true] : []
+  if (operator === 'or') return item || other ? [true] : item === false && other === false ? [false] : []
   if (operator === '&') return [`${left.join('')}${right.join('')}`]
   if (left.length === 0 || right.length === 0) return []
-  if (operator === 'xor') return [one !== other]
+  if (operator === 'xor') return [item !== other]
   const same = JSON.stringify(left) === JSON.stringify(right)
   if (operator === '=' || operator === '!=') return [same === (operator === '=')]
   const [first, second] = [left[0], right[0]].map(plain) as [number, number]
@@ -207,7 +207,7 @@ const texts = (values: readonly unknown[]): string[] => values.map(textOf)
 const textIn = (given: CollectionFunction | undefined, focus: unknown[]): string => textOf(given?.(focus)[0] ?? '')
 
 const matching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
-  given ? focus.filter((one) => isTrue(given([one]))) : [...focus]
+  given ? focus.filter((item) => isTrue(given([item]))) : [...focus]
 
 type TextFunction = (text: string, argument: string) => unknown
 const ofTexts =
@@ -218,7 +218,7 @@ const ofTexts =
 /** FHIRPath functions by name. Each one maps a collection and the arguments to a collection. */
 const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [given]) => matching(focus, given),
-  select: (focus, [given]) => (given ? focus.flatMap((one) => given([one])) : []),
+  select: (focus, [given]) => (given ? focus.flatMap((item) => given([item])) : []),
   exists: (focus, [given]) => [matching(focus, given).length > 0],
   all: (focus, [given]) => [matching(focus, given).length === focus.length],
   empty: (focus) => [focus.length === 0],
@@ -234,11 +234,11 @@ const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFun
   join: (focus, [given]) => (focus.length === 0 ? [] : [texts(focus).join(textIn(given, focus))]),
   iif: (focus, [given, then, otherwise]): unknown[] => (isTrue(given?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
   extension: (focus, [given]) =>
-    focus.flatMap((one) => {
-      const { extension = [] } = (one ?? {}) as { extension?: { url?: unknown }[] }
+    focus.flatMap((item) => {
+      const { extension = [] } = (item ?? {}) as { extension?: { url?: unknown }[] }
       return extension.filter(({ url }) => url === textIn(given, focus))
     }),
-  getResourceKey: (focus) => focus.flatMap((one) => (one as { id?: unknown } | null)?.id ?? []),
+  getResourceKey: (focus) => focus.flatMap((item) => (item as { id?: unknown } | null)?.id ?? []),
   toString: (focus: unknown[]) => texts(focus),
   lower: ofTexts((text) => text.toLowerCase()),
   upper: ofTexts((text) => text.toUpperCase()),

@@ -27,7 +27,7 @@ interface SelectPart {
 }
 
 /** Parses a definition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
-export function resourceView(definition: unknown): ResourceView {
+export function parseView(definition: unknown): ResourceView {
   const view = fieldsOf(definition)
   const name = textOf(view['name']) ?? textOf(view['resource']) ?? ''
   const wrong = (what: string) =>
@@ -82,7 +82,9 @@ export function resourceView(definition: unknown): ResourceView {
   const resource = textOf(view['resource'])
   if (resource === undefined) throw wrong('it does not say of which resource')
   const whole = part({ select: view['select'] })
-  const twice = whole.columns.find((one, index) => whole.columns.findIndex((other) => other.name === one.name) < index)
+  const twice = whole.columns.find(
+    (item, index) => whole.columns.findIndex((other) => other.name === item.name) < index,
+  )
   if (twice) throw wrong(`the column "${twice.name}" is there twice`)
   const wanted = listOf(view['where'], wrong).map((where) => condition(path(fieldsOf(where)['path']), wrong))
   return {
@@ -125,11 +127,11 @@ function repeated(paths: readonly FhirPathExpression[]): FhirPathExpression {
     const found: unknown[] = []
     const walk = (from: unknown, depth: number): void => {
       for (const path of paths)
-        for (const one of path(from)) {
+        for (const item of path(from)) {
           if (depth > deepest || found.length === maxRows)
             throw new BadRecord(`has no end, or more than ${maxRows} parts, where the view repeats`)
-          found.push(one)
-          walk(one, depth + 1)
+          found.push(item)
+          walk(item, depth + 1)
         }
     }
     walk(focus, 1)
@@ -149,7 +151,7 @@ function constants(given: unknown, wrong: InvalidView): Record<string, unknown> 
   return Object.fromEntries(
     listOf(given, wrong).map((constant) => {
       const { name, ...value } = fieldsOf(constant)
-      const [key = ''] = Object.keys(value).filter((one) => /^value[A-Z]/.test(one))
+      const [key = ''] = Object.keys(value).filter((item) => /^value[A-Z]/.test(item))
       if (typeof name !== 'string' || key === '') throw wrong('a constant needs a name and a value')
       return [name, value[key]]
     }),
@@ -166,7 +168,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 /** Returns a list of objects, or of texts if `texts` is true. */
 function listOf(value: unknown, wrong: InvalidView, texts = false): DefinitionFields[] {
   if (value === undefined) return []
-  if (Array.isArray(value) && value.every((one) => texts || (typeof one === 'object' && one !== null))) return value
+  if (Array.isArray(value) && value.every((item) => texts || (typeof item === 'object' && item !== null))) return value
   throw wrong('where a list belongs there is something else')
 }
 

@@ -16,13 +16,13 @@ const longNumber = /[:[,\s]-?\d[\d.]{15}/
 /**
  * Parses JSON without loss of digits: a number that would lose some becomes an `isExact` object, which JSON.stringify writes
  * unchanged. Throws SyntaxError for invalid JSON, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL if it has more than
- * `most` values or is nested too deeply.
+ * `maxValues` values or is nested too deeply.
  */
-export function parseJson(text: string, most = maxJsonValues): unknown {
-  const exact = longNumber.test(text)
+export function parseJson(text: string, maxValues = maxJsonValues): unknown {
+  const hasLongNumbers = longNumber.test(text)
   // Keeping the digits takes up to five times as long for each value, and twice the memory.
-  assertJsonLimits(text, exact ? most / 2 : most)
-  if (!exact) return JSON.parse(text)
+  assertJsonLimits(text, hasLongNumbers ? maxValues / 2 : maxValues)
+  if (!hasLongNumbers) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
   )
@@ -35,7 +35,6 @@ const number = /^-?(0|[1-9]\d*)(\.\d+)?$/
 /** Parses a number and keeps all digits; undefined if the text is not a number. */
 export const exactNumber = (text: string): object | undefined =>
   number.test(text) && text.length < 400 ? json.rawJSON(text) : undefined
-
 
 /**
  * Maximum number of values of a JSON text that is parsed at once; each list and object counts as two. Measured: two million
@@ -54,11 +53,11 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
  * Checks a JSON text before it is parsed, because a check after parsing is too late: ten million `{}` are 30 MB of text, and
- * 640 MB in memory. Throws `SourceProblem` ANSWER_TOO_LARGE if the text has more than `most` values, so that readers of pages
+ * 640 MB in memory. Throws `SourceProblem` ANSWER_TOO_LARGE if the text has more than `maxValues` values, so that readers of pages
  * request smaller ones, and OTHER_PROTOCOL if it is nested too deeply. 31 MB take 0.1 seconds.
  */
-export function assertJsonLimits(text: string, most: number): void {
-  let [values, depth, greatest] = [1, 0, 0]
+function assertJsonLimits(text: string, maxValues: number): void {
+  let [values, depth, greatestDepth] = [1, 0, 0]
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfText(text, at + 1)
@@ -66,11 +65,19 @@ export function assertJsonLimits(text: string, most: number): void {
     else if (code === openList || code === openObject) {
       values += 1
       depth += 1
-      if (depth > greatest) greatest = depth
+      if (depth > greatestDepth) greatestDepth = depth
     } else if (code === closeList || code === closeObject) depth -= 1
   }
-  if (values > most) throw tooManyValuesProblem(values, most)
-  if (greatest > maxDepth) throw tooDeepProblem(greatest)
+  if (values > maxValues)
+    throw new SourceProblem(
+      'ANSWER_TOO_LARGE',
+      `The response has about ${formatLimit(values)} values, more than the limit of ${formatLimit(maxValues)}. Request fewer records at a time, or select fewer of their fields.`,
+    )
+  if (greatestDepth > maxDepth)
+    throw new SourceProblem(
+      'OTHER_PROTOCOL',
+      `The response is nested ${formatLimit(greatestDepth)} levels deep, more than the limit of ${formatLimit(maxDepth)}. Check the address, and that its records are as the API documents them.`,
+    )
 }
 
 /** Finds the end of the string that starts here. */
@@ -82,15 +89,3 @@ function endOfText(text: string, from: number): number {
 }
 
 const formatLimit = (count: number): string => count.toLocaleString('en')
-
-const tooManyValuesProblem = (values: number, most: number): SourceProblem =>
-  new SourceProblem(
-    'ANSWER_TOO_LARGE',
-    `What is answered holds about ${formatLimit(values)} values at once, and ${formatLimit(most)} are read: ask for fewer records at a time, or choose fewer of their fields.`,
-  )
-
-const tooDeepProblem = (depth: number): SourceProblem =>
-  new SourceProblem(
-    'OTHER_PROTOCOL',
-    `What is answered is nested ${formatLimit(depth)} levels deep, and ${formatLimit(maxDepth)} are read: check the address, and that its records are written as its API says.`,
-  )

@@ -1,4 +1,5 @@
 import { isExact } from './exact-json.ts'
+
 /** A value before its type is inferred; nested values stay unchanged. */
 export type RecordValue = string | number | boolean | object
 
@@ -48,94 +49,91 @@ const maxTotalNameLength = 50_000_000
  * Converts a record to rows: nested objects become columns by their paths, lists of objects become rows of child tables, and
  * GeoJSON points become three columns; other lists and shapes stay JSON. `id` is unique to the record. Throws `BadRecord`.
  */
-export function flatten(record: object, id: RecordValue, how: FlattenOptions = {}): FlattenedRecord {
-  const groups: GroupRow[] = []
+export function flatten(record: object, id: RecordValue, options: FlattenOptions = {}): FlattenedRecord {
   const row: RecordRow = new Map()
-  const found: CollectedRows = { rows: groups, characters: 0 }
-  walk(record, { row, prefix: '', path: '', groups: [], id, root: id, depth: 0 }, found, how)
-  return { row, groups }
+  const flattening: Flattening = { options, groupRows: [], nameLength: 0 }
+  flattenObject(record, { row, prefix: '', path: '', groups: [], id, rootId: id, depth: 0 }, flattening)
+  return { row, groups: flattening.groupRows }
 }
 
-interface RecordPosition {
+interface Position {
   row: RecordRow
-  /** The prefix of column names here, and of keys that repeat the path of their group. */
+  /** The prefix of column names here. */
   prefix: string
+  /** The path that keys here repeat, if the object is in a group. */
   path: string
   groups: readonly string[]
   id: RecordValue
-  root: RecordValue
+  rootId: RecordValue
   depth: number
 }
 
-interface CollectedRows {
-  rows: GroupRow[]
-  characters: number
+interface Flattening {
+  options: FlattenOptions
+  groupRows: GroupRow[]
+  /** Characters of all paths and ids so far. */
+  nameLength: number
 }
 
-function walk(object: object, place: RecordPosition, found: CollectedRows, how: FlattenOptions): void {
-  if (place.depth > maxDepth) throw new BadRecord(`is nested deeper than ${maxDepth} levels`, place.prefix)
+function flattenObject(object: object, position: Position, flattening: Flattening): void {
+  const { row, prefix, depth } = position
+  const { options } = flattening
+  if (depth > maxDepth) throw new BadRecord(`is nested deeper than ${maxDepth} levels`, prefix)
   for (const [key, value] of Object.entries(object)) {
     if (value === null || value === undefined) continue
-    const path = pathOf(key, place)
-    countName(path, path, found)
-    if (typeof value !== 'object') put(place.row, path, value as RecordValue)
-    else if (isExact(value)) place.row.set(path, value)
-    else if (how.isStoredAsJson?.(path)) put(place.row, path, value as object)
-    else if (Array.isArray(value)) list(value, key, path, place, found, how)
-    else if (how.isRepeatGroup?.(path)) list([value], key, path, place, found, how)
-    else if ('type' in value && 'coordinates' in value) shape(value as GeoJsonShape, path, place.row)
-    else walk(value as object, { ...place, prefix: `${path}.`, depth: place.depth + 1 }, found, how)
+    const path = getPath(key, position)
+    countName(path, path, flattening)
+    if (typeof value !== 'object') setValue(row, path, value as RecordValue)
+    else if (isExact(value)) row.set(path, value)
+    else if (options.isStoredAsJson?.(path)) setValue(row, path, value as object)
+    else if (Array.isArray(value)) flattenList(value, key, path, position, flattening)
+    else if (options.isRepeatGroup?.(path)) flattenList([value], key, path, position, flattening)
+    else if ('type' in value && 'coordinates' in value) setShape(value as GeoJsonShape, path, row)
+    else flattenObject(value as object, { ...position, prefix: `${path}.`, depth: depth + 1 }, flattening)
   }
 }
 
-function pathOf(key: string, { prefix, path }: RecordPosition): string {
-  const own = withoutPath(key, path)
+function getPath(key: string, { prefix, path }: Position): string {
+  const name = removeGroupPath(key, path)
   // Form systems write the groups of a question, which can be many, into its key: only the last part is its own name.
-  if (own.length - own.lastIndexOf('/') - 1 > maxKeyLength)
+  if (name.length - name.lastIndexOf('/') - 1 > maxKeyLength)
     throw new BadRecord(`has a field whose name is longer than ${maxKeyLength} characters`, key)
-  if (prefix.length + own.length > maxPathLength)
+  if (prefix.length + name.length > maxPathLength)
     throw new BadRecord(`has a field whose path is longer than ${maxPathLength} characters`, key)
-  return prefix + own
+  return prefix + name
 }
 
 /** Adds the characters of the name of a column or a group row to the total. */
-function countName(text: string, path: string, found: CollectedRows): void {
-  found.characters += text.length
-  if (found.characters > maxTotalNameLength)
-    throw new BadRecord('has so many fields below each other that their names alone come to 50 MB', path)
+function countName(name: string, path: string, flattening: Flattening): void {
+  flattening.nameLength += name.length
+  if (flattening.nameLength > maxTotalNameLength)
+    throw new BadRecord('has so many nested fields that their names exceed 50 MB', path)
 }
 
 /** Removes the group path that form systems write into each key: `hh/name` in the group `hh` becomes `name`. */
-const withoutPath = (key: string, path: string): string =>
+const removeGroupPath = (key: string, path: string): string =>
   path !== '' && key.startsWith(`${path}/`) ? key.slice(path.length + 1) : key
 
-function list(
-  values: unknown[],
-  key: string,
-  path: string,
-  place: RecordPosition,
-  found: CollectedRows,
-  how: FlattenOptions,
-): void {
+function flattenList(values: unknown[], key: string, path: string, position: Position, flattening: Flattening): void {
   if (values.length === 0) return
-  if (!values.every((value) => isRecord(value))) return put(place.row, path, values)
-  const groups = [...place.groups, path]
+  if (!values.every((value) => isRecord(value))) return setValue(position.row, path, values)
+  const groups = [...position.groups, path]
   values.forEach((value, index) => {
-    if (found.rows.length === maxGroupRows)
+    if (flattening.groupRows.length === maxGroupRows)
       throw new BadRecord(`has more than ${maxGroupRows} rows in its groups`, path)
-    const id = `${idText(place.id)}/${path}[${index}]`
+    const id = `${idText(position.id)}/${path}[${index}]`
     if (id.length > maxIdLength)
       throw new BadRecord(`has rows in groups whose id is longer than ${maxIdLength} characters`, path)
-    countName(id, path, found)
+    countName(id, path, flattening)
     const row: RecordRow = new Map<string, RecordValue>([
       ['_row_id', id],
-      ['_parent_row_id', place.id],
-      ['_root_row_id', place.root],
+      ['_parent_row_id', position.id],
+      ['_root_row_id', position.rootId],
       ['_index', index],
     ])
-    found.rows.push({ groups, row })
-    const inside = { row, prefix: '', path: key, groups, id, root: place.root, depth: place.depth + 1 }
-    walk(value as object, inside, found, how)
+    flattening.groupRows.push({ groups, row })
+    const { rootId, depth } = position
+    flattenObject(value as object, { row, prefix: '', path: key, groups, id, rootId, depth: depth + 1 }, flattening)
   })
 }
 
@@ -149,30 +147,25 @@ interface GeoJsonShape {
   coordinates: unknown
 }
 
-/** GeoJSON. */
-function shape(value: GeoJsonShape, path: string, row: RecordRow): void {
-  const { type, coordinates } = value
-  if (type !== 'Point' || !Array.isArray(coordinates)) return put(row, path, value)
+function setShape(shape: GeoJsonShape, path: string, row: RecordRow): void {
+  const { type, coordinates } = shape
+  if (type !== 'Point' || !Array.isArray(coordinates)) return setValue(row, path, shape)
   const [longitude, latitude, altitude] = coordinates as unknown[]
-  putPoint(row, path, { latitude, longitude, altitude })
+  for (const [name, value] of Object.entries({ latitude, longitude, altitude }))
+    if (typeof value === 'number') row.set(`${path}_${name}`, value)
 }
 
-/** Adds the columns of a geographic point. */
-export function putPoint(row: RecordRow, path: string, point: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(point)) if (typeof value === 'number') row.set(`${path}_${name}`, value)
-}
-
-function put(row: RecordRow, path: string, value: RecordValue): void {
+function setValue(row: RecordRow, path: string, value: RecordValue): void {
   if (typeof value === 'number' && !Number.isFinite(value)) return
-  const text = typeof value === 'string' ? value : typeof value === 'object' ? written(value, path) : ''
+  const text = typeof value === 'string' ? value : typeof value === 'object' ? formatJson(value, path) : ''
   if (text.includes('\0') || (typeof value === 'object' && text.includes('\\u0000')))
-    throw new BadRecord('holds the character U+0000, which no column can store', path)
+    throw new BadRecord('has the character U+0000, which no column can store', path)
   if (!text.isWellFormed() || (typeof value === 'object' && /\\ud[89a-f]/.test(text)))
-    throw new BadRecord('holds half a surrogate pair, which is no character', path)
+    throw new BadRecord('has half of a surrogate pair, which is not a character', path)
   row.set(path, value)
 }
 
-function written(value: object, path: string): string {
+function formatJson(value: object, path: string): string {
   try {
     return JSON.stringify(value)
   } catch (error) {

@@ -1,17 +1,22 @@
-import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
-import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
-import type { CompleteSourceKind } from '../lazy-source.ts'
-import type { SourceReading } from '../connector.ts'
+import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
+import {
+  backgroundRetry,
+  guardedFetch,
+  interactiveRetry,
+  type OutgoingAllowList,
+  type RetryPolicy,
+} from '@sluice/http-client'
 import type { LoadReport } from '@sluice/row-stream'
-import { openHttpSession } from './http-session.ts'
-import { interactiveRetry, type RetryPolicy, backgroundRetry } from './retry-policy.ts'
-import { canReadIncrement, readSystem } from './read-system.ts'
-import type { SystemContext, HttpSystem } from './http-system.ts'
+import type { SourceReading } from '../connector.ts'
+import type { CompleteSourceKind } from '../lazy-source.ts'
 import { maxInteractiveValues } from './exact-json.ts'
-import { type ReadingLog, createReadingLog } from './read-reporter.ts'
+import { openHttpSession } from './http-session.ts'
+import type { HttpSystem, SystemContext } from './http-system.ts'
+import { createReadReporter, type ReadReporter } from './read-reporter.ts'
+import { canReadIncrement, readSystem } from './read-system.ts'
 
-export interface SystemOptions {
+export interface HttpConnectorOptions {
   filesDirectory: string
   /** Addresses inside the network that the operator allows users to reach. */
   allowed: OutgoingAllowList
@@ -25,8 +30,6 @@ const connectTimeoutMs = 10_000
 const maxResponseBytes = 32_000_000
 const maxDownloadBytes = 8_000_000_000
 
-const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
-
 interface SessionOptions {
   signal: AbortSignal
   retryPolicy: RetryPolicy
@@ -34,59 +37,48 @@ interface SessionOptions {
   maxValues?: number
 }
 
-/** Turns an HTTP system into a source. Its module is imported at the first use. */
-export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptions): CompleteSourceKind {
-  const { filesDirectory, allowed, retryPolicy = backgroundRetry } = parts
+/** If a user waits for the result. */
+const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
+
+/** Creates the connector of an HTTP system. The module of the system is imported at the first use. */
+export function createHttpConnector(
+  load: () => Promise<HttpSystem>,
+  { filesDirectory, allowed, retryPolicy = backgroundRetry }: HttpConnectorOptions,
+): CompleteSourceKind {
   const directory = spoolDirectory(filesDirectory)
 
   /** Opens a session for `work` and closes all connections afterwards. */
   async function* withSession<T>(
     reading: SourceReading,
     { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
-    work: (system: HttpSystem, asking: SystemContext, told: ReadingLog) => AsyncIterable<T>,
+    work: (system: HttpSystem, context: SystemContext, reporter: ReadReporter) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
     const system = await load()
-    const { settings, secrets } = reading
-    const told = createReadingLog(report)
-    const held = guardedFetch({
-      allowed,
-      timeLimit: responseTimeoutMs,
-      connectLimit: connectTimeoutMs,
-      maxBytes: maxResponseBytes,
-      handOnRedirects: true,
-    })
-    const large = guardedFetch({
-      allowed,
-      timeLimit: 4 * responseTimeoutMs,
-      connectLimit: connectTimeoutMs,
-      maxBytes: maxDownloadBytes,
-      handOnRedirects: true,
-    })
+    const { settings, secrets, query, within } = reading
+    const reporter = createReadReporter(report)
+    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, handOnRedirects: true }
+    const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
+    const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
     const http = openHttpSession(system.connect(settings, secrets), {
-      fetch: held,
-      downloads: large,
+      fetch,
+      downloads,
       system: system.name,
       secrets: Object.values(secrets),
       retryPolicy,
       ...(maxValues !== undefined && { maxValues }),
       directory,
       signal,
-      onBytes: (bytes) => told.bytes(bytes),
-      onRetry(problem, seconds) {
-        told.log('WARN', 'LOW', `${problem.message} (${problem.code}; asked again in ${Math.ceil(seconds)} seconds)`)
-      },
-      onAlive: () => told.alive(),
+      onBytes: reporter.bytes,
+      onRetry: ({ message, code }, seconds) =>
+        reporter.log('WARN', 'LOW', `${message} (${code}; retried in ${Math.ceil(seconds)} seconds)`),
+      onAlive: reporter.alive,
     })
     try {
-      yield* work(
-        system,
-        { http, settings, secrets, query: reading.query, within: reading.within, signal, log: told.log },
-        told,
-      )
+      yield* work(system, { http, settings, secrets, query, within, signal, log: reporter.log }, reporter)
     } finally {
       await http.signOut()
-      await Promise.all([held.close(), large.close()])
+      await Promise.all([fetch.close(), downloads.close()])
     }
   }
 
@@ -95,29 +87,31 @@ export function systemSource(load: () => Promise<HttpSystem>, parts: SystemOptio
       return canReadIncrement(await load(), reading)
     },
     async cursor() {
-      const { increments, cursorAt } = await load()
-      return !increments ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
+      const { canReadIncrement, cursorAt } = await load()
+      return !canReadIncrement ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
     },
     read: (reading, report, signal) =>
-      withSession(reading, { signal, retryPolicy, report }, (system, asking, told) =>
-        readSystem({ system, asking, reading, directory, told }),
+      withSession(reading, { signal, retryPolicy, report }, (system, context, reporter) =>
+        readSystem({ system, context, reading, directory, reporter }),
       ),
     async test(reading, signal) {
       await firstValue(
-        withSession(reading, { signal, ...interactiveOptions }, (system, asking) => yieldOne(system.test(asking))),
+        withSession(reading, { signal, ...interactiveOptions }, (system, context) =>
+          yieldOne(system.testConnection(context)),
+        ),
       )
     },
     lookup: (kind, reading, signal) =>
       firstValue(
-        withSession(reading, { signal, ...interactiveOptions }, (system, asking) =>
-          yieldOne(system.lookup?.(kind, asking)),
+        withSession(reading, { signal, ...interactiveOptions }, (system, context) =>
+          yieldOne(system.listOptions?.(kind, context)),
         ),
       ),
     preview: (reading, rows, signal) =>
       previewFeed(
-        (report, stopping) =>
-          withSession(reading, { signal: stopping, ...interactiveOptions, report }, (system, asking, told) =>
-            readSystem({ system, asking, reading, directory, told, most: rows }),
+        (report, previewSignal) =>
+          withSession(reading, { signal: previewSignal, ...interactiveOptions, report }, (system, context, reporter) =>
+            readSystem({ system, context, reading, directory, reporter, maxRecords: rows }),
           ),
         rows,
         signal,

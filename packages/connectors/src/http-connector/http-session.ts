@@ -1,19 +1,27 @@
-import { SourceProblem } from '@sluice/row-stream'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type GuardedFetch, OutgoingProblem } from '@sluice/http-client'
-import { parseJson } from './exact-json.ts'
-import { type RetryPolicy, maxRetryAfter, retryDelay } from './retry-policy.ts'
-import { type FailedRequest, type RequestTarget, notJsonProblem, networkProblem, webPageProblem, statusProblem, redirectProblem, redirectLoopProblem, redirectedPostProblem } from './http-problems.ts'
-import { secretRedactor } from '@sluice/process'
 import { closeSync, writeSync } from 'node:fs'
 import { FileBytes } from '@sluice/file-formats/spool/byte-source'
 import { diskProblem, openSpool } from '@sluice/file-formats/spool/spool-file'
+import { type GuardedFetch, OutgoingProblem, retry, type RetryPolicy, TransientError } from '@sluice/http-client'
+import { secretRedactor } from '@sluice/process'
+import { SourceProblem } from '@sluice/row-stream'
+import { parseJson } from './exact-json.ts'
+import {
+  type FailedRequest,
+  networkProblem,
+  notJsonProblem,
+  redirectedPostProblem,
+  redirectLoopProblem,
+  redirectProblem,
+  type RequestTarget,
+  statusProblem,
+  webPageProblem,
+} from './http-problems.ts'
 
 /** Parameters of a request. Undefined values are omitted; a list becomes one parameter for each of its values. */
 export type QueryParameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
 /** The address of a system and the credentials of its requests. */
-export interface SystemConnection {
+export interface HttpConnection {
   url: string
   /** Trailing path segments that users copy by mistake, such as `api`; they are removed. */
   ignoredSegments?: readonly string[]
@@ -69,11 +77,11 @@ export interface HttpSession {
    */
   startedAt(): number
   /** Returns the parsed JSON body, which is limited to 32 MB. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
-  getJson(path: string, asked?: RequestOptions): Promise<unknown>
+  getJson(path: string, options?: RequestOptions): Promise<unknown>
   /** Returns the parsed JSON body and the response headers. */
-  getResponse(path: string, asked?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
+  getResponse(path: string, options?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
   /** Downloads a body that can be larger than the memory limit. */
-  download(path: string, asked?: RequestOptions): Promise<DownloadedBody>
+  download(path: string, options?: RequestOptions): Promise<DownloadedBody>
   /** Turns a link of a response into a path of this session. Throws for another host, which would receive the credentials. */
   resolveLink(link: string): string
   /** A session for another address, without credentials, such as a token endpoint or a file server. */
@@ -83,18 +91,22 @@ export interface HttpSession {
 }
 
 /**
- * Returns `https://host/prefix` of an address that a user entered, without the segments `without`. Throws `SourceProblem` if the address is
+ * Returns `https://host/prefix` of an address that a user entered, without the ignored segments. Throws `SourceProblem` if the address is
  * invalid, which can be the case for the value of a variable.
  */
-export function parseBaseUrl(typed: string, without: readonly string[] = []): string {
-  if (!URL.canParse(typed.trim()))
+export function parseBaseUrl(address: string, ignoredSegments: readonly string[] = []): string {
+  if (!URL.canParse(address.trim()))
     throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Write it like https://data.example.org.')
-  const url = new URL(typed.trim())
+  const url = new URL(address.trim())
   let path = url.pathname.replace(/\/+$/, '')
-  for (const name of without) if (path.toLowerCase().endsWith(`/${name}`)) path = path.slice(0, -name.length - 1)
+  for (const name of ignoredSegments)
+    if (path.toLowerCase().endsWith(`/${name}`)) path = path.slice(0, -name.length - 1)
   return `${url.origin}${path.replace(/\/+$/, '')}`
 }
 
+/** Username and password as the header `authorization` has them in HTTP's Basic scheme (RFC 7617, UTF-8). */
+export const basicAuthorization = (username: string, password: string): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 export interface HttpSessionOptions {
   fetch: Pick<GuardedFetch, 'fetch'>
@@ -113,203 +125,199 @@ export interface HttpSessionOptions {
   onAlive(): void
 }
 
-interface RequestMode {
-  own: boolean
-  fetch: Pick<GuardedFetch, 'fetch'>
-}
-
-type ResponseReader<T> = (response: Response) => Promise<T>
-
-/** A response that cannot be used; the retry loop decides what to do. */
-class UnusableResponse extends Error {
-  readonly refusal: FailedRequest
-
-  constructor(refusal: FailedRequest) {
-    super(refusal.problem.message)
-    this.refusal = refusal
-  }
-}
-
-const maxRedirects = 5
-
-/** Milliseconds for ending a session, because a cancelled run must end within five seconds. */
-const signOutTimeoutMs = 2_000
-
 export interface OpenHttpSession extends HttpSession {
   /** Ends the session if one is open. Never throws. */
   signOut(): Promise<void>
 }
 
-export function openHttpSession(connection: SystemConnection, parts: HttpSessionOptions): OpenHttpSession {
-  const { signal, retryPolicy, secrets } = parts
+/** A response that cannot be used. The retry loop decides what happens next. */
+class UnusableResponse extends Error {
+  readonly failure: FailedRequest
+
+  constructor(failure: FailedRequest) {
+    super(failure.problem.message)
+    this.failure = failure
+  }
+}
+
+type SessionHeaders = Readonly<Record<string, string>>
+type ResponseReader<T> = (response: Response) => Promise<T>
+
+interface RequestMode {
+  /** Whether the request has the headers of the session and a signature. */
+  authenticated: boolean
+  fetch: Pick<GuardedFetch, 'fetch'>
+}
+
+const maxRedirects = 5
+/** Milliseconds for ending a session, because a cancelled run must end within five seconds. */
+const signOutTimeoutMs = 2_000
+
+/** Opens a session. Sends no request yet. */
+export function openHttpSession(connection: HttpConnection, options: HttpSessionOptions): OpenHttpSession {
+  const { signal, retryPolicy, onAlive } = options
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
   const { host } = new URL(base)
-  const given = listCredentials(connection.headers ?? {})
-  let words = secretRedactor([...secrets, ...given])
-  let session: Promise<Readonly<Record<string, string>>> | undefined
-  let began: number | undefined
+  const secrets = [...options.secrets, ...listCredentials(connection.headers ?? {})]
+  let redactText = secretRedactor(secrets)
+  let session: Promise<SessionHeaders> | undefined
+  let startedAt: number | undefined
 
-  const scene = (asked?: RequestOptions): RequestTarget => ({
-    system: parts.system,
+  const targetOf = (subject?: string): RequestTarget => ({
+    system: options.system,
     host,
-    redactText: (text) => words(text),
-    ...(asked?.subject !== undefined && { subject: asked.subject }),
+    redactText: (text) => redactText(text),
+    subject,
   })
 
-  /** Returns the headers of the session and signs in without a session. */
-  async function signedIn(): Promise<Readonly<Record<string, string>>> {
-    const { signIn } = connection
-    if (!signIn) return {}
-    session ??= signIn(open(false)).then((headers) => {
-      words = secretRedactor([...secrets, ...given, ...listCredentials(headers)])
+  async function getSessionHeaders(signIn: NonNullable<HttpConnection['signIn']>): Promise<SessionHeaders> {
+    session ??= signIn(withMode(false)).then((headers) => {
+      redactText = secretRedactor([...secrets, ...listCredentials(headers)])
       return headers
     })
     return await session
   }
 
   /** Sends one request and follows redirects within the host. */
-  async function exchange(url: URL, asked: RequestOptions, { own, fetch }: RequestMode): Promise<Response> {
-    const { body, method = 'GET' } = asked
-    const form = body instanceof URLSearchParams
-    const sent = form ? body.toString() : body && JSON.stringify(body)
+  async function send(url: URL, request: RequestOptions, { authenticated, fetch }: RequestMode): Promise<Response> {
+    const { method = 'GET' } = request
+    const isForm = request.body instanceof URLSearchParams
+    const body = isForm ? String(request.body) : request.body && JSON.stringify(request.body)
     const headers = {
       accept: 'application/json',
-      ...(body && { 'content-type': form ? 'application/x-www-form-urlencoded' : 'application/json' }),
+      ...(body && { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
       ...connection.headers,
-      ...(own && (await signedIn())),
-      ...asked.headers,
+      ...(authenticated && connection.signIn && (await getSessionHeaders(connection.signIn))),
+      ...request.headers,
     }
-    const signature = own && (await connection.sign?.({ method, url, headers, ...(sent && { body: sent }) }))
-    const init = { method, signal, headers: { ...headers, ...signature }, ...(sent && { body: sent }) }
-    let at = url
-    for (let hops = 0; ; hops += 1) {
-      const [ourClock, from] = [Date.now(), performance.now()]
-      const response = await fetch.fetch(at, init)
-      if (began === undefined) {
+    const signature = authenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
+    const init = { method, signal, headers: { ...headers, ...signature }, ...(body && { body }) }
+    let current = url
+    for (let redirects = 0; ; redirects += 1) {
+      const [clock, sentAt] = [Date.now(), performance.now()]
+      const response = await fetch.fetch(current, init)
+      if (startedAt === undefined) {
         const date = Date.parse(response.headers.get('date') ?? '')
-        began = Number.isNaN(date) ? ourClock : date - (performance.now() - from)
+        startedAt = Number.isNaN(date) ? clock : date - (performance.now() - sentAt)
       }
-      const to = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
-      if (to === null) return response
+      const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
+      if (location === null) return response
       await response.body?.cancel()
-      const next = URL.canParse(to, at.href) ? new URL(to, at) : undefined
-      // The port counts, because another port can be another server. A redirect from http to https, both at their default
-      // ports, stays on the same host.
-      const safer = next && (next.protocol === at.protocol || next.protocol === 'https:')
-      if (!next || next.host !== at.host)
-        throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', scene(asked)))
-      if (!safer) throw new UnusableResponse(redirectProblem(next.origin, scene(asked)))
-      // The query can contain secrets of the system.
-      if (method !== 'GET')
-        throw new UnusableResponse(redirectedPostProblem(words(next.origin + next.pathname), scene(asked)))
-      if (hops === maxRedirects) throw new UnusableResponse(redirectLoopProblem(scene(asked)))
-      at = next
+      current = nextLocation(location, current, method, redirects, targetOf(request.subject))
     }
-  }
-
-  async function once<T>(path: string, asked: RequestOptions, way: RequestMode, take: ResponseReader<T>): Promise<T> {
-    const response = await exchange(buildUrl(base, path, asked.query), asked, way)
-    if (response.status < 200 || response.status >= 300)
-      throw new UnusableResponse(
-        statusProblem(response.status, response.headers, await readErrorBody(response), scene(asked)),
-      )
-    return await take(response)
   }
 
   /** Sends a request and retries transient failures. Signs in again once if the session has ended. */
-  async function request<T>(
+  async function sendWithRetry<T>(
     path: string,
-    asked: RequestOptions,
-    way: RequestMode,
-    take: ResponseReader<T>,
+    request: RequestOptions,
+    mode: RequestMode,
+    read: ResponseReader<T>,
   ): Promise<T> {
-    const repeatable = asked.repeatable ?? (asked.method ?? 'GET') === 'GET'
-    let renewed = !way.own || !connection.signIn
-    for (let tried = 1; ; tried += 1) {
-      signal.throwIfAborted()
+    const isRepeatable = request.repeatable ?? (request.method ?? 'GET') === 'GET'
+    const target = targetOf(request.subject)
+    let canSignInAgain = mode.authenticated && connection.signIn !== undefined
+
+    async function attempt(): Promise<T> {
       try {
-        return await once(path, asked, way, take)
+        const response = await send(buildUrl(base, path, request.query), request, mode)
+        if (response.ok) return await read(response)
+        throw new UnusableResponse(
+          statusProblem(response.status, response.headers, await readErrorBody(response), target),
+        )
       } catch (error) {
         signal.throwIfAborted()
-        const { problem, isRetryable, retryAfter = 0, signedOut } = toFailedRequest(error, scene(asked))
-        if (signedOut && !renewed) {
-          renewed = true
+        const { problem, isRetryable, retryAfter, signedOut } = toFailedRequest(error, target)
+        if (signedOut && canSignInAgain) {
+          canSignInAgain = false
           session = undefined
-          continue
+          return await attempt()
         }
-        if (!isRetryable || !repeatable || tried >= retryPolicy.attempts || retryAfter > maxRetryAfter) throw problem
-        const seconds = retryDelay(retryPolicy, tried, retryAfter)
-        parts.onRetry(problem, seconds)
-        await waitForRetry(seconds, parts)
+        throw isRetryable && isRepeatable ? new TransientError(problem, retryAfter) : problem
       }
     }
+
+    const onRetry = (problem: Error, seconds: number) => options.onRetry(problem as SourceProblem, seconds)
+    return await retry(attempt, { policy: retryPolicy, signal, onRetry, onAlive })
   }
 
-  const jsonOf = (asked: RequestOptions) => async (response: Response) => {
-    const type = (response.headers.get('content-type') ?? '').split(';')[0]!
-    if (/html/.test(type)) throw new UnusableResponse(webPageProblem(await readErrorBody(response), scene(asked)))
-    const text = await response.text()
-    parts.onBytes(Buffer.byteLength(text))
-    if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(webPageProblem(text, scene(asked)))
-    try {
-      return { json: parseJson(text, parts.maxValues), headers: response.headers }
-    } catch (error) {
-      if (error instanceof SourceProblem) throw error
-      throw new UnusableResponse(notJsonProblem(type, scene(asked)))
+  const jsonReader =
+    ({ subject }: RequestOptions) =>
+    async (response: Response) => {
+      const target = targetOf(subject)
+      const type = (response.headers.get('content-type') ?? '').split(';')[0]!
+      if (/html/.test(type)) throw new UnusableResponse(webPageProblem(await readErrorBody(response), target))
+      const text = await response.text()
+      options.onBytes(Buffer.byteLength(text))
+      if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(webPageProblem(text, target))
+      try {
+        return { json: parseJson(text, options.maxValues), headers: response.headers }
+      } catch (error) {
+        if (error instanceof SourceProblem) throw error
+        throw new UnusableResponse(notJsonProblem(type, target))
+      }
     }
-  }
 
-  function open(own: boolean): HttpSession {
-    const way = { own, fetch: parts.fetch }
+  const bodyReader =
+    ({ subject }: RequestOptions) =>
+    async (response: Response) => {
+      if (/html/.test(response.headers.get('content-type') ?? ''))
+        throw new UnusableResponse(webPageProblem(await readErrorBody(response), targetOf(subject)))
+      return await downloadToSpool(options.directory, response, options.onBytes)
+    }
+
+  function withMode(authenticated: boolean): HttpSession {
+    const mode = { authenticated, fetch: options.fetch }
     return {
       base,
-      startedAt: () => began ?? Date.now(),
-      getJson: async (path, asked = {}) => (await request(path, asked, way, jsonOf(asked))).json,
-      getResponse: (path, asked = {}) => request(path, asked, way, jsonOf(asked)),
-      download: (path, asked = {}) =>
-        request(path, asked, { own, fetch: parts.downloads }, async (response) => {
-          if (/html/.test(response.headers.get('content-type') ?? ''))
-            throw new UnusableResponse(webPageProblem(await readErrorBody(response), scene(asked)))
-          return await downloadToSpool(parts.directory, response, parts.onBytes)
-        }),
-      resolveLink: (link) => resolveLinkPath(link, base, scene()),
-      forOrigin: (url) => openHttpSession({ url }, parts),
-      redactText: (text) => words(text),
+      startedAt: () => startedAt ?? Date.now(),
+      getJson: async (path, request = {}) => (await sendWithRetry(path, request, mode, jsonReader(request))).json,
+      getResponse: (path, request = {}) => sendWithRetry(path, request, mode, jsonReader(request)),
+      download: (path, request = {}) =>
+        sendWithRetry(path, request, { authenticated, fetch: options.downloads }, bodyReader(request)),
+      resolveLink: (link) => resolveLinkPath(link, base, targetOf()),
+      forOrigin: (url) => openHttpSession({ url }, options),
+      redactText: (text) => redactText(text),
     }
   }
+
   /** Uses its own signal, so that it also runs after an abort. */
   async function signOut(): Promise<void> {
-    const headers = await session?.catch(() => undefined)
-    if (!headers || !connection.signOut) return
+    const sessionHeaders = await session?.catch(() => undefined)
+    if (!sessionHeaders || !connection.signOut) return
     const { url, ignoredSegments = [] } = connection
-    const signal = AbortSignal.timeout(signOutTimeoutMs)
-    const leaving = openHttpSession(
-      { url, ignoredSegments, headers: { ...connection.headers, ...headers } },
-      { ...parts, signal, retryPolicy: { ...retryPolicy, attempts: 1 } },
+    const closing = openHttpSession(
+      { url, ignoredSegments, headers: { ...connection.headers, ...sessionHeaders } },
+      { ...options, signal: AbortSignal.timeout(signOutTimeoutMs), retryPolicy: { ...retryPolicy, attempts: 1 } },
     )
-    await connection.signOut(leaving, headers).catch(() => {})
+    await connection.signOut(closing, sessionHeaders).catch(() => {})
   }
-  return { ...open(true), signOut }
+  return { ...withMode(true), signOut }
 }
 
-/** Waits, and reports that the process is alive every ten seconds. */
-async function waitForRetry(
-  seconds: number,
-  { signal, onAlive }: Pick<HttpSessionOptions, 'signal' | 'onAlive'>,
-): Promise<void> {
-  for (let left = seconds; left > 0; left -= 10) {
-    await sleep(Math.min(left, 10) * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
-    onAlive()
-  }
+/** Returns the address of a redirect. Throws `UnusableResponse` if it must not be followed. */
+function nextLocation(location: string, current: URL, method: string, redirects: number, target: RequestTarget): URL {
+  const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
+  // The port counts, because another port can be another server. A redirect from http to https, both at their default ports,
+  // stays on the same host.
+  if (!next || next.host !== current.host)
+    throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', target))
+  if (next.protocol !== current.protocol && next.protocol !== 'https:')
+    throw new UnusableResponse(redirectProblem(next.origin, target))
+  // The query can contain secrets of the system.
+  if (method !== 'GET')
+    throw new UnusableResponse(redirectedPostProblem(target.redactText(next.origin + next.pathname), target))
+  if (redirects === maxRedirects) throw new UnusableResponse(redirectLoopProblem(target))
+  return next
 }
 
 /** Lists header values with and without the authentication scheme, because servers repeat either in messages. */
-const listCredentials = (headers: Readonly<Record<string, string>>): string[] =>
+const listCredentials = (headers: SessionHeaders): string[] =>
   Object.values(headers).flatMap((value) => [value, value.replace(/^\S+ /, '')])
 
-function toFailedRequest(error: unknown, scene: RequestTarget): FailedRequest {
-  if (error instanceof UnusableResponse) return error.refusal
-  if (error instanceof OutgoingProblem) return networkProblem(error, scene)
+function toFailedRequest(error: unknown, target: RequestTarget): FailedRequest {
+  if (error instanceof UnusableResponse) return error.failure
+  if (error instanceof OutgoingProblem) return networkProblem(error, target)
   throw error
 }
 
@@ -317,17 +325,17 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
   const url = new URL(path === '' || path.startsWith('?') ? `${base}${path}` : `${base}/${path.replace(/^\/+/, '')}`)
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue
-    for (const one of typeof value === 'object' ? value : [value]) url.searchParams.append(name, String(one))
+    for (const item of typeof value === 'object' ? value : [value]) url.searchParams.append(name, String(item))
   }
   return url
 }
 
-/** Compares hosts only: systems that run at the back of a proxy do not know their public scheme and port. */
-function resolveLinkPath(link: string, base: string, scene: RequestTarget): string {
+/** Compares hosts only, because systems behind a proxy do not know their public scheme and port. */
+function resolveLinkPath(link: string, base: string, target: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
   if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
-    throw redirectProblem(to ? to.host : 'no address', scene).problem
+    throw redirectProblem(to ? to.host : 'no address', target).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }
 
@@ -352,18 +360,18 @@ const chunkBytes = 256 * 1024
 async function downloadToSpool(
   directory: string,
   response: Response,
-  read: (bytes: number) => void,
+  onBytes: (bytes: number) => void,
 ): Promise<DownloadedBody> {
   const descriptor = openSpool(directory)
   let size = 0
   // Reports an empty response as activity too.
-  read(0)
+  onBytes(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       for (let done = 0; done < chunk.length; )
         done += writeSync(descriptor, chunk, done, chunk.length - done, size + done)
       size += chunk.length
-      read(chunk.length)
+      onBytes(chunk.length)
     }
   } catch (error) {
     closeSync(descriptor)
@@ -380,7 +388,3 @@ async function downloadToSpool(
     },
   }
 }
-
-/** Username and password as the header `authorization` has them in HTTP's Basic scheme (RFC 7617, UTF-8). */
-export const basicAuthorization = (username: string, password: string): string =>
-  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`

@@ -1,7 +1,7 @@
 import type { PipelineType, SourceBody } from '@sluice/contracts'
 import type { SourceSecrets, SourceChoice } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { HttpSession, SystemConnection } from './http-session.ts'
+import type { HttpSession, HttpConnection } from './http-session.ts'
 import type { FlattenOptions } from './flatten-record.ts'
 import type { KnownColumn } from './record-tables.ts'
 
@@ -11,18 +11,18 @@ export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: 
 export interface HttpSystem<Settings = unknown> {
   name: string
   /** Returns the address and the credentials of requests. Throws `SourceProblem` if a setting is missing. */
-  connect(settings: Settings, secrets: SourceSecrets): SystemConnection
+  connect(settings: Settings, secrets: SourceSecrets): HttpConnection
   /** Sends a small request that needs valid credentials. Throws `SourceProblem` for problems that a user can fix. */
-  test(asking: SystemContext<Settings>): Promise<void>
+  testConnection(context: SystemContext<Settings>): Promise<void>
   /** Lists the choices of a setting; undefined for an unknown kind. */
-  lookup?(kind: string, asking: SystemContext<Settings>): Promise<SourceChoice[]> | undefined
+  listOptions?(kind: string, context: SystemContext<Settings>): Promise<SourceChoice[]> | undefined
   /**
    * Returns the streams to read. A single stream fills the pipeline's own table. Several streams fill one table each, named after the
    * pipeline's own table, `__` and the stream; the pipeline's own table then lists them. The settings alone must decide between the two.
    */
-  streams(asking: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
+  streams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
   /** Whether these settings support increments, which need a key for all streams. Absent if the system has none. */
-  increments?(settings: Settings): boolean
+  canReadIncrement?(settings: Settings): boolean
   /** The cursor for a point in time (`2026-01-01T00:00:00.000Z`). Absent if cursors are not timestamps. */
   cursorAt?(moment: string): unknown
 }
@@ -71,12 +71,9 @@ export interface RecordPage {
   cursor?: unknown
 }
 
-/** Seconds by which readings overlap: records can become visible some time after their timestamp. */
-export const overlapSeconds = 300
-
 /** Returns a secret. Throws `SourceProblem` if it is missing. */
-export function requireSecret(secrets: SourceSecrets, name: string, what: string): string {
+export function requireSecret(secrets: SourceSecrets, name: string, description: string): string {
   const value = secrets[name]
   if (value) return value
-  throw new SourceProblem('CREDENTIALS_MISSING', `There is nothing to sign in with: give the pipeline ${what}.`)
+  throw new SourceProblem('CREDENTIALS_MISSING', `The pipeline has no credentials. Enter ${description}.`)
 }

@@ -1,19 +1,17 @@
-import type { RejectedRow, LoadReport } from '@sluice/row-stream'
+import type { LoadReport, RejectedRow } from '@sluice/row-stream'
 import { BadRecord } from './flatten-record.ts'
 
 /** Maximum number of stored rejected rows, which are reported again when a table is read again. */
-const maxKeptRejects = 1_000
+const maxStoredRejects = 1_000
 /** Maximum characters of a stored rejected row. */
 const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
-/** Reports the progress of several tables as one reading. */
-export interface ReadingLog {
+/** Reports the progress of several tables as one read. */
+export interface ReadReporter {
   /** Adds bytes that the system returned. */
-  bytes(more: number): void
-  /** Sets the number of records of the current stream. */
-  records(count: number): void
+  bytes(count: number): void
   /** Number of rejected records so far. */
   readonly rejected: number
   alive(): void
@@ -22,17 +20,17 @@ export interface ReadingLog {
   /** Rejects a whole record. `number` counts from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports that everything is read although an increment was requested. */
-  reportFullRead(why: string): void
+  reportFullRead(reason: string): void
   forTable(): LoadReport
   log: LoadReport['log']
 }
 
-export function createReadingLog(report: LoadReport): ReadingLog {
+export function createReadReporter(report: LoadReport): ReadReporter {
   let bytesRead = 0
-  let rowsBefore = 0
-  let rowsNow = 0
+  let rowsOfEarlierTables = 0
+  let rowsOfTable = 0
   const rejected: RejectedRow[] = []
-  let more = 0
+  let moreRejected = 0
 
   function reject({ line, column, reason, raw }: RejectedRow): void {
     const row: RejectedRow = {
@@ -41,8 +39,8 @@ export function createReadingLog(report: LoadReport): ReadingLog {
       reason: truncateText(reason, maxReasonLength),
       raw: truncateText(raw, maxRawLength),
     }
-    if (rejected.length < maxKeptRejects) rejected.push(row)
-    else more += 1
+    if (rejected.length < maxStoredRejects) rejected.push(row)
+    else moreRejected += 1
     report.reject(row)
   }
 
@@ -52,9 +50,8 @@ export function createReadingLog(report: LoadReport): ReadingLog {
       bytesRead += count
       report.progress({ bytesRead })
     },
-    records: () => report.progress({ bytesRead }),
     get rejected() {
-      return rejected.length + more
+      return rejected.length + moreRejected
     },
     alive: () => report.progress({}),
     tryRecord(number, record, add) {
@@ -68,33 +65,33 @@ export function createReadingLog(report: LoadReport): ReadingLog {
       }
     },
     rejectRecord: (number, record, reason) => reject({ line: number, reason, raw: formatRecord(record) }),
-    reportFullRead(why) {
-      report.log('INFO', 'MEDIUM', why)
-      report.readsEverything?.(why)
+    reportFullRead(reason) {
+      report.log('INFO', 'MEDIUM', reason)
+      report.readsEverything?.(reason)
     },
     forTable() {
-      rowsBefore += rowsNow
-      rowsNow = 0
-      const [told, counted] = [rejected.length, more]
+      rowsOfEarlierTables += rowsOfTable
+      rowsOfTable = 0
+      const [storedBefore, moreBefore] = [rejected.length, moreRejected]
       return {
         log: () => {},
         progress({ rowsRead }) {
-          rowsNow = rowsRead ?? rowsNow
-          report.progress({ bytesRead, rowsRead: rowsBefore + rowsNow })
+          rowsOfTable = rowsRead ?? rowsOfTable
+          report.progress({ bytesRead, rowsRead: rowsOfEarlierTables + rowsOfTable })
         },
         reject,
         rejectMore(count) {
-          more += count
+          moreRejected += count
           report.rejectMore(count)
         },
         async startOver() {
-          rowsNow = 0
-          rejected.length = told
-          more = counted
+          rowsOfTable = 0
+          rejected.length = storedBefore
+          moreRejected = moreBefore
           await report.startOver()
           for (const row of rejected) report.reject(row)
-          if (more > 0) report.rejectMore(more)
-          report.progress({ bytesRead, rowsRead: rowsBefore })
+          if (moreRejected > 0) report.rejectMore(moreRejected)
+          report.progress({ bytesRead, rowsRead: rowsOfEarlierTables })
         },
       }
     },
@@ -115,7 +112,7 @@ function formatRecord(record: unknown): string {
  * Truncates and cleans a text for storage, because the invalid part can be in the text itself. Copies it, because a substring
  * keeps the whole text in memory.
  */
-function truncateText(text: string, most: number): string {
-  const shown = text.slice(0, most).replaceAll('\0', '␀').toWellFormed()
-  return text.length > most ? Buffer.from(shown).toString() : shown
+function truncateText(text: string, maxLength: number): string {
+  const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()
+  return text.length > maxLength ? Buffer.from(truncated).toString() : truncated
 }

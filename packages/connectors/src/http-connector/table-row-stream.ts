@@ -1,51 +1,66 @@
 import { closeSync } from 'node:fs'
-import type { ColumnOptions, RememberedDialect } from '@sluice/file-formats/delimited'
-import { formatCount, describeColumns, columnsBefore, emptyFeed, type SourceFeed, type FeedColumn, SourceProblem, type StoredType, TypesWidened, type RememberedFeed } from '@sluice/row-stream'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
 import { rememberedFile } from '@sluice/file-formats/csv/remembered'
-import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
-import { normaliseInThread } from '@sluice/file-formats/upload/normalise-in-thread'
+import type { ColumnOptions, RememberedDialect } from '@sluice/file-formats/delimited'
 import type { NormalisedFile } from '@sluice/file-formats/format/normalised-file'
+import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
 import { readRejects } from '@sluice/file-formats/spool/rejects'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
-import type { ReadingLog } from './read-reporter.ts'
-import { columnNames } from './table-names.ts'
+import { normaliseInThread } from '@sluice/file-formats/upload/normalise-in-thread'
+import {
+  columnsBefore,
+  describeColumns,
+  emptyFeed,
+  type FeedColumn,
+  formatCount,
+  type RememberedFeed,
+  type SourceFeed,
+  SourceProblem,
+  type StoredType,
+  TypesWidened,
+} from '@sluice/row-stream'
+import type { ReadReporter } from './read-reporter.ts'
 import type { TableSpool } from './record-tables.ts'
+import { columnNames } from './table-names.ts'
 
-export interface TableFeedOptions {
+export interface TableStreamOptions {
   table: TableSpool
-  /** The table name in the feed: empty for the pipeline's own table. */
-  as: string
-  textsMayBeAnything: boolean
+  /** The table name in the stream: empty for the pipeline's own table. */
+  streamName: string
+  inferStrings: boolean
   directory: string
-  told: ReadingLog
+  reporter: ReadReporter
   signal: AbortSignal
   remembered?: RememberedFeed | undefined
 }
 
 /**
- * Returns the rows of a spool as a feed. As for every JSON file, the rows are converted to delimited text, and the types are
+ * Returns the rows of a spool as a stream. As for every JSON file, the rows are converted to delimited text, and the types are
  * inferred from all values. Types that the system declares take precedence.
  */
-export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<SourceFeed, void, void> {
-  const { table, as, directory, told, signal, remembered } = given
-  if (table.rows === 0) return yield createEmptyFeed(given)
+export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<SourceFeed, void, void> {
+  const { table, streamName, directory, reporter, signal, remembered } = options
+  if (table.rows === 0) return yield createEmptyStream(options)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
     const job = { name, source: table.descriptor, size: table.size, spool, rejects, directory, options: {} }
-    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, () => told.alive())
-    const report = told.forTable()
+    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.alive)
+    const report = reporter.forTable()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
-    const known = rememberedRows(table, remembered)
-    const columns = columnOptions(given, normalised)
-    const dialect = { ...normalised.dialect, columns, ...(known && { remembered: known }) }
+    const rememberedDialect = rememberedColumns(table, remembered)
+    const columns = columnOptions(options, normalised)
+    const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
+    const renameColumns = createColumnRenamer(table)
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
-      const named = createColumnRenamer(table)
-      const fed = named(feed.columns)
-      told.log('INFO', 'LOW', `Read ${table.name}, ${formatCount(fed.length, 'column')}: ${describeColumns(fed)}`)
-      yield { table: as, columns: fed, sparse: true, content: contentOf(feed, fed, named) }
+      const renamed = renameColumns(feed.columns)
+      reporter.log(
+        'INFO',
+        'LOW',
+        `Read ${table.name}, ${formatCount(renamed.length, 'column')}: ${describeColumns(renamed)}`,
+      )
+      yield { table: streamName, columns: renamed, sparse: true, content: renameContent(feed, renamed, renameColumns) }
     }
   } finally {
     closeSync(spool)
@@ -53,10 +68,10 @@ export async function* tableFeed(given: TableFeedOptions): AsyncGenerator<Source
   }
 }
 
-function columnOptions({ table, textsMayBeAnything }: TableFeedOptions, { dialect }: NormalisedFile): ColumnOptions[] {
+function columnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: NormalisedFile): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
-    if (!(textsMayBeAnything && dataType === 'TEXT' && table.isText(label)))
+    if (!(inferStrings && dataType === 'TEXT' && table.isText(label)))
       types.set(label, { label, dataType, declared: true })
   for (const { path: label, dataType } of table.known.values())
     if (dataType && table.seen.has(label)) types.set(label, { label, dataType, declared: true })
@@ -64,13 +79,12 @@ function columnOptions({ table, textsMayBeAnything }: TableFeedOptions, { dialec
 }
 
 /** The decisions of the last load, by the paths of the columns. */
-function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
+function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.seen.keys()]
-  const names = columnNames(paths)
-  const pathOf = new Map(names.map((name, index) => [name, paths[index]!]))
+  const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
   const columns = feed.columns.flatMap((column) => {
-    const label = pathOf.get(column.name)
+    const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
   })
   return rememberedFile({ columns })
@@ -82,43 +96,44 @@ type ColumnRenamer = (columns: readonly FeedColumn[]) => FeedColumn[]
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
   const paths = [...table.seen.keys()]
   const names = columnNames(paths)
-  const nameOf = new Map(paths.map((path, index) => [path, names[index]!]))
+  const namesByPath = new Map(paths.map((path, index) => [path, names[index]!]))
   return (columns) =>
     columns.map((column) => ({
       ...column,
-      name: nameOf.get(column.label) ?? column.name,
+      name: namesByPath.get(column.label) ?? column.name,
       label: table.known.get(column.label)?.label ?? column.label,
       ...(table.key.includes(column.label) && { primaryKey: true }),
     }))
 }
 
-function contentOf(
+function renameContent(
   { content }: SourceFeed,
   columns: readonly FeedColumn[],
-  named: ColumnRenamer,
+  renameColumns: ColumnRenamer,
 ): SourceFeed['content'] {
   const { profile, facts } = content
+  const rename = <T>(items: readonly T[]) => items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {
       try {
         yield* content.rows(types)
       } catch (error) {
-        throw error instanceof TypesWidened ? new TypesWidened(named(error.columns)) : error
+        throw error instanceof TypesWidened ? new TypesWidened(renameColumns(error.columns)) : error
       }
     },
-    ...(facts && { facts: () => facts().map((one, index) => ({ ...one, column: columns[index]!.name })) }),
-    ...(profile && { profile: () => profile().map((one, index) => ({ ...one, column: columns[index]!.name })) }),
+    ...(facts && { facts: () => rename(facts()) }),
+    ...(profile && { profile: () => rename(profile()) }),
   }
 }
 
 /** Creates the table before it has rows, so that increments can be merged into it. */
-function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): SourceFeed {
+function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): SourceFeed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
-  const before = columnsBefore(remembered)
+  const earlierColumns = columnsBefore(remembered)
   // If all records were rejected, the table must not be emptied: the source has records.
-  const isKnown = paths.length > 0 || (before.length > 0 && told.rejected === 0)
-  if (!isKnown) throw emptySourceProblem(table.name, told.rejected)
+  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejected === 0)
+  if (!isKnown) throw emptySourceProblem(table.name, reporter.rejected)
   const names = columnNames(paths)
   const columns = paths.map((path, index): FeedColumn => {
     const { label = path, dataType } = table.known.get(path) ?? {}
@@ -129,13 +144,13 @@ function createEmptyFeed({ table, as, told, remembered }: TableFeedOptions): Sou
       ...(table.key.includes(path) && { primaryKey: true }),
     }
   })
-  return emptyFeed(as, [...columns, ...before.filter(({ name }) => !names.includes(name))])
+  return emptyFeed(streamName, [...columns, ...earlierColumns.filter(({ name }) => !names.includes(name))])
 }
 
 const emptySourceProblem = (table: string, rejected: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
     rejected > 0
-      ? `No record for ${table} became a row: the rejected rows say why. The old data stays; mend them at the source, and run again.`
-      : `There is no record for ${table}, and nothing says which columns it would have. The old data stays; run again once there are some.`,
+      ? `All records for ${table} were rejected, for the reasons in the rejected rows. The old data stays; correct the records at the source, and run again.`
+      : `The source has no records for ${table}, and does not describe its columns. The old data stays; run again when there are records.`,
   )

@@ -1,5 +1,4 @@
-import type { OutgoingAllowList } from '@sluice/http-client'
-import type { RetryPolicy } from '../http-connector/retry-policy.ts'
+import type { OutgoingAllowList, RetryPolicy } from '@sluice/http-client'
 import type { DownloadLimits } from './download.ts'
 
 export type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SourceProblem } from '@sluice/row-stream'
-import type { RetryPolicy } from '../http-connector/retry-policy.ts'
+import type { RetryPolicy } from '@sluice/http-client'
 
 /** A problem that may pass: a broken connection, or a busy store. `problem` is the error to report if it does not pass. */
 export class TransientError extends Error {

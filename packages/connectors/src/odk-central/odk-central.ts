@@ -1,9 +1,23 @@
+import type { QueryParameters, HttpSession } from '../http-connector/http-session.ts'
+import {
+  compareNames,
+  createLocation,
+  createOption,
+  parseText,
+  parseObject,
+  parseList,
+  toText,
+} from '../http-connector/parse-response.ts'
+import { createColumns, createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { SourceChoice } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import { type SystemContext, type RecordPage, type SettingsOf, type RecordStream, type HttpSystem, requireSecret, overlapSeconds } from '../http-connector/http-system.ts'
-import type { HttpSession } from '../http-connector/http-session.ts'
-import type { KnownColumn } from '../http-connector/record-tables.ts'
+import {
+  type SystemContext,
+  type RecordPage,
+  type SettingsOf,
+  type HttpSystem,
+  requireSecret,
+} from '../http-connector/http-system.ts'
 import { isExact } from '../http-connector/exact-json.ts'
 import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
 
@@ -12,9 +26,9 @@ type OdkSettings = SettingsOf<'SOURCE_SYSTEM_G'>
 const name = 'ODK Central'
 
 /** ODK Central: the submissions of one form, with its repeat groups as child tables. */
-export const odk: HttpSystem<OdkSettings> = {
+export const odkCentral: HttpSystem<OdkSettings> = {
   name,
-  increments: () => true,
+  canReadIncrement: () => true,
   cursorAt: (moment) => moment,
 
   connect({ apiSource: { url, username } }, secrets) {
@@ -26,9 +40,7 @@ export const odk: HttpSystem<OdkSettings> = {
       async signIn(http) {
         const body = { email: username, password }
         const session = await http.getJson('v1/sessions', { method: 'POST', body, repeatable: true })
-        const token = toText(parseObject(session, name)['token'])
-        if (token === undefined) throw createResponseProblem(name, 'a token')
-        return { authorization: `Bearer ${token}` }
+        return { authorization: `Bearer ${parseText(session, name, 'token')}` }
       },
       // Otherwise the session lasts a day, and every run adds one.
       signOut: (http, { authorization = '' }) =>
@@ -36,19 +48,19 @@ export const odk: HttpSystem<OdkSettings> = {
     }
   },
 
-  async test({ http, settings: { project, form } }) {
+  async testConnection({ http, settings: { project, form } }) {
     parseList(await http.getJson('v1/projects'), name)
     if (project !== undefined && form !== undefined) await readFormColumns(http, project, form)
   },
 
-  lookup(kind, asking) {
-    if (kind === 'projects') return listProjects(asking)
-    return kind === 'forms' ? listForms(asking) : undefined
+  listOptions(kind, context) {
+    if (kind === 'projects') return listProjects(context)
+    return kind === 'forms' ? listForms(context) : undefined
   },
 
   async streams({ http, settings, log }) {
     const { project, form, includeDeleted = false } = settings
-    const stream: RecordStream = {
+    return {
       name: form,
       key: ['__id'],
       columns: await readFormColumns(http, project, form),
@@ -59,36 +71,28 @@ export const odk: HttpSystem<OdkSettings> = {
           yield { ...page, records: page.records.map(parseSubmission) }
       },
     }
-    return stream
   },
 }
 
 async function listProjects({ http }: SystemContext): Promise<SourceChoice[]> {
-  const found = parseList(await http.getJson('v1/projects'), name).flatMap((one) => {
-    const { id, name: title, archived } = parseObject(one, name)
-    const known = toText(id)
-    return known === undefined || archived === true ? [] : [{ id: known, code: known, name: toText(title) ?? known }]
+  const projects = parseList(await http.getJson('v1/projects'), name).flatMap((item) => {
+    const { id, name: title, archived } = parseObject(item, name)
+    return archived === true ? [] : createOption(id, { name: title })
   })
-  return found.toSorted(byName)
+  return projects.toSorted(compareNames)
 }
 
 /** Lists the published forms of one project. */
 async function listForms({ http, within, settings }: SystemContext<OdkSettings>): Promise<SourceChoice[]> {
   const project = within ?? settings.project
-  if (!project)
-    throw new SourceProblem('PROJECT_MISSING', 'Forms are looked up in a project: choose one first, or say its number.')
-  const asked = await http.getJson(`v1/projects/${encodeURIComponent(project)}/forms`, {
-    subject: `The project ${project}`,
+  if (!project) throw new SourceProblem('PROJECT_MISSING', 'Forms are listed for one project. Select a project first.')
+  const path = `v1/projects/${encodeURIComponent(project)}/forms`
+  const forms = parseList(await http.getJson(path, { subject: `The project ${project}` }), name).flatMap((item) => {
+    const { xmlFormId, name: title, publishedAt } = parseObject(item, name)
+    return publishedAt === null ? [] : createOption(xmlFormId, { name: title })
   })
-  const found = parseList(asked, name).flatMap((one) => {
-    const { xmlFormId, name: title, publishedAt } = parseObject(one, name)
-    const id = toText(xmlFormId)
-    return id === undefined || publishedAt === null ? [] : [{ id, code: id, name: toText(title) ?? id }]
-  })
-  return found.toSorted(byName)
+  return forms.toSorted(compareNames)
 }
-
-const byName = (one: SourceChoice, other: SourceChoice): number => one.name.localeCompare(other.name, 'en')
 
 /** Field types whose values have inferred types. All other values are text. */
 const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geotrace|geoshape|structure|repeat)$/
@@ -96,45 +100,28 @@ const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geo
 /** Columns that the server adds to all submissions. */
 const systemColumns: KnownColumn[] = [
   { path: '__id', dataType: 'TEXT' },
-  { path: '__system.submissionDate', dataType: 'TIMESTAMPTZ' },
-  { path: '__system.updatedAt', dataType: 'TIMESTAMPTZ' },
-  { path: '__system.deletedAt', dataType: 'TIMESTAMPTZ' },
-  ...['submitterId', 'submitterName', 'status', 'reviewState', 'deviceId', 'formVersion'].map((own) => ({
-    path: `__system.${own}`,
-    dataType: 'TEXT' as const,
-  })),
+  ...createColumns('TIMESTAMPTZ', ['__system.submissionDate', '__system.updatedAt', '__system.deletedAt']),
+  ...createColumns('TEXT', ['__system.submitterId', '__system.submitterName', '__system.status']),
+  ...createColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
 ]
 
 /** Reads the fields of all versions of the form, with their OData names. */
 async function readFormColumns(http: HttpSession, project: string, form: string): Promise<KnownColumn[]> {
-  const what = `The form "${form}" of project ${project}`
   const path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}/fields`
-  const fields = parseList(await http.getJson(path, { subject: what, query: { odata: true } }), 'ODK Central')
+  const subject = `The form "${form}" of project ${project}`
+  const fields = parseList(await http.getJson(path, { subject, query: { odata: true } }), name)
   const columns = [...systemColumns]
-  const repeats: string[] = []
+  const repeatGroups = new Set<string>()
   for (const field of fields) {
-    const { path: given, type } = parseObject(field, 'ODK Central')
-    const place = toText(given) ?? ''
-    if (type === 'repeat') repeats.push(place)
-    if (place !== '' && !typedFieldPattern.test(toText(type) ?? '')) columns.push(columnOf(place, repeats))
+    const { path: fieldPath, type } = parseObject(field, name)
+    // `/household/name`
+    const names = (toText(fieldPath) ?? '').split('/').slice(1)
+    if (type === 'repeat') repeatGroups.add(names.join('/'))
+    if (names.length > 0 && !typedFieldPattern.test(toText(type) ?? ''))
+      columns.push(createQuestionColumn(names, (groups) => repeatGroups.has(groups.join('/')), '.'))
   }
   return columns
 }
-
-/** Returns the column in the table of the innermost repeat group, by its path below that group. */
-function columnOf(place: string, repeats: readonly string[]): KnownColumn {
-  const groups: string[] = []
-  let at = ''
-  // Outer groups come before inner groups.
-  for (const repeat of repeats) {
-    if (!repeat.startsWith(`${at}/`) || !place.startsWith(`${repeat}/`)) continue
-    groups.push(pointed(repeat.slice(at.length + 1)))
-    at = repeat
-  }
-  return { path: pointed(place.slice(at.length + 1)), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
-}
-
-const pointed = (path: string): string => path.replaceAll('/', '.')
 
 /** Returns a submission without links to data that it contains anyway. Points become four numbers, including the accuracy. */
 function parseSubmission(value: unknown): unknown {
@@ -143,10 +130,9 @@ function parseSubmission(value: unknown): unknown {
   const shape = value as GeoJsonShape
   if ('type' in value && 'coordinates' in value) return shape.type === 'Point' ? parseLocation(shape) : value
   const own = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
-  return Object.fromEntries(own.map(([key, one]) => [key, parseSubmission(one)]))
+  return Object.fromEntries(own.map(([key, item]) => [key, parseSubmission(item)]))
 }
 
-/** GeoJSON. */
 interface GeoJsonShape {
   type?: unknown
   coordinates?: unknown
@@ -156,9 +142,7 @@ interface GeoJsonShape {
 function parseLocation({ coordinates, properties }: GeoJsonShape): object {
   const [longitude, latitude, altitude] = Array.isArray(coordinates) ? (coordinates as unknown[]) : []
   const { accuracy } = (properties ?? {}) as { accuracy?: unknown }
-  return Object.fromEntries(
-    Object.entries({ latitude, longitude, altitude, accuracy }).filter(([, one]) => Number.isFinite(one)),
-  )
+  return createLocation({ latitude, longitude, altitude, accuracy })
 }
 
 interface SubmissionQuery {
@@ -168,7 +152,7 @@ interface SubmissionQuery {
   log: SystemContext['log']
 }
 
-const pageSize = 1_000
+const maxPageSize = 1_000
 
 /**
  * Reads submissions, newest first. Each page continues after the end of the previous one, so that changes during the read do
@@ -177,45 +161,45 @@ const pageSize = 1_000
  */
 async function* readSubmissions(
   http: HttpSession,
-  question: SubmissionQuery,
+  query: SubmissionQuery,
   cursor: unknown,
 ): AsyncGenerator<RecordPage, void, void> {
-  const since = typeof cursor === 'string' ? cursor : undefined
+  const since = toText(cursor)
   let latest = ''
-  const seen = (records: readonly unknown[]) => {
+  const updateLatest = (records: readonly unknown[]) => {
     for (const record of records) {
       const { __system: system } = (record ?? {}) as { __system?: Record<string, unknown> }
-      for (const moment of [system?.['submissionDate'], system?.['updatedAt'], system?.['deletedAt']])
-        if (typeof moment === 'string' && moment > latest) latest = moment
+      for (const time of [system?.['submissionDate'], system?.['updatedAt'], system?.['deletedAt']])
+        if (typeof time === 'string' && time > latest) latest = time
     }
   }
   const changed = since && `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
-  for await (const records of readPages(http, question, changed)) {
-    seen(records)
+  for await (const records of readPages(http, query, changed)) {
+    updateLatest(records)
     yield { records }
   }
-  if (since !== undefined || question.includeDeleted) {
-    const gone = since === undefined ? '__system/deletedAt ne null' : `__system/deletedAt ge ${since}`
-    for await (const records of readDeletedSubmissions(http, question, gone)) {
-      seen(records)
+  if (since !== undefined || query.includeDeleted) {
+    const deleted = since === undefined ? '__system/deletedAt ne null' : `__system/deletedAt ge ${since}`
+    for await (const records of readDeletedSubmissions(http, query, deleted)) {
+      updateLatest(records)
       yield { records }
     }
   }
-  const next = boundCursor(latest, { began: http.startedAt(), since, overlap: overlapSeconds })
+  const next = boundCursor(latest, http.startedAt(), since)
   if (next !== undefined) yield { records: [], cursor: next }
 }
 
 /** Servers before 2023 do not store deletion times. */
 async function* readDeletedSubmissions(
   http: HttpSession,
-  question: SubmissionQuery,
+  query: SubmissionQuery,
   filter: string,
 ): AsyncGenerator<readonly unknown[]> {
   try {
-    yield* readPages(http, question, filter)
+    yield* readPages(http, query, filter)
   } catch (error) {
     if (!/\(501\)/.test((error as Error).message)) throw error
-    question.log('WARN', 'LOW', 'This version of ODK Central does not tell what was deleted: full readings find it.')
+    query.log('WARN', 'LOW', 'This version of ODK Central does not report deletions. Full runs find them.')
   }
 }
 
@@ -224,24 +208,21 @@ async function* readPages(
   { project, form }: SubmissionQuery,
   filter: string | undefined,
 ): AsyncGenerator<readonly unknown[], void, void> {
-  const what = `The form "${form}" of project ${project}`
-  const table = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}.svc/Submissions`
-  let path = table
-  let query = new URLSearchParams({ $expand: '*', ...(filter !== undefined && { $filter: filter }) })
-  let most = pageSize
+  const subject = `The form "${form}" of project ${project}`
+  let path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}.svc/Submissions`
+  let query: QueryParameters = { $expand: '*', $filter: filter }
+  let limit = maxPageSize
   for (;;) {
-    const [at, wanted] = [path, Object.fromEntries(query)]
     // Submissions with long lists can be large.
-    const { answer, limit } = await requestFittingPage(most, (top) =>
-      http.getJson(at, { subject: what, query: { ...wanted, $top: top } }),
+    const { page, pageSize } = await requestFittingPage(limit, (size) =>
+      http.getJson(path, { subject, query: { ...query, $top: size } }),
     )
-    most = limit
-    yield parseList(answer, name, 'value')
-    const next = toText(parseObject(answer, name)['@odata.nextLink'])
+    limit = pageSize
+    yield parseList(page, name, 'value')
+    const next = toText(parseObject(page, name)['@odata.nextLink'])
     if (next === undefined) return
-    const link = http.resolveLink(next)
-    const mark = link.indexOf('?')
-    path = mark < 0 ? link : link.slice(0, mark)
-    query = new URLSearchParams(mark < 0 ? '' : link.slice(mark))
+    const [nextPath, search] = http.resolveLink(next).split('?', 2)
+    path = nextPath!
+    query = Object.fromEntries(new URLSearchParams(search))
   }
 }

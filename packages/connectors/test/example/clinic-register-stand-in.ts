@@ -1,14 +1,14 @@
-import { momentOf, type Person, Population } from '../people.ts'
-import type { Scene } from '../connector-fixture.ts'
-import { type Answer, type Request, startServer } from '../stand-in-server.ts'
+import { formatTime, type Person, People } from '../people.ts'
+import type { ConnectorFixture } from '../connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../stand-in-server.ts'
 
 const token = 'a-token-of-the-register'
 
 async function start() {
-  const people = new Population()
-  const server = await startServer(answer)
+  const people = new People()
+  const server = await startStandInServer(response)
 
-  function answer({ path, query, headers }: Request): Answer {
+  function response({ path, query, headers }: StandInRequest): StandInResponse {
     if (headers.authorization !== `Bearer ${token}`) return { status: 401, body: { error: 'Unknown token.' } }
     if (path === '/api/me') return { body: { name: 'reader' } }
     if (path === '/api/clinics') return { body: { clinics: [{ code: 'north', name: 'Clinic North' }] } }
@@ -16,10 +16,10 @@ async function start() {
     return { status: 404, body: { error: 'No such thing.' } }
   }
 
-  function visits(query: URLSearchParams): Answer {
+  function visits(query: URLSearchParams): StandInResponse {
     const after = query.get('updatedAfter')
     const [skip, limit] = [Number(query.get('offset')), Number(query.get('limit'))]
-    const wanted = ({ changed }: Person) => `${momentOf(changed)}Z` > after!
+    const wanted = ({ changedAt }: Person) => `${formatTime(changedAt)}Z` > after!
     const found = people.page({ skip, limit, ...(after !== null && { wanted }) })
     return { body: { visits: found.map(visit) } }
   }
@@ -29,22 +29,22 @@ async function start() {
     people,
     settings: { apiSource: { url: `${server.url}/api` }, clinic: 'north' },
     secrets: { authToken: token },
-    isPage: ({ path }: Request) => path.endsWith('/visits'),
+    isPageRequest: ({ path }: StandInRequest) => path.endsWith('/visits'),
   }
 }
 
-const visit = ({ id, name, extra, children = [], changed, bad }: Person): object => ({
+const visit = ({ id, name, extra, children = [], changedAt, isUnstorable }: Person): object => ({
   id,
-  patient: bad ? `\u0000${name}` : name,
+  patient: isUnstorable ? `\u0000${name}` : name,
   ...(extra !== undefined && { extra }),
   symptoms: children.map((called) => ({ called })),
-  updatedAt: `${momentOf(changed)}Z`,
+  updatedAt: `${formatTime(changedAt)}Z`,
 })
 
-export const clinicRegister: Scene = {
+export const clinicRegister: ConnectorFixture = {
   type: 'CLINIC_REGISTER',
   system: 'Clinic Register',
-  without: {},
+  unsupportedRules: {},
   columns: { id: 'id', name: 'patient', extra: 'extra' },
   group: { table: '__symptoms', column: 'called' },
   lookups: { clinics: ['north'] },

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { conforms } from '../conformance.ts'
+import { testConnector } from '../conformance.ts'
 import { clinicRegister } from './clinic-register-stand-in.ts'
 
 const here = (path: string) => new URL(path, import.meta.url)
-const blocks = [...readFileSync(here('../../../../docs/adding-a-connector.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
-  ([, block = '']) => block.replaceAll(/^ {3}/gm, ''),
-)
+const blocks = [
+  ...readFileSync(here('../../../../docs/adding-a-connector.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs),
+].map(([, block = '']) => block.replaceAll(/^ {3}/gm, ''))
 
-conforms({ ...clinicRegister, module: here('clinic-register.ts').href })
+testConnector({ ...clinicRegister, module: here('clinic-register.ts').href })
 
 it.each([
   ['clinic-register.ts', '../../src/', '../'],

@@ -1,5 +1,5 @@
 import { type GuardedFetch, OutgoingProblem } from '@sluice/http-client'
-import { headersOf, nothingToSignInWith } from '@sluice/connectors/dhis2/requests'
+import { createAuthHeaders, missingCredentials } from '@sluice/connectors/dhis2/dhis2-api'
 import { secretRedactor } from '@sluice/process'
 import { DestinationProblem } from '../destination-problem.ts'
 import { type Target, baseUrl } from '../target.ts'
@@ -92,8 +92,8 @@ function addressOf(url: string, path: string, parameters: Parameters): URL {
 
 /** Throws `DestinationProblem` if the target has no credentials. */
 function authorizationHeaders(target: Target): Record<string, string> {
-  const headers = headersOf(target)
-  if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', nothingToSignInWith)
+  const headers = createAuthHeaders(target)
+  if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', missingCredentials)
   return headers
 }
 

@@ -1,16 +1,16 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 const user = { username: 'reader', password: 'a-passphrase-of-bhima', project: 1 }
 
 /** Answers as BHIMA does, of two projects. People are patients of the first; whoever has children made visits. */
 export async function startBhima() {
-  const people = new Population()
+  const people = new People()
   let sessions = 0
-  const server = await startServer(answer)
+  const server = await startStandInServer(answer)
 
-  function answer({ method, path, query, headers, body }: Request): Answer {
+  function answer({ method, path, query, headers, body }: StandInRequest): StandInResponse {
     if (method === 'POST' && path === '/auth/login') {
       const given = JSON.parse(body) as typeof user
       if (given.username !== user.username || given.password !== user.password || given.project !== user.project)
@@ -38,11 +38,11 @@ export async function startBhima() {
   }
 
   /** The whole list at once. */
-  function patients(query: URLSearchParams): Answer {
+  function patients(query: URLSearchParams): StandInResponse {
     if (query.get('detailed') !== '1' || query.get('project_id') !== '1') return { body: [] }
     const [start, end] = [query.get('custom_period_start') ?? '', query.get('custom_period_end') ?? '9']
-    const wanted = ({ made }: Person) => {
-      const day = momentOf(made).slice(0, 10)
+    const wanted = ({ createdAt }: Person) => {
+      const day = formatTime(createdAt).slice(0, 10)
       return day >= start && day <= end
     }
     return { body: people.page({ wanted }).map(patient) }
@@ -63,15 +63,15 @@ const projects = [
 
 const hex = (id: number): string => `F${id.toString(16).toUpperCase().padStart(31, '0')}`
 
-function patient({ id, name, extra, made, bad }: Person): object {
+function patient({ id, name, extra, createdAt, isUnstorable }: Person): object {
   return {
     uuid: hex(id),
     project_id: 1,
     reference: `PA.HOA.${id}`,
-    display_name: bad ? `\u0000${name}` : name,
+    display_name: isUnstorable ? `\u0000${name}` : name,
     sex: 'F',
     dob: '1990-01-01T00:00:00.000Z',
-    registration_date: `${momentOf(made)}Z`,
+    registration_date: `${formatTime(createdAt)}Z`,
     hospital_no: `0${id}`,
     health_zone: null,
     ...(extra !== undefined && { extra }),
@@ -79,12 +79,12 @@ function patient({ id, name, extra, made, bad }: Person): object {
 }
 
 /** Of all projects. */
-function visits({ id, made, children = [] }: Person): object[] {
+function visits({ id, createdAt, children = [] }: Person): object[] {
   return children.map((_called, index) => ({
     uuid: hex(id * 100 + index),
     patient_uuid: hex(id),
     project_id: index + 1,
-    start_date: `${momentOf(made)}Z`,
+    start_date: `${formatTime(createdAt)}Z`,
     end_date: null,
   }))
 }
@@ -113,7 +113,6 @@ const lotMovements = ['2026-01-31', '2026-02-01', '2026-02-28', '2026-03-05'].ma
   date: `${day}T12:00:00.000Z`,
 }))
 
-
 const none =
   'The API does not report when a record was changed: each run reads all selected days and replaces the rows.'
 
@@ -123,14 +122,14 @@ export async function standIn(own: object = { resources: ['PATIENTS'] }) {
   return {
     ...started,
     settings: { type: 'SOURCE_SYSTEM_A', apiSource, project: '1', ...own },
-    isPage: ({ path }: { path: string }) => /^\/(patients|stock)/.test(path),
+    isPageRequest: ({ path }: { path: string }) => /^\/(patients|stock)/.test(path),
   }
 }
 
-export const bhima: Scene = {
+export const bhima: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_A',
   system: 'BHIMA',
-  without: {
+  unsupportedRules: {
     increment: none,
     edit: none,
     groups: 'The lists of the API contain no lists.',

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { splitIntoMonths } from '../bhima.ts'
-import { jsonRecords } from '../../http-connector/json-records.ts'
+import { listDateRanges } from '../bhima.ts'
+import { jsonRecords } from '../json-records.ts'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { bhima, standIn } from './bhima-stand-in.ts'
-import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/fixture-harness.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { openFixture } from '../../../test/fixture-harness.ts'
 
-conforms(bhima)
+testConnector(bhima)
 
 describe('BHIMA', () => {
   const scratch = scratchWarehouseForAll()
@@ -15,7 +15,7 @@ describe('BHIMA', () => {
 
   async function opened(own: object) {
     const started = await standIn(own)
-    return await openScene({ ...bhima, start: async () => started }, scratch.warehouse)
+    return await openFixture({ ...bhima, start: async () => started }, scratch.warehouse)
   }
 
   it('fills a table for each resource, of its own project, and has one for a list of nothing', async () => {
@@ -28,7 +28,7 @@ describe('BHIMA', () => {
     expect(await rowsOf(open.table.replace('patients', 'visits'))).toMatchObject([{ project_id: 1 }])
     expect(await rowsOf(open.table.replace('patients', 'depots'))).toEqual([])
     await open.load('INCREMENTAL')
-    expect(open.said.join()).toContain('The source cannot tell what is new of this')
+    expect(open.messages.join()).toContain('The source cannot tell what is new of this')
   })
 
   it('is asked for days in parts of a month, and keeps rows that nothing tells apart', async () => {
@@ -83,7 +83,7 @@ describe('parts of a month', () => {
     [{ startDate: '2025-12-31' }, [{ start: '2025-12-31', end: '2025-12-31' }, { start: '2026-01-01' }]],
     [{ startDate: '2027-01-01' }, [{ start: '2027-01-01' }]],
   ])('are those of %j', (days, parts) => {
-    expect(splitIntoMonths(days, '2026-01-15')).toEqual(parts)
+    expect(listDateRanges(days, '2026-01-15')).toEqual(parts)
   })
 })
 
@@ -94,7 +94,7 @@ describe('a list of JSON, taken member by member', () => {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
     }
     const found: unknown[] = []
-    for await (const some of jsonRecords(chunks(), { system: 'BHIMA', batch: 2 })) found.push(...some)
+    for await (const some of jsonRecords(chunks(), 'BHIMA')) found.push(...some)
     return found
   }
 

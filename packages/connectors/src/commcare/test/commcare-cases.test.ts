@@ -1,4 +1,4 @@
 import { commcareCases } from './commcare-stand-in.ts'
-import { conforms } from '../../../test/conformance.ts'
+import { testConnector } from '../../../test/conformance.ts'
 
-conforms(commcareCases)
+testConnector(commcareCases)

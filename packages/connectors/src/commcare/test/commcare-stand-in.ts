@@ -1,6 +1,6 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
-import type { Account, Scene } from '../../../test/connector-fixture.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
+import type { Account, ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 const user = 'reader@example.org'
 const key = '0f1e2d3c4b5a69788796a5b4c3d2e1f0'
@@ -9,12 +9,12 @@ const a = '/a/demo-project/api'
 
 /** Answers as CommCare HQ's API does, of one project space. People are submissions of one form, and cases of one type. */
 export async function startCommcare() {
-  const people = new Population()
+  const people = new People()
   /** Submissions that were archived. */
   const archived = new Set<number>()
-  const server = await startServer(answer)
+  const server = await startStandInServer(answer)
 
-  function answer({ path, query, headers }: Request): Answer {
+  function answer({ path, query, headers }: StandInRequest): StandInResponse {
     if (headers.authorization !== `ApiKey ${user}:${key}`) return { status: 401, body: '' }
     if (path === '/api/user_domains/v1/') return listed([{ domain_name: 'demo-project', project_name: 'Demo' }], query)
     if (!path.startsWith(`${a}/`)) return { status: 403, body: { error: 'No access to this project' } }
@@ -24,7 +24,7 @@ export async function startCommcare() {
     return { status: 404, body: { error: 'Not found' } }
   }
 
-  function forms(query: URLSearchParams): Answer {
+  function forms(query: URLSearchParams): StandInResponse {
     if (query.get('order_by') !== 'indexed_on') return { status: 400, body: { error: 'No matching field' } }
     const asked = Math.min(Number(query.get('limit') ?? 20), 1_000)
     const [limit, offset] = [Math.min(asked, people.pageSize), Number(query.get('offset') ?? 0)]
@@ -38,7 +38,7 @@ export async function startCommcare() {
   }
 
   /** A link holds the question and where it is, and nothing beside it counts. */
-  function cases(given: URLSearchParams): Answer {
+  function cases(given: URLSearchParams): StandInResponse {
     const cursor = given.get('cursor')
     const query = cursor === null ? given : new URLSearchParams(Buffer.from(cursor, 'base64').toString())
     const limit = Math.min(Number(query.get('limit') ?? 20), 5_000, people.pageSize)
@@ -62,23 +62,24 @@ export async function startCommcare() {
 /** By the moment at which it was taken in, and of one moment by its id. */
 const placeOf = (person: Person): string => `${stamp(person)} ${String(person.id).padStart(8, '0')}`
 
-const stamp = ({ changed }: Person): string => `${momentOf(changed)}000Z`
+const stamp = ({ changedAt }: Person): string => `${formatTime(changedAt)}000Z`
 
 /** By the moment at which they were taken in. Those of a crowd are in that order by their ids. */
 function inOrder(
-  people: Population,
+  people: People,
   { start, limit, taken }: { start: string | null; limit: number; taken: (person: Person) => boolean },
 ): Person[] {
   const wanted = (person: Person) => (start === null || stamp(person) >= start) && taken(person)
-  const from = people.crowd > 0 && start !== null ? Math.floor((Date.parse(start) - Date.UTC(2026, 0, 1)) / 1000) : 0
-  if (people.crowd > 0) return people.page({ from, limit, wanted })
+  const from =
+    people.generated > 0 && start !== null ? Math.floor((Date.parse(start) - Date.UTC(2026, 0, 1)) / 1000) : 0
+  if (people.generated > 0) return people.page({ from, limit, wanted })
   return people
     .page({ wanted })
-    .toSorted((one, another) => one.changed - another.changed || one.id - another.id)
+    .toSorted((one, another) => one.changedAt - another.changedAt || one.id - another.id)
     .slice(0, limit)
 }
 
-function listed(all: object[], query: URLSearchParams): Answer {
+function listed(all: object[], query: URLSearchParams): StandInResponse {
   const offset = Number(query.get('offset') ?? 0)
   // Two at once at most, so that there is a second page.
   const limit = Math.min(2, Number(query.get('limit') ?? 20))
@@ -132,14 +133,14 @@ const other = {
 const few = <T>(list: T[]): T | T[] | undefined => (list.length > 1 ? list : list[0])
 
 function submission(person: Person, archived: ReadonlySet<number>): object {
-  const { id, name, extra, children = [], made, bad } = person
+  const { id, name, extra, children = [], createdAt, isUnstorable } = person
   const child = few(children.map((called) => ({ called, toy: called === 'Ann' ? { kind: 'ball' } : '' })))
   return {
     id: `form-${String(id).padStart(8, '0')}`,
     app_id: 'app1',
     domain: 'demo-project',
     archived: archived.has(id),
-    received_on: `${momentOf(made)}000Z`,
+    received_on: `${formatTime(createdAt)}000Z`,
     server_modified_on: stamp(person),
     indexed_on: stamp(person),
     edited_on: null,
@@ -149,28 +150,28 @@ function submission(person: Person, archived: ReadonlySet<number>): object {
       '@uiVersion': '1',
       '@xmlns': visit,
       '#type': 'data',
-      name: bad ? `\u0000${name}` : name,
+      name: isUnstorable ? `\u0000${name}` : name,
       visit: { weight: '51.2', signs: 'fever cough', code: '007', note: '' },
       gps: '-1.29 36.82 1650.0 4.5',
       ...(extra !== undefined && { extra: String(extra) }),
       ...(child !== undefined && { child }),
-      case: { '@case_id': `case-${id}`, '@date_modified': `${momentOf(made)}Z`, '@user_id': 'u1' },
-      meta: { instanceID: `form-${id}`, userID: 'u1', username: 'chw1', timeStart: `${momentOf(made)}+03:00` },
+      case: { '@case_id': `case-${id}`, '@date_modified': `${formatTime(createdAt)}Z`, '@user_id': 'u1' },
+      meta: { instanceID: `form-${id}`, userID: 'u1', username: 'chw1', timeStart: `${formatTime(createdAt)}+03:00` },
     },
     attachments: { 'form.xml': { content_type: 'text/xml', length: 2130, url: 'https://example.org/form.xml' } },
   }
 }
 
 function aCase(person: Person): object {
-  const { id, name, made, bad } = person
+  const { id, name, createdAt, isUnstorable } = person
   return {
     domain: 'demo-project',
     case_id: `case-${String(id).padStart(8, '0')}`,
     case_type: 'pregnancy',
-    case_name: bad ? `\u0000${name}` : name,
+    case_name: isUnstorable ? `\u0000${name}` : name,
     owner_id: 'u1',
     external_id: '',
-    date_opened: `${momentOf(made)}Z`,
+    date_opened: `${formatTime(createdAt)}Z`,
     last_modified: stamp(person),
     indexed_on: stamp(person),
     closed: false,
@@ -183,7 +184,6 @@ function aCase(person: Person): object {
     indices: { parent: { case_id: 'household-1', case_type: 'household', relationship: 'child' } },
   }
 }
-
 
 const lookups = {
   domains: ['demo-project'],
@@ -204,7 +204,7 @@ export async function standIn(own: object, page: string) {
       },
     }),
     settings: { type: 'SOURCE_SYSTEM_B', apiSource, domain: 'demo-project', ...own },
-    isPage: ({ path }: { path: string }) => path.endsWith(page),
+    isPageRequest: ({ path }: { path: string }) => path.endsWith(page),
   }
 }
 
@@ -219,12 +219,12 @@ const account = (kind: 'forms' | 'caseTypes', variable: string): Account => ({
   secrets: (values) => ({ authToken: values['SLUICE_COMMCARE_KEY']! }),
 })
 
-export const commcareForms: Scene = {
+export const commcareForms: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_B',
   system: 'CommCare (forms)',
-  without: {},
+  unsupportedRules: {},
   columns: { id: 'id', name: 'form_name', extra: 'form_extra' },
-  marked: 'archived',
+  deletedColumn: 'archived',
   table: '__form_visit',
   group: { table: '__form_child', column: 'called' },
   lookups,
@@ -232,10 +232,10 @@ export const commcareForms: Scene = {
   account: account('forms', 'SLUICE_COMMCARE_XMLNS'),
 }
 
-export const commcareCases: Scene = {
+export const commcareCases: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_B',
   system: 'CommCare (cases)',
-  without: { groups: 'A case contains no lists.' },
+  unsupportedRules: { groups: 'A case contains no lists.' },
   columns: { id: 'case_id', name: 'case_name', extra: 'properties_extra' },
   table: '__case_pregnancy',
   lookups,

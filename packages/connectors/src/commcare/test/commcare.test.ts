@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { visit, commcareForms, standIn } from './commcare-stand-in.ts'
-import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/fixture-harness.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { openFixture } from '../../../test/fixture-harness.ts'
 
-conforms(commcareForms)
+testConnector(commcareForms)
 
 describe('CommCare', () => {
   const scratch = scratchWarehouseForAll()
@@ -13,7 +13,7 @@ describe('CommCare', () => {
 
   async function opened(own: object) {
     const started = await standIn(own, '/form/v1/')
-    const open = await openScene({ ...commcareForms, start: async () => started }, scratch.warehouse)
+    const open = await openFixture({ ...commcareForms, start: async () => started }, scratch.warehouse)
     return { open, archived: started.archived, target: open.table.replace('__form_visit', '') }
   }
 

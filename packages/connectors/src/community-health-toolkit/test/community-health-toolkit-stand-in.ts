@@ -1,18 +1,18 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 const user = 'reader'
 const password = 'a-passphrase-of-cht'
 
 /** Answers as the Community Health Toolkit does in front of its CouchDB. People are contacts; who has a child has a report, too. */
 export async function startCht() {
-  const people = new Population()
+  const people = new People()
   /** What was deleted, and when. */
   const deleted = new Map<number, number>()
-  const server = await startServer(answer)
+  const server = await startStandInServer(answer)
 
-  function answer({ path, query, headers }: Request): Answer {
+  function answer({ path, query, headers }: StandInRequest): StandInResponse {
     if (headers.authorization !== `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
       return { status: 401, body: { error: 'unauthorized', reason: 'Name or password is incorrect.' } }
     if (path === '/medic') return { body: { db_name: 'medic', update_seq: '12-g1AAAA', doc_count: people.size } }
@@ -22,7 +22,7 @@ export async function startCht() {
     return { status: 404, body: { code: 404, error: 'Not found' } }
   }
 
-  function changes(query: URLSearchParams): Answer {
+  function changes(query: URLSearchParams): StandInResponse {
     const [limit, since] = [
       Math.min(Number(query.get('limit')), people.pageSize),
       Number((query.get('since') ?? '0').split('-')[0]),
@@ -50,13 +50,13 @@ interface Change {
 
 /** In the order of changes; each document once. Of a crowd, that is the order of ids. */
 function feed(
-  people: Population,
+  people: People,
   deleted: ReadonlyMap<number, number>,
   { since, limit }: { since: number; limit: number },
 ): Change[] {
-  const at = ({ id, changed }: Person) => placeOf(deleted.get(id) ?? changed, id)
+  const at = ({ id, changedAt }: Person) => placeOf(deleted.get(id) ?? changedAt, id)
   const found =
-    people.crowd > 0
+    people.generated > 0
       ? people.page({ from: Math.floor(since / step), limit, wanted: (person) => at(person) > since })
       : people.page({ wanted: (person) => at(person) > since }).toSorted((one, other) => at(one) - at(other))
   const docs = found.flatMap((person): Change[] => {
@@ -77,12 +77,12 @@ function feed(
   return docs.slice(0, limit)
 }
 
-function contact({ id, name, extra, children = [], made, bad }: Person): object {
+function contact({ id, name, extra, children = [], createdAt, isUnstorable }: Person): object {
   return {
     _rev: '1-a',
     type: 'contact',
     contact_type: 'c62_person',
-    name: bad ? `\u0000${name}` : name,
+    name: isUnstorable ? `\u0000${name}` : name,
     date_of_birth: '1990-01-31',
     phone: '+254700000000',
     patient_id: `0${id}`,
@@ -90,7 +90,7 @@ function contact({ id, name, extra, children = [], made, bad }: Person): object 
     ...(extra !== undefined && { extra }),
     ...(children.length > 0 && { children: children.map((called) => ({ called })) }),
     parent: { _id: 'clinic-1', parent: { _id: 'center-1' } },
-    reported_date: Date.parse(`${momentOf(made)}Z`),
+    reported_date: Date.parse(`${formatTime(createdAt)}Z`),
   }
 }
 
@@ -106,7 +106,6 @@ const report = {
   hidden_fields: ['inputs'],
 }
 
-
 /** With what is not of every source: whom to delete. */
 export async function standIn(own: object = {}) {
   const { username, ...started } = await startCht()
@@ -115,16 +114,16 @@ export async function standIn(own: object = {}) {
     ...started,
     remove: (id: number, at: number) => void started.deleted.set(id, at),
     settings: { type: 'SOURCE_SYSTEM_F', apiSource, ...own },
-    isPage: ({ path }: { path: string }) => path.endsWith('/_changes'),
+    isPageRequest: ({ path }: { path: string }) => path.endsWith('/_changes'),
   }
 }
 
-export const cht: Scene = {
+export const communityHealthToolkit: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_F',
   system: 'the Community Health Toolkit',
-  without: {},
+  unsupportedRules: {},
   columns: { id: '_root_row_id', name: 'name', extra: 'extra' },
-  marked: 'deleted',
+  deletedColumn: 'deleted',
   table: '__contact_c62_person',
   group: { table: '__children', column: 'called' },
   lookups: { forms: ['delivery', 'pregnancy'] },

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { cht, standIn } from './community-health-toolkit-stand-in.ts'
-import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/fixture-harness.ts'
+import { communityHealthToolkit, standIn } from './community-health-toolkit-stand-in.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { openFixture } from '../../../test/fixture-harness.ts'
 
-conforms(cht)
+testConnector(communityHealthToolkit)
 
 describe('the Community Health Toolkit', () => {
   const scratch = scratchWarehouseForAll()
@@ -13,7 +13,7 @@ describe('the Community Health Toolkit', () => {
 
   async function opened(own: object = {}) {
     const started = await standIn(own)
-    const open = await openScene({ ...cht, start: async () => started }, scratch.warehouse)
+    const open = await openFixture({ ...communityHealthToolkit, start: async () => started }, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id })
     return { open, deleted: started.deleted, target: open.table.replace('__contact_c62_person', '') }
   }
@@ -54,8 +54,8 @@ describe('the Community Health Toolkit', () => {
     await open.load()
     deleted.set(2, 6_000)
     await open.load('INCREMENTAL')
-    const marked = await rowsOf(target)
-    expect(marked.map((row) => [row['_id'], row['deleted']])).toEqual([
+    const deletedColumn = await rowsOf(target)
+    expect(deletedColumn.map((row) => [row['_id'], row['deleted']])).toEqual([
       ['person-00000001', false],
       ['person-00000002', true],
       ['report-1', false],

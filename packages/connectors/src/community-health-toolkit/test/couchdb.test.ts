@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { cht } from './community-health-toolkit-stand-in.ts'
-import { describeBeside } from '../../../test/independent-server.ts'
-import { openScene } from '../../../test/fixture-harness.ts'
+import { communityHealthToolkit } from './community-health-toolkit-stand-in.ts'
+import { describeWithServer } from '../../../test/independent-server.ts'
+import { openFixture } from '../../../test/fixture-harness.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>
@@ -13,7 +13,7 @@ const headers = {
   'content-type': 'application/json',
 }
 
-describeBeside('couchdb', 'a feed of changes of somebody else', (couchdb) => {
+describeWithServer('couchdb', 'a feed of changes of somebody else', (couchdb) => {
   it('is loaded page by page, and gone on with, deleted documents marked', async () => {
     const ask = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${couchdb.url}/${path}`, {
@@ -28,10 +28,10 @@ describeBeside('couchdb', 'a feed of changes of somebody else', (couchdb) => {
     await ask('PUT', 'medic')
     const docs = Array.from({ length: 1_500 }, (_, n) => person(n))
     const report = { _id: 'r1', type: 'data_record', form: 'pregnancy', reported_date: 1_767_261_600_000 }
-    const made = await ask('POST', 'medic/_bulk_docs', {
+    const createdAt = await ask('POST', 'medic/_bulk_docs', {
       docs: [...docs, { ...report, fields: { visits: [{ weight: '51.2' }] } }, { _id: 'task~1', type: 'task' }],
     })
-    await using open = await openScene(cht, scratch.warehouse)
+    await using open = await openFixture(communityHealthToolkit, scratch.warehouse)
     const target = open.table.replace('__contact_c62_person', '')
     const settings = { apiSource: { url: couchdb.url, username: 'reader' } }
     const changes = { settings, secrets: { password: 'a-passphrase-of-cht' } }
@@ -43,7 +43,7 @@ describeBeside('couchdb', 'a feed of changes of somebody else', (couchdb) => {
     expect(await rowsOf(`${target}__contact_person`)).toHaveLength(1_500)
     expect(await rowsOf(`${target}__report_pregnancy__fields_visits`)).toMatchObject([{ weight: '51.2' }])
 
-    const [first, second] = [made[0]!, made[1]!]
+    const [first, second] = [createdAt[0]!, createdAt[1]!]
     await ask('POST', 'medic/_bulk_docs', {
       docs: [
         { ...person(0, 'Renamed'), _rev: first.rev },

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals
 import type { SourceReading } from '../../connector.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
-import { everyRow } from '../../../test/every-rule.ts'
-import { never, openRig, type Rig } from '../../../test/connector-harness.ts'
-import type { ofDatabases } from '../../../test/unsupported-rules.ts'
+import { testEveryRule } from '../../../test/every-rule.ts'
+import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
+import type { unsupportedByDatabases } from '../../../test/unsupported-rules.ts'
 
 /** Rows of a kilobyte: more than a process of this suite holds at once. */
 const crowd = 120_000
@@ -12,13 +12,13 @@ const crowd = 120_000
 describe.each(databasesHere)('$name, as every source', ({ missing, start, type, without }) => {
   const scratch = scratchWarehouseForAll()
   let database: TestDatabase
-  let rig: Rig
+  let rig: ConnectorHarness
   let table: string
 
   beforeAll(async () => {
     if (missing) return
     database = await start()
-    rig = await openRig(scratch)
+    rig = await openHarness(scratch)
   })
   beforeEach(async () => {
     if (missing) return
@@ -46,7 +46,7 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
   /** A query whose rows come so slowly that something can happen to it. */
   const slowly = () => reading({ sqlQuery: database.slow(table) })
 
-  everyRow<keyof typeof ofDatabases>(
+  testEveryRule<keyof typeof unsupportedByDatabases>(
     without,
     {
       async tried() {

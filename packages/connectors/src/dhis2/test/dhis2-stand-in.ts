@@ -1,6 +1,6 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
-import type { Account, Scene } from '../../../test/connector-fixture.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
+import type { Account, ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 export const token = 'd2pat_5xVA12xyUbWNedQxy4ohH77WlxRGVvZZ1151814092'
 
@@ -17,16 +17,16 @@ const elements = [
  */
 export async function startDhis2(version: string) {
   const release = Number(version.split('.')[1])
-  const people = new Population()
-  const server = await startServer(answer)
+  const people = new People()
+  const server = await startStandInServer(answer)
 
-  function answer({ path, query, headers }: Request): Answer {
+  function answer({ path, query, headers }: StandInRequest): StandInResponse {
     const what = path.replace('/dhis/api/', '')
     if (headers.authorization !== `ApiToken ${token}`)
       return { status: 401, body: { httpStatus: 'Unauthorized', httpStatusCode: 401, message: 'Unauthorized' } }
     if (what === 'me')
       return { body: { id: 'xE7jOejl9FI', username: 'reader', organisationUnits: [{ id: 'ImspTQPwCqd' }] } }
-    if (what === 'system/info') return { body: { version, serverDate: momentOf(people.clock), calendar: 'iso8601' } }
+    if (what === 'system/info') return { body: { version, serverDate: formatTime(people.clock), calendar: 'iso8601' } }
     if (what === 'programs/lxAQ7Zs9VYR') return { body: program }
     if (what === 'tracker/events') return events(query)
     if (what === 'dataValueSets.csv') return dataValues(query)
@@ -37,12 +37,12 @@ export async function startDhis2(version: string) {
     return { status: 404, body: { httpStatus: 'Not Found', httpStatusCode: 404, message: `${what} was not found` } }
   }
 
-  function events(query: URLSearchParams): Answer {
+  function events(query: URLSearchParams): StandInResponse {
     if (query.has(release < 41 ? 'orgUnitMode' : 'ouMode'))
       return { status: 400, body: { message: 'unknown parameter' } }
     const [page, pageSize] = [Number(query.get('page')), Math.min(Number(query.get('pageSize')), people.pageSize)]
     const after = query.get('updatedAfter')
-    const wanted = ({ changed }: Person) => after === null || momentOf(changed) >= after
+    const wanted = ({ changedAt }: Person) => after === null || formatTime(changedAt) >= after
     const found = people.page({ skip: (page - 1) * pageSize, limit: pageSize + 1, ...(after && { wanted }) })
     const list = found.slice(0, pageSize).map((person) => event(person, people.deleted.has(person.id)))
     if (release < 41) return { body: { page, pageSize, instances: list } }
@@ -50,7 +50,7 @@ export async function startDhis2(version: string) {
     return { body: { pager: { page, pageSize, ...next }, ...(release === 41 && { page, pageSize }), events: list } }
   }
 
-  function dataValues(query: URLSearchParams): Answer {
+  function dataValues(query: URLSearchParams): StandInResponse {
     const one = ['dataSet', 'dataElement'].some((name) => query.has(name)) && query.has('orgUnit')
     if (!one)
       return {
@@ -60,12 +60,13 @@ export async function startDhis2(version: string) {
     const after = query.get('lastUpdated')
     const all = query.get('includeDeleted') === 'true'
     const found = people.page({
-      wanted: ({ id, changed }) => (all || !people.deleted.has(id)) && (after === null || momentOf(changed) >= after),
+      wanted: ({ id, changedAt }) =>
+        (all || !people.deleted.has(id)) && (after === null || formatTime(changedAt) >= after),
     })
-    const rows = found.map(({ id, name, extra, changed, bad }) =>
-      ['f7n9E0hX8qk', '202601', unitId(id), 'HllvX50cXC0', 'HllvX50cXC0', bad ? `\0${name}` : name, 'admin']
+    const rows = found.map(({ id, name, extra, changedAt, isUnstorable }) =>
+      ['f7n9E0hX8qk', '202601', unitId(id), 'HllvX50cXC0', 'HllvX50cXC0', isUnstorable ? `\0${name}` : name, 'admin']
         .concat(
-          `${momentOf(changed)}+0000`,
+          `${formatTime(changedAt)}+0000`,
           String(extra ?? 'said "so",\nand more'),
           '',
           String(people.deleted.has(id)),
@@ -80,18 +81,18 @@ export async function startDhis2(version: string) {
     const since = query.getAll('filter').find((filter) => filter.startsWith('lastUpdated:ge:'))
     const after = since?.slice('lastUpdated:ge:'.length)
     return people
-      .page({ wanted: ({ changed }) => after === undefined || momentOf(changed) >= after })
-      .map(({ id, name, changed }) => ({
+      .page({ wanted: ({ changedAt }) => after === undefined || formatTime(changedAt) >= after })
+      .map(({ id, name, changedAt }) => ({
         id: unitId(id),
         name,
         level: 2,
         path: `/ImspTQPwCqd/${unitId(id)}`,
         geometry: { type: 'Point', coordinates: [-11.42, 8.13] },
-        lastUpdated: momentOf(changed),
+        lastUpdated: formatTime(changedAt),
       }))
   }
 
-  function paged(plural: string, all: object[], query: URLSearchParams): Answer {
+  function paged(plural: string, all: object[], query: URLSearchParams): StandInResponse {
     const [page, pageSize] = [Number(query.get('page')), Number(query.get('pageSize'))]
     const list = all.slice((page - 1) * pageSize, page * pageSize)
     const more = page * pageSize < all.length ? { nextPage: `${server.url}/dhis/api/${plural}?page=${page + 1}` } : {}
@@ -125,7 +126,10 @@ const program = {
   ],
 }
 
-function event({ id, name, extra, children = [], made, changed, bad }: Person, deleted: boolean): object {
+function event(
+  { id, name, extra, children = [], createdAt, changedAt, isUnstorable }: Person,
+  deleted: boolean,
+): object {
   const value = (index: number, text: string) => ({
     dataElement: elements[index]!.id,
     value: text,
@@ -138,12 +142,12 @@ function event({ id, name, extra, children = [], made, changed, bad }: Person, d
     programStage: stage,
     orgUnit: 'DiszpKrYNg8',
     occurredAt: '2026-02-27T00:00:00.000',
-    createdAt: momentOf(made),
-    updatedAt: momentOf(changed),
+    createdAt: formatTime(createdAt),
+    updatedAt: formatTime(changedAt),
     deleted,
     geometry: { type: 'Point', coordinates: [-11.42, 8.13] },
     dataValues: [
-      value(0, bad ? `\u0000${name}` : name),
+      value(0, isUnstorable ? `\u0000${name}` : name),
       value(1, String(id % 90)),
       ...(extra === undefined ? [] : [value(2, String(extra))]),
     ],
@@ -155,7 +159,7 @@ const grid = ['dx', 'pe', 'ou'].map((name) => ({ name, valueType: 'TEXT' }))
 const mostRows = 4
 
 /** A grid of every combination, unless they are more than an answer may have. */
-function analytics(query: URLSearchParams): Answer {
+function analytics(query: URLSearchParams): StandInResponse {
   const dimensions = new Map(
     query.getAll('dimension').map((one) => one.split(/:(.*)/s).slice(0, 2) as [string, string]),
   )
@@ -181,18 +185,17 @@ function analytics(query: URLSearchParams): Answer {
   }
 }
 
-
 const lookups = { 'data-elements': ['qrur9Dvnyt5', 'oZg33kd9taw', 'GieVkTxp4HH'], 'data-sets': ['BfMAe6Itzgt'] }
 
 const secrets: Account['secrets'] = ({ SLUICE_DHIS2_TOKEN: authToken }) => ({ authToken: authToken! })
 
 /** Events of programs, which have most of what a source can have. */
-export const dhis2Events = (version: string): Scene => ({
+export const dhis2Events = (version: string): ConnectorFixture => ({
   type: 'SOURCE_SYSTEM_C',
   system: `DHIS2 ${version} (events)`,
-  without: {},
+  unsupportedRules: {},
   columns: { id: 'event', name: 'name', extra: 'extra' },
-  marked: 'deleted',
+  deletedColumn: 'deleted',
   table: '__visit',
   group: { table: '__notes', column: 'value' },
   lookups,
@@ -201,7 +204,7 @@ export const dhis2Events = (version: string): Scene => ({
     return {
       ...started,
       settings: { type: 'SOURCE_SYSTEM_C', apiSource, content: 'EVENTS', programs: ['lxAQ7Zs9VYR'] },
-      isPage: ({ path }: Request) => path.endsWith('/tracker/events'),
+      isPageRequest: ({ path }: StandInRequest) => path.endsWith('/tracker/events'),
     }
   },
   account: {
@@ -219,17 +222,17 @@ export const dhis2Events = (version: string): Scene => ({
 const same = 'Data values always have the same columns.'
 
 /** Data values, which come as CSV and without pages. */
-export const dhis2DataValues: Scene = {
+export const dhis2DataValues: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_C',
   system: 'DHIS2 2.38 (data values)',
-  without: {
+  unsupportedRules: {
     groups: 'A data value contains no lists.',
     columnAdded: same,
     columnRetyped: same,
     page: 'The API has no pages of data values: they are asked by data set, period and organisation unit.',
   },
   columns: { id: 'org_unit', name: 'value' },
-  marked: 'deleted',
+  deletedColumn: 'deleted',
   lookups,
   async start() {
     const { apiSource, ...started } = await startDhis2('2.38.7')
@@ -237,7 +240,7 @@ export const dhis2DataValues: Scene = {
     return {
       ...started,
       settings: { type: 'SOURCE_SYSTEM_C', apiSource, ...own },
-      isPage: ({ path }: Request) => path.endsWith('/dataValueSets.csv'),
+      isPageRequest: ({ path }: StandInRequest) => path.endsWith('/dataValueSets.csv'),
     }
   },
   account: {

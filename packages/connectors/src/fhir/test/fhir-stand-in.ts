@@ -1,20 +1,20 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 
 const token = 'a-bearer-token-of-the-server-0123456789'
 const base = '/hapi/fhir'
 
 /** Answers as servers of FHIR R4 do that keep the pages of a search: the link to the next page names the search, not the type. */
 async function start() {
-  const people = new Population()
-  const server = await startServer((request) => {
+  const people = new People()
+  const server = await startStandInServer((request) => {
     const answer = of(request)
     return { ...answer, headers: { 'content-type': 'application/fhir+json;charset=UTF-8' } }
   })
   const searches: URLSearchParams[] = []
 
-  function of({ path, query, headers }: Request): Answer {
+  function of({ path, query, headers }: StandInRequest): StandInResponse {
     // Everybody may ask what a server can do.
     if (path === `${base}/metadata`) return { body: statement }
     if (headers.authorization !== `Bearer ${token}`) return refused(401, 'The token is not known here.')
@@ -24,14 +24,14 @@ async function start() {
     return refused(404, `Unknown resource type at ${path}`)
   }
 
-  function page(search: number, skip: number): Answer {
+  function page(search: number, skip: number): StandInResponse {
     const asked = searches[search]!
     const limit = Math.min(Number(asked.get('_count') ?? 20), 500, people.pageSize)
     const since = asked.getAll('_lastUpdated').map((one) => one.replace(/^ge/, ''))
-    const wanted = ({ changed }: Person) =>
-      since.every((from) => Date.parse(`${momentOf(changed)}Z`) >= Date.parse(from))
-    const all = () => people.page({ wanted }).toSorted((one, other) => one.changed - other.changed)
-    const found = people.crowd > 0 ? people.page({ skip, limit: limit + 1 }) : all().slice(skip, skip + limit + 1)
+    const wanted = ({ changedAt }: Person) =>
+      since.every((from) => Date.parse(`${formatTime(changedAt)}Z`) >= Date.parse(from))
+    const all = () => people.page({ wanted }).toSorted((one, other) => one.changedAt - other.changedAt)
+    const found = people.generated > 0 ? people.page({ skip, limit: limit + 1 }) : all().slice(skip, skip + limit + 1)
     const next = `${server.url}${base}?_getpages=${search}&_getpagesoffset=${skip + limit}&_count=${limit}`
     const link = [{ relation: 'self', url: `${server.url}${base}/Organization?${asked}` }]
     if (found.length > limit) link.push({ relation: 'next', url: next })
@@ -45,7 +45,7 @@ async function start() {
     people,
     settings: { type: 'FHIR', apiSource: { url: `${server.url}${base}/` }, resourceTypes: ['Organization'] },
     secrets: { authToken: token },
-    isPage: ({ path, query }: Request) => path.endsWith('/Organization') || query.has('_getpages'),
+    isPageRequest: ({ path, query }: StandInRequest) => path.endsWith('/Organization') || query.has('_getpages'),
   }
 }
 
@@ -53,7 +53,7 @@ const outcome = (diagnostics: string) => ({
   resourceType: 'OperationOutcome',
   issue: [{ severity: 'error', code: 'processing', diagnostics }],
 })
-const refused = (status: number, diagnostics: string): Answer => ({ status, body: outcome(diagnostics) })
+const refused = (status: number, diagnostics: string): StandInResponse => ({ status, body: outcome(diagnostics) })
 
 const statement = {
   resourceType: 'CapabilityStatement',
@@ -61,24 +61,24 @@ const statement = {
   rest: [{ mode: 'server', resource: [{ type: 'Patient' }, { type: 'Organization' }] }],
 }
 
-function resource({ id, name, extra, children = [], changed, bad }: Person): object {
+function resource({ id, name, extra, children = [], changedAt, isUnstorable }: Person): object {
   return {
     resourceType: 'Organization',
     id: String(id),
-    meta: { versionId: '1', lastUpdated: `${momentOf(changed)}+00:00` },
+    meta: { versionId: '1', lastUpdated: `${formatTime(changedAt)}+00:00` },
     extension: [{ url: 'http://example.org/level', valueInteger: id }],
     identifier: [{ system: 'http://example.org/codes', value: `000${id}` }],
     active: true,
-    name: bad ? `\u0000${name}` : name,
+    name: isUnstorable ? `\u0000${name}` : name,
     ...(extra !== undefined && { language: String(extra) }),
     ...(children.length > 0 && { contact: children.map((called) => ({ name: { text: called } })) }),
   }
 }
 
-export const fhir: Scene = {
+export const fhir: ConnectorFixture = {
   type: 'FHIR',
   system: 'FHIR',
-  without: {},
+  unsupportedRules: {},
   columns: { id: 'id', name: 'name', extra: 'language' },
   table: '__organization',
   group: { table: '__contact', column: 'name_text' },

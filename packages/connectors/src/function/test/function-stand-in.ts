@@ -1,12 +1,17 @@
 import { createHash, createHmac } from 'node:crypto'
-import { type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, type Server, startServer } from '../../../test/stand-in-server.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
+import { type Person, People } from '../../../test/people.ts'
+import {
+  type StandInResponse,
+  type StandInRequest,
+  type StandInServer,
+  startStandInServer,
+} from '../../../test/stand-in-server.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 const pageSize = 500
 
 /** What somebody wrote who lets people be read: rows in pages, by the token of the last one. */
-export function peopleOf(people: Population, body: string): object {
+export function peopleOf(people: People, body: string): object {
   const { nextToken } = JSON.parse(body) as { nextToken: string | null }
   const from = nextToken === null ? 0 : Number(nextToken.slice('from '.length))
   const found = people.page({ from, limit: pageSize + 1 })
@@ -19,26 +24,26 @@ export function peopleOf(people: Population, body: string): object {
   }
 }
 
-const row = ({ id, name, extra, children = [], bad }: Person): object => ({
+const row = ({ id, name, extra, children = [], isUnstorable }: Person): object => ({
   id,
-  name: bad ? `\u0000${name}` : name,
+  name: isUnstorable ? `\u0000${name}` : name,
   place: { country: 'KE' },
   ...(extra !== undefined && { extra }),
   ...(children.length > 0 && { children: children.map((called) => ({ called })) }),
 })
 
 export interface FunctionServer {
-  server: Server
-  people: Population
+  server: StandInServer
+  people: People
   /** What is answered instead of people, when it is there. */
-  say: { answer?: (body: string) => Answer }
+  say: { answer?: (body: string) => StandInResponse }
 }
 
 /** Function with a URL that wants a token in a header. */
 export async function startFunction(header: string, value: string): Promise<FunctionServer> {
-  const people = new Population()
+  const people = new People()
   const say: FunctionServer['say'] = {}
-  const server = await startServer(({ method, path, query, headers, body }: Request): Answer => {
+  const server = await startStandInServer(({ method, path, query, headers, body }: StandInRequest): StandInResponse => {
     if (method !== 'POST' || path !== '/api/people/' || query.get('version') !== '2')
       return { status: 404, body: { error: 'No such function.' } }
     if (headers[header] !== value) return { status: 401, body: { error: 'The token is not known.' } }
@@ -53,9 +58,9 @@ export const account = 'arn:aws:lambda:eu-west-1:123456789012:function:'
 
 /** AWS Lambda of one region with one function, `people`. Recomputes each signature from what came in. */
 export async function startLambda(): Promise<FunctionServer> {
-  const people = new Population()
+  const people = new People()
   const say: FunctionServer['say'] = {}
-  const server = await startServer((request: Request): Answer => {
+  const server = await startStandInServer((request: StandInRequest): StandInResponse => {
     const refused = refusalOf(request)
     if (refused) return refused
     if (request.path === '/2015-03-31/functions/') return list(request.query)
@@ -71,14 +76,14 @@ export async function startLambda(): Promise<FunctionServer> {
 }
 
 /** Two at once, so that there is a second page. */
-function list(query: URLSearchParams): Answer {
+function list(query: URLSearchParams): StandInResponse {
   const all = ['cases', 'people', 'stock'].map((name) => ({ FunctionName: name, FunctionArn: `${account}${name}` }))
   const from = Number(query.get('Marker') ?? 0)
   return { body: { Functions: all.slice(from, from + 2), NextMarker: from + 2 < all.length ? String(from + 2) : null } }
 }
 
 /** As AWS says it: 403 to a key that is not known, and to a signature that is another than the one that comes out here. */
-function refusalOf({ method, path, query, headers, body }: Request): Answer | undefined {
+function refusalOf({ method, path, query, headers, body }: StandInRequest): StandInResponse | undefined {
   const refuse = (type: string, message: string) => ({
     status: 403,
     headers: { 'x-amzn-errortype': type },
@@ -86,27 +91,27 @@ function refusalOf({ method, path, query, headers, body }: Request): Answer | un
   })
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=(?<id>[^/]+)\/(?<scope>(?<day>\d{8})\/(?<region>[a-z0-9-]+)\/lambda\/aws4_request), SignedHeaders=(?<names>[a-z0-9;-]+), Signature=(?<signature>[0-9a-f]{64})$/
-  const said = pattern.exec(headers.authorization ?? '')?.groups
+  const messages = pattern.exec(headers.authorization ?? '')?.groups
   const moment = String(headers['x-amz-date'])
-  if (!said || !moment.startsWith(said['day']!) || said['region'] !== 'eu-west-1')
+  if (!messages || !moment.startsWith(messages['day']!) || messages['region'] !== 'eu-west-1')
     return refuse('MissingAuthenticationTokenException', 'Missing Authentication Token: no signature of this region.')
-  if (said['id'] !== key.accessKey)
+  if (messages['id'] !== key.accessKey)
     return refuse('UnrecognizedClientException', 'The security token included in the request is invalid.')
   const sorted = [...query].toSorted(([one], [other]) => (one < other ? -1 : 1))
   const canonical = [
     method,
     path.split('/').map(encoded).join('/'),
     sorted.map((pair) => pair.map(encoded).join('=')).join('&'),
-    ...said['names']!.split(';').map((name) => `${name}:${String(headers[name]).trim()}`),
+    ...messages['names']!.split(';').map((name) => `${name}:${String(headers[name]).trim()}`),
     '',
-    said['names'],
+    messages['names'],
     createHash('sha256').update(body).digest('hex'),
   ].join('\n')
-  const text = ['AWS4-HMAC-SHA256', moment, said['scope'], createHash('sha256').update(canonical).digest('hex')]
-  const signing = said['scope']!.split('/').reduce<Buffer | string>(hmac, `AWS4${key.secretKey}`)
+  const text = ['AWS4-HMAC-SHA256', moment, messages['scope'], createHash('sha256').update(canonical).digest('hex')]
+  const signing = messages['scope']!.split('/').reduce<Buffer | string>(hmac, `AWS4${key.secretKey}`)
   if (
-    !said['names']!.split(';').includes('host') ||
-    hmac(signing, text.join('\n')).toString('hex') !== said['signature']
+    !messages['names']!.split(';').includes('host') ||
+    hmac(signing, text.join('\n')).toString('hex') !== messages['signature']
   )
     return refuse(
       'InvalidSignatureException',
@@ -120,13 +125,12 @@ const hmac = (secret: Buffer | string, text: string): Buffer => createHmac('sha2
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 
-
 const token = 'a-token-of-the-function'
 const whole = 'A function has no increments: each run reads everything and replaces the rows.'
 
 const both = {
   type: 'FUNCTION',
-  without: { increment: whole, edit: whole },
+  unsupportedRules: { increment: whole, edit: whole },
   columns: { id: 'id', name: 'name', extra: 'extra' },
   group: { table: '__children', column: 'called' },
 } as const
@@ -138,7 +142,7 @@ export async function addressed() {
     ...started,
     settings: { type: 'FUNCTION', functionSource: { url, headerName: 'X-Functions-Key' }, payload: { country: 'KE' } },
     secrets: { authToken: token },
-    isPage: ({ method }: Request) => method === 'POST',
+    isPageRequest: ({ method }: StandInRequest) => method === 'POST',
   }
 }
 
@@ -148,14 +152,15 @@ export async function invoked() {
     ...started,
     settings: { type: 'FUNCTION', functionSource: { url: started.server.url, functionName: `${account}people` } },
     secrets: { ...key },
-    isPage: ({ path, headers }: Request) => path.endsWith('/invocations') && !headers['x-amz-invocation-type'],
+    isPageRequest: ({ path, headers }: StandInRequest) =>
+      path.endsWith('/invocations') && !headers['x-amz-invocation-type'],
   }
 }
 
-export const addressedFunction: Scene = {
+export const addressedFunction: ConnectorFixture = {
   ...both,
   system: 'Function with a URL',
-  without: { ...both.without, lookups: 'An address does not list other functions.' },
+  unsupportedRules: { ...both.unsupportedRules, lookups: 'An address does not list other functions.' },
   lookups: {},
   start: addressed,
   account: {
@@ -165,7 +170,7 @@ export const addressedFunction: Scene = {
   },
 }
 
-export const lambdaFunction: Scene = {
+export const lambdaFunction: ConnectorFixture = {
   ...both,
   system: 'AWS Lambda',
   lookups: { functions: ['cases', 'people', 'stock'].map((name) => `${account}${name}`) },

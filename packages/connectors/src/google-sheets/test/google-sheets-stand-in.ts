@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
+import { type Person, People } from '../../../test/people.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 export const spreadsheet = '1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms'
 export const apiKey = 'AIzaSyExampleOfAnApiKey'
@@ -17,13 +17,13 @@ export interface Sheet {
 
 /** Answers as the Sheets API does, of a spreadsheet whose first tab lists people, behind a chart; `sheets` come after it. */
 export async function startSheets(sheets: Sheet[] = []) {
-  const people = new Population()
+  const people = new People()
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const publicKey = createPublicKey(privateKey)
   let tokens = 0
-  const server = await startServer(answer)
+  const server = await startStandInServer(answer)
 
-  function answer({ method, path, query, headers, body }: Request): Answer {
+  function answer({ method, path, query, headers, body }: StandInRequest): StandInResponse {
     if (method === 'POST' && path === '/token') return token(new URLSearchParams(body))
     const given = headers['x-goog-api-key']
     if (given !== undefined && given !== apiKey)
@@ -40,23 +40,23 @@ export async function startSheets(sheets: Sheet[] = []) {
     return refuse(400, 'INVALID_ARGUMENT', 'Invalid field selection')
   }
 
-  function token(form: URLSearchParams): Answer {
+  function token(form: URLSearchParams): StandInResponse {
     const [head = '', claims = '', signature = ''] = (form.get('assertion') ?? '').split('.')
-    const said = JSON.parse(Buffer.from(claims, 'base64url').toString())
+    const messages = JSON.parse(Buffer.from(claims, 'base64url').toString())
     const right =
       form.get('grant_type') === 'urn:ietf:params:oauth:grant-type:jwt-bearer' &&
       verify('sha256', Buffer.from(`${head}.${claims}`), publicKey, Buffer.from(signature, 'base64url')) &&
-      said.iss === email &&
-      said.aud === `${server.url}/token` &&
-      said.scope === 'https://www.googleapis.com/auth/spreadsheets.readonly' &&
-      said.exp - said.iat <= 3600
+      messages.iss === email &&
+      messages.aud === `${server.url}/token` &&
+      messages.scope === 'https://www.googleapis.com/auth/spreadsheets.readonly' &&
+      messages.exp - messages.iat <= 3600
     if (!right) return { status: 400, body: { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' } }
     tokens += 1
     return { body: { access_token: `ya29.${tokens}`, expires_in: 3599, token_type: 'Bearer' } }
   }
 
   /** A few rows at the end are empty, as in every new sheet. */
-  function tabs(): Answer {
+  function tabs(): StandInResponse {
     const all = [
       { title: "People's list", rowCount: people.size + 4, columnCount: 6 },
       ...sheets.map(({ title, rows }) => ({ title, rowCount: rows.length + 3, columnCount: 26 })),
@@ -73,7 +73,7 @@ export async function startSheets(sheets: Sheet[] = []) {
     return { properties: { title }, ...sheets[0] }
   }
 
-  function grid(range: string): Answer {
+  function grid(range: string): StandInResponse {
     const [, title, left, top, right, bottom] = /^'(.*)'!([A-Z])(\d+):([A-Z])(\d+)$/.exec(range) ?? []
     const named = title?.replaceAll("''", "'")
     const sheet = sheets.find((one) => one.title === named)
@@ -86,7 +86,7 @@ export async function startSheets(sheets: Sheet[] = []) {
   }
 
   function listOf(from: number, to: number): Cell[][] {
-    const extra = people.crowd === 0 && people.page().some((one) => one.extra !== undefined)
+    const extra = people.generated === 0 && people.page().some((one) => one.extra !== undefined)
     const header = ['id', 'name', 'Seen on', ...(extra ? ['extra'] : [])]
     const found = people.page({ skip: Math.max(0, from - 2), limit: to - Math.max(2, from) + 1 }).map(personRow)
     return from === 1 ? [header, ...found] : found
@@ -105,9 +105,9 @@ export async function startSheets(sheets: Sheet[] = []) {
 }
 
 /** Rows end where nothing comes any more. */
-const personRow = ({ id, name, extra, bad }: Person): Cell[] => [
+const personRow = ({ id, name, extra, isUnstorable }: Person): Cell[] => [
   id,
-  bad ? `\u0000${name}` : name,
+  isUnstorable ? `\u0000${name}` : name,
   { days: 46_023, type: 'DATE' },
   ...(extra === undefined ? [] : [extra]),
 ]
@@ -121,11 +121,10 @@ function cellOf(cell: Cell): object {
   return { effectiveValue: { numberValue: cell.days }, effectiveFormat: { numberFormat: { type: cell.type } } }
 }
 
-const refuse = (code: number, status: string, message: string): Answer => ({
+const refuse = (code: number, status: string, message: string): StandInResponse => ({
   status: code,
   body: { error: { code, message, status } },
 })
-
 
 const whole = 'The API does not report when a row was changed: each run reads the sheet and replaces the rows.'
 
@@ -135,14 +134,14 @@ export async function standIn(...given: Parameters<typeof startSheets>) {
     ...started,
     settings: { type: 'ONLINE_SPREADSHEET', spreadsheetSource: { url: started.url } },
     secrets: { serviceAccountKey: started.key } as Record<string, string>,
-    isPage: ({ query }: Request) => query.has('ranges'),
+    isPageRequest: ({ query }: StandInRequest) => query.has('ranges'),
   }
 }
 
-export const googleSheets: Scene = {
+export const googleSheets: ConnectorFixture = {
   type: 'ONLINE_SPREADSHEET',
   system: 'Google Sheets',
-  without: { increment: whole, edit: whole, groups: 'A cell contains no list.' },
+  unsupportedRules: { increment: whole, edit: whole, groups: 'A cell contains no list.' },
   columns: { id: 'id', name: 'name', extra: 'extra' },
   lookups: { sheets: ['0'] },
   start: () => standIn(),

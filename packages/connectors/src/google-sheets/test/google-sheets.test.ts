@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
+import { testConnector } from '../../../test/conformance.ts'
 import { googleSheets, standIn, apiKey, type Sheet } from './google-sheets-stand-in.ts'
-import { openScene, type OpenScene } from '../../../test/fixture-harness.ts'
+import { openFixture, type FixtureHarness } from '../../../test/fixture-harness.ts'
 
-conforms(googleSheets)
+testConnector(googleSheets)
 
 const cases: Sheet = {
   title: "Cases of '26",
@@ -21,11 +21,11 @@ const cases: Sheet = {
 
 describe('A sheet', () => {
   const scratch = scratchWarehouseForAll()
-  let open: OpenScene
+  let open: FixtureHarness
   let started: Awaited<ReturnType<typeof standIn>>
   beforeAll(async () => {
     started = await standIn([cases, { title: 'Empty', rows: [] }])
-    open = await openScene({ ...googleSheets, start: async () => started }, scratch.warehouse)
+    open = await openFixture({ ...googleSheets, start: async () => started }, scratch.warehouse)
   })
   afterAll(() => open?.[Symbol.asyncDispose]())
 
@@ -100,7 +100,7 @@ describe('A sheet', () => {
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
     expect(await tried({}, { serviceAccountKey: started.keyFile(pem) })).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
-      message: expect.stringMatching(/not taken by Google: check .* It says: Invalid JWT Signature/),
+      message: expect.stringMatching(/rejected by Google\. Check .* It says: Invalid JWT Signature/),
     })
   })
 })

@@ -5,14 +5,14 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { HttpSession } from '../http-session.ts'
 import { functionCall } from '../../function/function.ts'
-import { functionsOf } from '../../function/lambda.ts'
+import { listFunctions } from '../../function/lambda.ts'
 import { searchResources } from '../../fhir/search.ts'
-import { resourceView } from '../../fhir/view-definition.ts'
-import { viewStream } from '../../fhir/view-stream.ts'
-import { kobo } from '../../kobotoolbox/kobotoolbox.ts'
+import { parseView } from '../../fhir/view-definition.ts'
+import { createViewStream } from '../../fhir/view-stream.ts'
+import { kobotoolbox } from '../../kobotoolbox/kobotoolbox.ts'
 import type { LoadReport } from '@sluice/row-stream'
 import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
-import { systemSource } from '../http-connector.ts'
+import { createHttpConnector } from '../http-connector.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-endless-'))
 afterAll(() => rmSync(filesDirectory, { recursive: true, force: true }))
@@ -21,7 +21,7 @@ const { signal } = new AbortController()
 const endless = {
   name: 'SourceProblem',
   code: 'OTHER_PROTOCOL',
-  message: expect.stringContaining('more than 1000 pages in a row that bring nothing new'),
+  message: expect.stringContaining('more than 1000 pages in a row without a new record'),
 }
 
 /** A system that answers without an end, and how often it was asked. */
@@ -43,7 +43,7 @@ function answering(answer: (asked: number) => unknown) {
   return { http: http as HttpSession, asked }
 }
 
-const silent: LoadReport = {
+const silentReport: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},
@@ -56,13 +56,13 @@ async function read(streams: () => Promise<RecordStream | RecordStream[]>): Prom
   const system: HttpSystem = {
     name: 'the example',
     connect: () => ({ url: 'https://example.org' }),
-    test: async () => {},
+    testConnection: async () => {},
     streams,
   }
-  const source = systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
+  const source = createHttpConnector(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
   const reading = { type: 'X', settings: {}, secrets: {}, input: {}, table: 'target' }
   let feeds = 0
-  for await (const _feed of source.read(reading, silent, signal)) feeds += 1
+  for await (const _feed of source.read(reading, silentReport, signal)) feeds += 1
   return feeds
 }
 
@@ -87,7 +87,7 @@ describe('pages without an end', () => {
   ])('are read no further than a thousand, %s', async (_what, records) => {
     await expect(read(async () => pagesOf(3_000, records))).rejects.toMatchObject({
       ...endless,
-      message: expect.stringMatching(/^The example has given/),
+      message: expect.stringMatching(/^The example returned/),
     })
   })
 
@@ -109,30 +109,30 @@ describe('pages without an end', () => {
     const link = (times: number) => [{ relation: 'next', url: `https://example.org/x?page=${times}` }]
     const empty = answering((times) => ({ resourceType: 'Bundle', link: link(times) }))
     await expect(
-      drain(searchResources(empty.http, { name: 'FHIR', type: 'Patient', search: '' })),
+      drain(searchResources(empty.http, { name: 'FHIR', type: 'Patient', path: 'Patient' })),
     ).rejects.toMatchObject(endless)
     const entry = [{ resource: { resourceType: 'Patient', id: '1' } }]
     const same = answering((times) => ({ resourceType: 'Bundle', entry, link: link(times) }))
-    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'id' }] }] })
-    const pages = viewStream(view, () =>
-      searchResources(same.http, { name: 'FHIR', type: 'Patient', search: '' }),
+    const view = parseView({ name: 'v', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'id' }] }] })
+    const pages = createViewStream(view, () =>
+      searchResources(same.http, { name: 'FHIR', type: 'Patient', path: 'Patient' }),
     ).pages
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 
   it('are not asked for by the look-ups of AWS Lambda and KoboToolbox', async () => {
     const functions = answering((times) => ({ Functions: [], NextMarker: String(times) }))
-    await expect(functionsOf(functions.http)).rejects.toMatchObject(endless)
+    await expect(listFunctions(functions.http)).rejects.toMatchObject(endless)
     const surveys = answering((times) => ({ results: [], next: `?start=${times}` }))
-    await expect(kobo.lookup!('surveys', { http: surveys.http } as SystemContext as never)).rejects.toMatchObject(
-      endless,
-    )
+    await expect(
+      kobotoolbox.listOptions!('surveys', { http: surveys.http } as SystemContext as never),
+    ).rejects.toMatchObject(endless)
   })
 
   it('are followed by AWS Lambda to so many functions as anybody chooses among', async () => {
     const Functions = Array.from({ length: 50 }, (_, at) => ({ FunctionName: `f${at}`, FunctionArn: `arn:${at}` }))
     const { http, asked } = answering((times) => ({ Functions, NextMarker: String(times) }))
-    expect(await functionsOf(http)).toHaveLength(20_000)
+    expect(await listFunctions(http)).toHaveLength(20_000)
     expect(asked.times).toBe(400)
   })
 })

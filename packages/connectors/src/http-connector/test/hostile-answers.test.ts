@@ -8,16 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
 import { requestFittingPage } from '../paging.ts'
 import { openHttpSession } from '../http-session.ts'
-import { createBulkExport, resourceLines } from '../../fhir/export.ts'
+import { createBulkExport, readResourceLines } from '../../fhir/export.ts'
 import { fhir } from '../../fhir/fhir.ts'
-import { functionCall, rowsIn } from '../../function/function.ts'
-import { jsonRecords } from '../json-records.ts'
+import { functionCall, parseRows } from '../../function/function.ts'
+import { jsonRecords } from '../../bhima/json-records.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 /** What the server says, whatever it is asked. */
-let said: { status?: number; type?: string; gzip?: Buffer; body?: string; location?: string }[] = []
+let messages: { status?: number; type?: string; gzip?: Buffer; body?: string; location?: string }[] = []
 let server: Server
 beforeAll(async () => {
   server = createServer((_request, response) => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
       gzip,
       body = '',
       location,
-    } = said.length > 1 ? said.shift()! : said[0]!
+    } = messages.length > 1 ? messages.shift()! : messages[0]!
     response.writeHead(status, {
       'content-type': type,
       ...(gzip && { 'content-encoding': 'gzip' }),
@@ -96,7 +96,7 @@ describe('an answer that says why there is none', () => {
   ] as const)(
     'is read no further than its beginning, where %s of 100 MB is asked for by %s',
     async (_what, by, answer, code) => {
-      said = [{ ...answer, gzip: bomb }]
+      messages = [{ ...answer, gzip: bomb }]
       const { http, taken } = asking()
       await expect(http[by]('x')).rejects.toMatchObject({ name: 'SourceProblem', code })
       expect(taken.bytes).toBeLessThan(300_000)
@@ -105,7 +105,7 @@ describe('an answer that says why there is none', () => {
   )
 
   it('says its words all the same', async () => {
-    said = [{ status: 403, body: '{"detail":"Nobody may."}' }]
+    messages = [{ status: 403, body: '{"detail":"Nobody may."}' }]
     await expect(asking().http.getJson('x')).rejects.toThrow('It says: Nobody may.')
   })
 })
@@ -114,43 +114,43 @@ const list = (count: number, one = '{}') => `[${Array.from({ length: count }, ()
 const tooMany = {
   name: 'SourceProblem',
   code: 'ANSWER_TOO_LARGE',
-  message: expect.stringMatching(/\d,\d{3} values at once/),
+  message: expect.stringMatching(/\d,\d{3} values/),
 }
 
 describe('an answer of very many values', () => {
   it('is refused before it is parsed, in a sentence', async () => {
-    said = [{ body: `{"a":${list(5_000_000)}}` }]
+    messages = [{ body: `{"a":${list(5_000_000)}}` }]
     const before = process.memoryUsage().heapUsed
     await expect(asking().http.getJson('x')).rejects.toMatchObject({
       ...tooMany,
       message:
-        'What is answered holds about 10,000,002 values at once, and 2,000,000 are read: ask for fewer records at a time, or choose fewer of their fields.',
+        'The response has about 10,000,002 values, more than the limit of 2,000,000. Request fewer records at a time, or select fewer of their fields.',
     })
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(150_000_000)
   })
 
   it('may have fewer where somebody waits, and where digits are kept', async () => {
-    said = [{ body: list(1_500, '1') }]
+    messages = [{ body: list(1_500, '1') }]
     await expect(asking(1_000).http.getJson('x')).rejects.toMatchObject(tooMany)
     expect(await asking(2_000).http.getJson('x')).toHaveLength(1_500)
-    said = [{ body: list(1_500, '1.23456789012345678') }]
+    messages = [{ body: list(1_500, '1.23456789012345678') }]
     await expect(asking(2_000).http.getJson('x')).rejects.toMatchObject(tooMany)
   })
 
   it('makes pages smaller where there are pages', async () => {
-    said = [{ body: list(2_000) }, { body: list(500) }]
+    messages = [{ body: list(2_000) }, { body: list(500) }]
     const { http } = asking(2_000)
-    const { limit } = await requestFittingPage(100, () => http.getJson('x'))
-    expect(limit).toBe(25)
+    const { pageSize } = await requestFittingPage(100, () => http.getJson('x'))
+    expect(pageSize).toBe(25)
   })
 
   it('is not told by what stands in its texts', async () => {
-    said = [{ body: JSON.stringify([`"${'[{,'.repeat(5_000)}\\`, 'ä"\\\\', { a: [] }]) }]
+    messages = [{ body: JSON.stringify([`"${'[{,'.repeat(5_000)}\\`, 'ä"\\\\', { a: [] }]) }]
     expect(await asking(20).http.getJson('x')).toHaveLength(3)
   })
 
   it('is refused where it is nested deeper than records are', async () => {
-    said = [{ body: '['.repeat(2_000) + ']'.repeat(2_000) }]
+    messages = [{ body: '['.repeat(2_000) + ']'.repeat(2_000) }]
     await expect(asking().http.getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('nested 2,000 levels deep'),
@@ -162,18 +162,18 @@ describe('an answer of very many values', () => {
       yield Buffer.from(text)
     }
     const large = `{"a":${list(600_000)}}`
-    const records = jsonRecords(chunks(`[{"a":1},${large}]`), { system: 'Example' })
+    const records = jsonRecords(chunks(`[{"a":1},${large}]`), 'Example')
     await expect(records.next()).rejects.toMatchObject(tooMany)
-    await expect(resourceLines(chunks(large), 'Patient').next()).rejects.toMatchObject(tooMany)
+    await expect(readResourceLines(chunks(large), 'Patient').next()).rejects.toMatchObject(tooMany)
     const body = list(1_500_000)
-    expect(() => rowsIn({ statusCode: 200, body }, String, () => {})).toThrow(expect.objectContaining(tooMany))
+    expect(() => parseRows({ statusCode: 200, body }, String, () => {})).toThrow(expect.objectContaining(tooMany))
   })
 })
 
 describe('a number without an end', () => {
   it('is looked at once, and keeps its digits', async () => {
     const digits = '12'.repeat(8_000_000)
-    said = [{ body: `[${digits}]` }]
+    messages = [{ body: `[${digits}]` }]
     const [number] = (await asking().http.getJson('x')) as unknown[]
     expect(JSON.stringify(number) === digits).toBe(true)
   })
@@ -182,12 +182,12 @@ describe('a number without an end', () => {
 describe('the address of a file of an export', () => {
   it.each(['http://', 'http://[', 'file:///etc/passwd', 'data:text/plain,x'])('is none where it is %s', async (url) => {
     const manifest = { transactionTime: '2026-03-01T10:00:00Z', output: [{ type: 'Patient', url }] }
-    said = [{ status: 202, location: '/status' }, { body: JSON.stringify(manifest) }]
+    messages = [{ status: 202, location: '/status' }, { body: JSON.stringify(manifest) }]
     const { http } = asking()
     const { signal } = new AbortController()
     const pages = createBulkExport(
       { http, signal, log: () => {} },
-      { prefix: 'fhir', types: ['Patient'], readings: 1 },
+      { prefix: 'fhir', types: ['Patient'], streams: 1 },
     )('Patient')
     await expect(pages.next()).rejects.toMatchObject({
       name: 'SourceProblem',

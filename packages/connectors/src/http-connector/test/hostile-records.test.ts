@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
 import { flatten } from '../flatten-record.ts'
 import { RecordTables } from '../record-tables.ts'
-import { createReadingLog } from '../read-reporter.ts'
+import { createReadReporter } from '../read-reporter.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -20,7 +20,7 @@ function taken(records: readonly unknown[]) {
     startOver: async () => {},
     log: () => {},
   }
-  const told = createReadingLog(report)
+  const told = createReadReporter(report)
   using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
   for (const [index, record] of records.entries()) told.tryRecord(index + 1, record, () => tables.add(record))
   tables.flush()
@@ -51,7 +51,7 @@ describe('a record that would be much more than what was sent', () => {
     const cells = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [index, 1]))
     const row = { ['k'.repeat(500)]: { ['k'.repeat(500)]: { ['k'.repeat(500)]: cells } } }
     expect(() => flatten({ rows: [row] }, 1)).not.toThrow()
-    expect(() => flatten({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('come to 50 MB')
+    expect(() => flatten({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
   })
 
   it('may have long names of forms, which spell the groups that a question is in', () => {

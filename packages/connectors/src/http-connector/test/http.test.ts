@@ -3,21 +3,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
-import { type Answer, type Request, type Server, startServer } from '../../../test/stand-in-server.ts'
+import {
+  type StandInResponse,
+  type StandInRequest,
+  type StandInServer,
+  startStandInServer,
+} from '../../../test/stand-in-server.ts'
 import { secretRedactor } from '@sluice/process'
 import { createBulkExport } from '../../fhir/export.ts'
-import { type SystemConnection, parseBaseUrl, openHttpSession } from '../http-session.ts'
-import { parseRetryAfter } from '../retry-policy.ts'
+import { type HttpConnection, parseBaseUrl, openHttpSession } from '../http-session.ts'
 import { findErrorText } from '../http-problems.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-http-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 const token = 'a-secret+token/of=mine'
-let server: Server
-let answer: (request: Request) => Answer
+let server: StandInServer
+let answer: (request: StandInRequest) => StandInResponse
 beforeAll(async () => {
-  server = await startServer((request) => answer(request))
+  server = await startStandInServer((request) => answer(request))
 })
 beforeEach(() => {
   server.requests.length = 0
@@ -29,7 +33,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const waits: number[] = []
 const paths = () => server.requests.map(({ path }) => path)
 
-function asking(connection: Partial<SystemConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
+function asking(connection: Partial<HttpConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
   const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, handOnRedirects: true })
   return openHttpSession(
     { url: `${server.url}/at/api/`, ignoredSegments: ['api'], headers: { 'x-token': token }, ...connection },
@@ -55,7 +59,7 @@ describe('the address of a system', () => {
     ['https://a.example/api/v2/', ['v2', 'api'], 'https://a.example'],
     ['https://a.example:8443/x/?y=1#z', [], 'https://a.example:8443/x'],
     ['https://a.example/rapi', ['api'], 'https://a.example/rapi'],
-  ])('%s is without %s %s', (typed, without, base) => expect(parseBaseUrl(typed, without)).toBe(base))
+  ])('%s is without %s %s', (typed, unsupportedRules, base) => expect(parseBaseUrl(typed, unsupportedRules)).toBe(base))
 
   it('has to be one', () =>
     expect(() => parseBaseUrl('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
@@ -70,7 +74,7 @@ describe('the address of a system', () => {
 describe('a request', () => {
   it('has its parameters, and what shows who asks', async () => {
     await asking().getJson('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
-    const [{ path, query, headers }] = server.requests as [Request]
+    const [{ path, query, headers }] = server.requests as [StandInRequest]
     expect([path, [...query]]).toEqual([
       '/at/list',
       [
@@ -113,9 +117,9 @@ describe('a request', () => {
       codes.push([(error as { code: string }).code, (error as Error).message, paths().length])
     }
     expect(codes).toEqual([
-      ['RATE_LIMITED', expect.stringMatching(/for 120 minutes .* It says: No\.$/), 1],
+      ['RATE_LIMITED', expect.stringMatching(/a pause of 120 minutes\. .* It says: No\.$/), 1],
       ['PERMISSION_DENIED', expect.stringContaining('may not read The list'), 1],
-      ['NOT_FOUND', expect.stringMatching(/^The list is not at Example/), 1],
+      ['NOT_FOUND', expect.stringMatching(/^The list does not exist at Example/), 1],
       ['REQUEST_REFUSED', expect.any(String), 1],
     ])
   })
@@ -132,14 +136,14 @@ describe('a request', () => {
     expect(paths()).toHaveLength(6)
     answer = () => ({ status: 302, headers: { location: 'http://localhost/x' } })
     await expect(asking().getJson('away')).rejects.toMatchObject({
-      message: expect.stringContaining('leads to localhost'),
+      message: expect.stringContaining('redirects to localhost'),
     })
     // What is sent is not sent on, also where it would stay on the host; what is asked for there may be secret.
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
     await expect(asking().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringMatching(
-        /leads to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there, and/,
+        /redirects to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there\. /,
       ),
     })
     // Behind another port is somebody else, who is not to get what shows who asks.
@@ -147,7 +151,7 @@ describe('a request', () => {
     answer = () => ({ status: 302, headers: { location: 'https://127.0.0.1:9200/at/x' } })
     await expect(asking().getJson('port')).rejects.toMatchObject({
       code: 'REDIRECTED',
-      message: expect.stringContaining('leads to 127.0.0.1:9200'),
+      message: expect.stringContaining('redirects to 127.0.0.1:9200'),
     })
     expect(paths()).toEqual(['/at/port'])
   })
@@ -191,7 +195,7 @@ describe('a request', () => {
 })
 
 describe('a session', () => {
-  const signing = (): Partial<SystemConnection> => ({
+  const signing = (): Partial<HttpConnection> => ({
     signIn: async (http) => {
       const { session } = (await http.getJson('login', { method: 'POST', body: {} })) as { session: string }
       return { cookie: `session=${session}` }
@@ -270,30 +274,17 @@ describe('what a system says', () => {
 
 describe('the list of files of an export', () => {
   it('is refused where it is larger than what is held', async () => {
-    const said = JSON.stringify({ transactionTime: '2026-03-01T10:00:00Z', output: [] })
-    answer = ({ path }): Answer =>
+    const messages = JSON.stringify({ transactionTime: '2026-03-01T10:00:00Z', output: [] })
+    answer = ({ path }): StandInResponse =>
       path.endsWith('$export')
         ? { status: 202, headers: { 'content-location': '/at/status' } }
-        : { headers: { 'content-type': 'application/json' }, body: said + ' '.repeat(32_000_000) }
+        : { headers: { 'content-type': 'application/json' }, body: messages + ' '.repeat(32_000_000) }
     const http = asking({}, { maxBytes: 40_000_000 })
     const signal = new AbortController().signal
     const pages = createBulkExport(
       { http, signal, log: () => {} },
-      { prefix: 'fhir', types: ['Patient'], readings: 1 },
+      { prefix: 'fhir', types: ['Patient'], streams: 1 },
     )('Patient')
     await expect(pages.next()).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
   })
-})
-
-describe('Retry-After', () => {
-  const now = Date.parse('2026-01-01T00:00:00Z')
-  it.each([
-    ['7', 7],
-    ['0.5', 0.5],
-    ['Thu, 01 Jan 2026 00:01:00 GMT', 60],
-    ['Thu, 01 Jan 2015 00:01:00 GMT', 0],
-    ['soon', undefined],
-  ])('%s is %s seconds', (header, seconds) =>
-    expect(parseRetryAfter(new Headers({ 'retry-after': header }), now)).toBe(seconds),
-  )
 })

@@ -6,7 +6,7 @@ import { outgoingAllowed } from '@sluice/http-client'
 import type { SourceReading } from '../../connector.ts'
 import { type SourceFeed, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
 import type { RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
-import { systemSource } from '../http-connector.ts'
+import { createHttpConnector } from '../http-connector.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-systems-'))
 afterAll(() => rmSync(filesDirectory, { recursive: true, force: true }))
@@ -18,15 +18,15 @@ const pagesOf = (...pages: RecordPage[]): RecordStream['pages'] =>
   }
 
 const sourceOf = (system: HttpSystem) =>
-  systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
+  createHttpConnector(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
 const target: SourceReading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
 
 /** A system whose streams are these. */
 const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
   name: 'Example',
   connect: () => ({ url: 'https://example.org' }),
-  test: async () => {},
-  increments: () => true,
+  testConnection: async () => {},
+  canReadIncrement: () => true,
   cursorAt: (moment) => `at ${moment}`,
   streams: async () => streams,
 })
@@ -36,14 +36,14 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<Sourc
   const source = sourceOf(systemOf(streams))
   const reading: SourceReading = { ...target, ...asked }
   const rejected: RejectedRow[] = []
-  const said: string[] = []
+  const messages: string[] = []
   const whole: string[] = []
   const report: LoadReport = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},
     startOver: async () => void (rejected.length = 0),
-    log: (_level, _importance, message) => void said.push(message),
+    log: (_level, _importance, message) => void messages.push(message),
     readsEverything: (why) => void whole.push(why),
   }
   const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: SourceFeed['partOf'] }[] = []
@@ -52,7 +52,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<Sourc
     feeds.push({ ...described(feed), rows: await rowsOf(feed) })
     if (feed.cursor) cursor = feed.cursor()
   }
-  return { feeds, rejected, said, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
+  return { feeds, rejected, messages, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
 }
 
 const described = ({ table, columns, partOf }: SourceFeed) => ({
@@ -129,8 +129,8 @@ describe('a system', () => {
       { records: people(3, 3), cursor: 'second' },
       { records: people(6, 1), cursor: 'third' },
     )
-    const { feeds, cursor, said, rejected } = await read({ name: 'people', key: ['id'], pages })
-    expect(said).toContain('1 record of target came more than once.')
+    const { feeds, cursor, messages, rejected } = await read({ name: 'people', key: ['id'], pages })
+    expect(messages).toContain('The source returned 1 record of target more than once. Each was loaded once.')
     expect(rejected).toEqual([])
     // Six tuples: the number of columns, a length, and the two bytes of a small number.
     expect(feeds[0]!.rows).toBe(6 * 8)
@@ -168,10 +168,10 @@ describe('a system', () => {
     const old = await read(stream, { mode: 'INCREMENTAL', cursor: { ...cursor, version: 1 } })
     expect(old.whole).toEqual([expect.stringContaining('read once after the upgrade')])
     const reset = await read(stream, { mode: 'INCREMENTAL', cursor, reset: {} })
-    expect(reset.whole).toEqual(['All of it is read this time: the cursor was reset.'])
+    expect(reset.whole).toEqual(['All records are read, because the cursor was reset.'])
     const from = '2026-03-01T00:00:00.000Z'
     const at = await read(stream, { mode: 'INCREMENTAL', cursor, reset: { from } })
-    expect([at.whole, at.said]).toEqual([[], expect.arrayContaining([`The cursor was reset to ${from}.`])])
+    expect([at.whole, at.messages]).toEqual([[], expect.arrayContaining([`The cursor was reset to ${from}.`])])
     expect(asked).toEqual([undefined, undefined, undefined, `at ${from}`])
   })
 
@@ -191,8 +191,8 @@ describe('a system', () => {
     const first = await read(stream, { mode: 'INCREMENTAL' })
     await read(stream, { mode: 'FULL', cursor })
     expect(asked).toEqual([undefined, 'kept', undefined, undefined, undefined])
-    expect(other.said.join()).toContain('other settings than at the last reading')
-    expect(first.said.join()).toContain('nothing was kept of an earlier reading')
+    expect(other.messages.join()).toContain('other settings than at the last reading')
+    expect(first.messages.join()).toContain('nothing was kept of an earlier reading')
   })
 
   it('empties in a full reading the tables of groups of which there is nothing any more, and names them in an increment', async () => {

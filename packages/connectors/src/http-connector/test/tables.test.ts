@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { csvRecords } from '../csv-records.ts'
+import { csvRecords } from '../../dhis2/csv-records.ts'
 import { parseJson } from '../exact-json.ts'
 import { BadRecord, flatten, type RecordRow } from '../flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
 import { columnNames, tableName } from '../table-names.ts'
 import { SeenKeys } from '../record-tables.ts'
-
 import fc from 'fast-check'
 
 const cells = (row: RecordRow) => Object.fromEntries(row)
@@ -118,7 +117,7 @@ describe('CSV', () => {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
     })()
     const rows: string[][] = []
-    for await (const some of csvRecords(chunks, { system: 'Example', batch: 2 })) rows.push(...some)
+    for await (const some of csvRecords(chunks, { system: 'Example', batchSize: 2 })) rows.push(...some)
     return rows
   }
 

@@ -1,6 +1,6 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 
 const username = 'reader@example.org'
 const password = 'a password: ä"'
@@ -8,11 +8,11 @@ const structure = 'http://ihris.org/fhir/StructureDefinition'
 
 /** Answers as iHRIS 5 does: sessions, and FHIR whose links to next pages name the store that is behind it. */
 export async function startIhris() {
-  const people = new Population()
+  const people = new People()
   const sessions = new Set<string>()
-  const server = await startServer(answer)
+  const server = await startStandInServer(answer)
 
-  function answer({ method, path, query, headers, body }: Request): Answer {
+  function answer({ method, path, query, headers, body }: StandInRequest): StandInResponse {
     if (path === '/hris/auth/token' && method === 'POST') {
       const given = JSON.parse(body) as { email?: unknown; password?: unknown }
       if (given.email !== username || given.password !== password) return outcome(401, 'Unauthorized')
@@ -34,10 +34,10 @@ export async function startIhris() {
     const ids = query.get('_id')?.split(',')
     const since = query.get('_lastUpdated')?.slice(2)
     const skip = Number(query.get('_getpagesoffset') ?? 0)
-    if (people.crowd > 0) return people.page({ skip, limit: 201 }).map(location)
-    const wanted = ({ id, changed }: Person) =>
-      ids ? ids.includes(String(id)) : !since || Date.parse(`${momentOf(changed)}Z`) >= Date.parse(since)
-    const found = people.page({ wanted }).toSorted((one, other) => one.changed - other.changed)
+    if (people.generated > 0) return people.page({ skip, limit: 201 }).map(location)
+    const wanted = ({ id, changedAt }: Person) =>
+      ids ? ids.includes(String(id)) : !since || Date.parse(`${formatTime(changedAt)}Z`) >= Date.parse(since)
+    const found = people.page({ wanted }).toSorted((one, other) => one.changedAt - other.changedAt)
     return found.slice(skip).map(location)
   }
 
@@ -49,7 +49,7 @@ export async function startIhris() {
       .flatMap((person) => [role(person, 'old'), role(person, 'new')])
   }
 
-  function bundle(type: string, found: object[], query: URLSearchParams): Answer {
+  function bundle(type: string, found: object[], query: URLSearchParams): StandInResponse {
     const limit = Math.min(Number(query.get('_count') ?? 20), 200, people.pageSize)
     const offset = Number(query.get('_getpagesoffset') ?? 0) + limit
     const next = `http://store.internal:8080/fhir?_getpages=abc&_getpagesoffset=${offset}&_count=${limit}`
@@ -67,19 +67,19 @@ export async function startIhris() {
       resourceTypes: ['Location'],
     },
     secrets: { password },
-    isPage: ({ path }: Request) => path === '/hris/fhir/Location',
+    isPageRequest: ({ path }: StandInRequest) => path === '/hris/fhir/Location',
   }
 }
 
-const outcome = (status: number, diagnostics: string): Answer => ({
+const outcome = (status: number, diagnostics: string): StandInResponse => ({
   status,
   body: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', diagnostics }] },
 })
 
-const location = ({ id, name, extra, children = [], changed, bad }: Person) => ({
+const location = ({ id, name, extra, children = [], changedAt, isUnstorable }: Person) => ({
   id: String(id),
-  meta: { lastUpdated: `${momentOf(changed)}+00:00` },
-  name: bad ? `\u0000${name}` : name,
+  meta: { lastUpdated: `${formatTime(changedAt)}+00:00` },
+  name: isUnstorable ? `\u0000${name}` : name,
   ...(extra !== undefined && { description: String(extra) }),
   ...(children.length > 0 && { telecom: children.map((value) => ({ value })) }),
 })
@@ -97,7 +97,7 @@ const practitioner = ({ id, name, children = [], extra }: Person) => ({
 
 const role = ({ id }: Person, which: string) => ({
   id: `${which}-${id}`,
-  meta: { lastUpdated: `${momentOf(which === 'new' ? 20 : 10)}+00:00` },
+  meta: { lastUpdated: `${formatTime(which === 'new' ? 20 : 10)}+00:00` },
   practitioner: { reference: `Practitioner/${id}` },
   location: [{ reference: `Location/${id}/_history/1` }],
   code: [{ coding: [{ display: `${which} job` }] }],
@@ -164,10 +164,10 @@ const report = {
   ],
 }
 
-export const ihris: Scene = {
+export const ihris: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_D',
   system: 'iHRIS',
-  without: {},
+  unsupportedRules: {},
   columns: { id: 'id', name: 'name', extra: 'description' },
   table: '__location',
   group: { table: '__telecom', column: 'value' },

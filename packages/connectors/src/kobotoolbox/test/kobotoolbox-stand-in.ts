@@ -1,6 +1,6 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 
 const token = '0123456789abcdef0123456789abcdef01234567'
 const survey = 'aXjPqBvW4f7n5hLkTzR8sm'
@@ -9,10 +9,10 @@ const mostAtOnce = 1_000
 
 /** Answers as KoboToolbox's API v2 does, of one form that was deployed and one that was not. */
 async function start() {
-  const people = new Population()
-  const server = await startServer(answer)
+  const people = new People()
+  const server = await startStandInServer(answer)
 
-  function answer({ path, query, headers }: Request): Answer {
+  function answer({ path, query, headers }: StandInRequest): StandInResponse {
     if (headers.authorization !== `Token ${token}`) return { status: 401, body: { detail: 'Invalid token.' } }
     if (path === '/api/v2/assets/') return assets(query)
     if (path === `/api/v2/assets/${survey}/`) return { body: { uid: survey, name: 'Households', content: form } }
@@ -20,7 +20,7 @@ async function start() {
     return { status: 404, body: { detail: 'Not found.' } }
   }
 
-  function assets(query: URLSearchParams): Answer {
+  function assets(query: URLSearchParams): StandInResponse {
     const all = [
       { uid: survey, name: 'Households', has_deployment: true },
       { uid: 'aDraft', name: 'A draft', has_deployment: false },
@@ -32,10 +32,10 @@ async function start() {
     return { body: { count: all.length, next, previous: null, results: all.slice(from, from + 2) } }
   }
 
-  function data(query: URLSearchParams): Answer {
+  function data(query: URLSearchParams): StandInResponse {
     const limit = Math.min(Number(query.get('limit') ?? 100), mostAtOnce, people.pageSize)
     const { _id: id, _submission_time: time } = JSON.parse(query.get('query') ?? '{}')
-    const wanted = ({ made }: Person) => time === undefined || momentOf(made) >= time.$gte
+    const wanted = ({ createdAt }: Person) => time === undefined || formatTime(createdAt) >= time.$gte
     const found = people.page({ from: (id?.$gt ?? 0) + 1, limit: limit + 1, wanted })
     const next = found.length > limit ? `${server.url}/api/v2/assets/${survey}/data/?start=${limit}` : null
     return { body: { count: people.size, next, previous: null, results: found.slice(0, limit).map(submission) } }
@@ -46,7 +46,7 @@ async function start() {
     people,
     settings: { type: 'SOURCE_SYSTEM_E', apiSource: { url: `${server.url}/api/v2/` }, survey },
     secrets: { authToken: token },
-    isPage: ({ path }: Request) => path.endsWith('/data/'),
+    isPageRequest: ({ path }: StandInRequest) => path.endsWith('/data/'),
   }
 }
 
@@ -66,18 +66,18 @@ const form = {
 }
 
 /** As it comes: texts all over, groups by their paths, repeats as lists. */
-function submission({ id, name, extra, children = [], made, bad }: Person): object {
+function submission({ id, name, extra, children = [], createdAt, isUnstorable }: Person): object {
   return {
     _id: id,
     'formhub/uuid': '8f0c',
-    start: `${momentOf(made)}+03:00`,
-    'demo/name': bad ? `\u0000${name}` : name,
+    start: `${formatTime(createdAt)}+03:00`,
+    'demo/name': isUnstorable ? `\u0000${name}` : name,
     'demo/age': String(20 + (id % 50)),
     'demo/zone': '01',
     ...(extra !== undefined && { 'demo/extra': String(extra) }),
     gps: '-1.29 36.82 1650 5',
     _uuid: `uuid-${id}`,
-    _submission_time: momentOf(made).slice(0, 19),
+    _submission_time: formatTime(createdAt).slice(0, 19),
     _geolocation: [-1.29, 36.82],
     _tags: [],
     _attachments: [],
@@ -87,11 +87,11 @@ function submission({ id, name, extra, children = [], made, bad }: Person): obje
   }
 }
 
-export const kobo: Scene = {
+export const kobotoolbox: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_E',
   system: 'KoboToolbox',
-  hasAllRowsInEveryRun: true,
-  without: {
+  runsEveryRuleAlways: true,
+  unsupportedRules: {
     edit: 'An edit does not change the time of submission, so the API does not report it: full runs load edits and deletions.',
   },
   columns: { id: '_id', name: 'demo_name', extra: 'demo_extra' },

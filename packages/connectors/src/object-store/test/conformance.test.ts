@@ -4,9 +4,9 @@ import { describeUnless, itUnless } from '@sluice/testing/skip'
 import { kindsOfStores, type TestStore } from './stores.ts'
 import { type Trouble, type TroubledProxy, troubledProxy } from './troubled-proxy.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { everyRow } from '../../../test/every-rule.ts'
-import { never, openRig, type Rig } from '../../../test/connector-harness.ts'
-import { ofStores } from '../../../test/unsupported-rules.ts'
+import { testEveryRule } from '../../../test/every-rule.ts'
+import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
+import { unsupportedByStores } from '../../../test/unsupported-rules.ts'
 
 /** One object for each person, of NDJSON: what is new is an object more. */
 const person = (id: number, more: object = {}) => `${JSON.stringify({ id, name: `Person ${id}`, ...more })}\n`
@@ -23,14 +23,14 @@ for (const { name, missing, start, expired } of stores)
     const scratch = scratchWarehouseForAll()
     let store: TestStore
     let proxy: TroubledProxy
-    let rig: Rig
+    let rig: ConnectorHarness
     let trouble: (url: string, range: string | undefined) => Trouble | undefined
     let folder: string
 
     beforeAll(async () => {
       store = await start()
       proxy = await troubledProxy(store.endpoint, (url, range) => trouble(url, range))
-      rig = await openRig(scratch)
+      rig = await openHarness(scratch)
     })
     beforeEach(() => {
       trouble = () => undefined
@@ -68,8 +68,8 @@ for (const { name, missing, start, expired } of stores)
       body: `<Error><Code>${code}</Code><Message>Away, ${Object.values(reading().secrets).join()}</Message></Error>`,
     })
 
-    everyRow(
-      ofStores,
+    testEveryRule(
+      unsupportedByStores,
       {
         async tried() {
           await three()
@@ -171,7 +171,7 @@ for (const { name, missing, start, expired } of stores)
           atObject(2, { cutAfter: 10 })
           await rig.load(reading())
           expect(await names()).toHaveLength(3)
-          expect(rig.said.join('\n')).toMatch(/goes on at byte 10, where it broke/)
+          expect(rig.messages.join('\n')).toMatch(/goes on at byte 10, where it broke/)
         },
 
         async keepsBreaking() {

@@ -1,6 +1,6 @@
-import { momentOf, type Person, Population } from '../../../test/people.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
+import { formatTime, type Person, People } from '../../../test/people.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 
 const email = 'reader@example.org'
 const password = 'a-passphrase-of-central'
@@ -8,15 +8,15 @@ const form = '/v1/projects/7/forms/household%20survey'
 
 /** Answers as ODK Central's API does, of project 7 with one form that was published and one that was not. */
 export async function startOdk() {
-  const people = new Population()
+  const people = new People()
   /** What was deleted, and when: it can still be asked for. */
   const deleted = new Map<number, number>()
   let sessions = 0
   /** Tokens of sessions that were ended. */
   const ended: string[] = []
-  const server = await startServer(answer)
+  const server = await startStandInServer(answer)
 
-  function answer({ method, path, query, headers, body }: Request): Answer {
+  function answer({ method, path, query, headers, body }: StandInRequest): StandInResponse {
     if (method === 'POST' && path === '/v1/sessions') return signIn(JSON.parse(body))
     if (headers.authorization !== `Bearer ${tokenOf(sessions)}` || ended.includes(tokenOf(sessions)))
       return { status: 401, body: { message: 'Could not authenticate with the provided credentials.', code: 401.2 } }
@@ -32,15 +32,15 @@ export async function startOdk() {
   }
 
   /** The one before ends with it: nobody is to need more than one. */
-  function signIn(given: { email?: string; password?: string }): Answer {
+  function signIn(given: { email?: string; password?: string }): StandInResponse {
     if (given.email !== email || given.password !== password)
       return { status: 401, body: { message: 'Could not authenticate with the provided credentials.', code: 401.2 } }
     sessions += 1
     const token = tokenOf(sessions)
-    return { body: { token, csrf: 'unused', createdAt: momentOf(0), expiresAt: momentOf(86_400) } }
+    return { body: { token, csrf: 'unused', createdAt: formatTime(0), expiresAt: formatTime(86_400) } }
   }
 
-  function submissions(query: URLSearchParams): Answer {
+  function submissions(query: URLSearchParams): StandInResponse {
     const filter = query.get('$filter')
     const since = /^__system\/submissionDate ge (\S+) or __system\/updatedAt ge \1$/.exec(filter ?? '')?.[1]
     const gone = /^__system\/deletedAt (?:ge (\S+)|ne null)$/.exec(filter ?? '')
@@ -50,10 +50,10 @@ export async function startOdk() {
     const top = Math.min(Number(query.get('$top') ?? Infinity), people.pageSize)
     const token = query.get('$skiptoken')
     const below = token === null ? Infinity : JSON.parse(Buffer.from(token.slice(2), 'base64url').toString()).id
-    const wanted = ({ id, changed }: Person) => {
+    const wanted = ({ id, changedAt }: Person) => {
       const at = deleted.get(id)
-      if (gone) return at !== undefined && (gone[1] === undefined || `${momentOf(at)}Z` >= gone[1])
-      return at === undefined && (since === undefined || `${momentOf(changed)}Z` >= since)
+      if (gone) return at !== undefined && (gone[1] === undefined || `${formatTime(at)}Z` >= gone[1])
+      return at === undefined && (since === undefined || `${formatTime(changedAt)}Z` >= since)
     }
     const found = newest(people, below, top + 1, wanted)
     const value = found.slice(0, top).map((person) => submission(person, deleted.get(person.id)))
@@ -76,30 +76,30 @@ export async function startOdk() {
 const tokenOf = (session: number): string => `session!${session}$/x`
 
 /** So many below an id, the newest one first. */
-function newest(people: Population, below: number, most: number, wanted: (person: Person) => boolean): Person[] {
+function newest(people: People, below: number, most: number, wanted: (person: Person) => boolean): Person[] {
   const found = people
-    .page({ from: people.crowd + 1, wanted: (person) => person.id < below && wanted(person) })
+    .page({ from: people.generated + 1, wanted: (person) => person.id < below && wanted(person) })
     .toReversed()
     .slice(0, most)
-  for (let id = Math.min(people.crowd, below - 1); id > 0 && found.length < most; id -= 1)
+  for (let id = Math.min(people.generated, below - 1); id > 0 && found.length < most; id -= 1)
     found.push(...people.page({ from: id, limit: 1 }).filter(wanted))
   return found
 }
 
 const projects = [
-  { id: 7, name: 'Households', archived: null, createdAt: momentOf(0), updatedAt: null },
-  { id: 8, name: 'Old ones', archived: true, createdAt: momentOf(0), updatedAt: null },
-  { id: 9, name: 'Clinics', archived: null, createdAt: momentOf(0), updatedAt: null },
+  { id: 7, name: 'Households', archived: null, createdAt: formatTime(0), updatedAt: null },
+  { id: 8, name: 'Old ones', archived: true, createdAt: formatTime(0), updatedAt: null },
+  { id: 9, name: 'Clinics', archived: null, createdAt: formatTime(0), updatedAt: null },
 ]
 
 const forms = [
-  { projectId: 7, xmlFormId: 'household survey', name: 'Household survey', version: '3', publishedAt: momentOf(0) },
+  { projectId: 7, xmlFormId: 'household survey', name: 'Household survey', version: '3', publishedAt: formatTime(0) },
   { projectId: 7, xmlFormId: 'draft', name: 'A draft', version: '', publishedAt: null },
 ]
 
 /** A question that was asked with another type in another version is a text to OData. */
-function fields(people: Population): object[] {
-  const extras = people.crowd > 0 ? [] : people.page().map(({ extra }) => extra)
+function fields(people: People): object[] {
+  const extras = people.generated > 0 ? [] : people.page().map(({ extra }) => extra)
   const isText = extras.some((extra) => typeof extra === 'string')
   return [
     { path: '/meta', name: 'meta', type: 'structure' },
@@ -120,15 +120,18 @@ function fields(people: Population): object[] {
   ].map((field) => ({ ...field, binary: null, selectMultiple: null }))
 }
 
-function submission({ id, name, extra, children = [], made, changed, bad }: Person, deletedAt?: number): object {
+function submission(
+  { id, name, extra, children = [], createdAt, changedAt, isUnstorable }: Person,
+  deletedAt?: number,
+): object {
   const uuid = `uuid:${String(id).padStart(8, '0')}`
   const link = `Submissions('${encodeURIComponent(uuid)}')/home/child`
-  const moment = (seconds: number) => `${momentOf(seconds)}Z`
+  const moment = (seconds: number) => `${formatTime(seconds)}Z`
   return {
     __id: uuid,
     __system: {
-      submissionDate: moment(made),
-      updatedAt: changed === made ? null : moment(changed),
+      submissionDate: moment(createdAt),
+      updatedAt: changedAt === createdAt ? null : moment(changedAt),
       deletedAt: deletedAt === undefined ? null : moment(deletedAt),
       submitterId: '5',
       submitterName: 'Device 1',
@@ -137,11 +140,11 @@ function submission({ id, name, extra, children = [], made, changed, bad }: Pers
       status: null,
       reviewState: null,
       deviceId: null,
-      edits: changed === made ? 0 : 1,
+      edits: changedAt === createdAt ? 0 : 1,
       formVersion: '3',
     },
     meta: { instanceID: uuid, instanceName: null },
-    demo: { name: bad ? `\u0000${name}` : name, code: '007', age: 20 + (id % 50) },
+    demo: { name: isUnstorable ? `\u0000${name}` : name, code: '007', age: 20 + (id % 50) },
     ...(extra !== undefined && { extra }),
     place: { type: 'Point', coordinates: [36.82, -1.29, 1650], properties: { accuracy: 4.5 } },
     home: {
@@ -156,13 +159,12 @@ function submission({ id, name, extra, children = [], made, changed, bad }: Pers
   }
 }
 
-
-export const odk: Scene = {
+export const odkCentral: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_G',
   system: 'ODK Central',
-  without: {},
+  unsupportedRules: {},
   columns: { id: '_id', name: 'demo_name', extra: 'extra' },
-  marked: '_system_deleted_at',
+  deletedColumn: '_system_deleted_at',
   group: { table: '__home_child', column: 'called' },
   lookups: { projects: ['7', '9'], forms: ['household survey'] },
   start: () => standIn(),
@@ -186,6 +188,6 @@ export async function standIn(own: object = {}) {
     ...started,
     remove: (id: number, at: number) => void started.deleted.set(id, at),
     settings: { type: 'SOURCE_SYSTEM_G', apiSource, project: '7', form: 'household survey', ...own },
-    isPage: ({ path }: { path: string }) => path.endsWith('/Submissions'),
+    isPageRequest: ({ path }: { path: string }) => path.endsWith('/Submissions'),
   }
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
-import { odk, standIn } from './odk-central-stand-in.ts'
-import { openScene } from '../../../test/fixture-harness.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { odkCentral, standIn } from './odk-central-stand-in.ts'
+import { openFixture } from '../../../test/fixture-harness.ts'
 
-conforms(odk)
+testConnector(odkCentral)
 
 describe('ODK Central', () => {
   const scratch = scratchWarehouseForAll()
@@ -13,7 +13,7 @@ describe('ODK Central', () => {
 
   async function opened(own: object = {}) {
     const started = await standIn(own)
-    const open = await openScene({ ...odk, start: async () => started }, scratch.warehouse)
+    const open = await openFixture({ ...odkCentral, start: async () => started }, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id, children: id === 1 ? ['Ann', 'Ben'] : [] })
     return { open, deleted: started.deleted, ended: started.ended }
   }
@@ -42,8 +42,8 @@ describe('ODK Central', () => {
     await open.load()
     deleted.set(2, 6_000)
     await open.load('INCREMENTAL')
-    const marked = await rowsOf(open.table)
-    expect(marked.map((row) => row['_system_deleted_at'])).toEqual([null, new Date('2026-01-01T01:40:00Z')])
+    const deletedColumn = await rowsOf(open.table)
+    expect(deletedColumn.map((row) => row['_system_deleted_at'])).toEqual([null, new Date('2026-01-01T01:40:00Z')])
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(1)
   })
@@ -64,15 +64,16 @@ describe('ODK Central', () => {
       query.get('$filter')?.includes('deletedAt') ? { status: 501, body: { message: 'Unknown field' } } : undefined
     await open.load('INCREMENTAL')
     expect(await rowsOf(open.table)).toHaveLength(3)
-    expect(open.said.join()).toContain('does not tell what was deleted')
+    expect(open.messages.join()).toContain('does not tell what was deleted')
   })
 
   it('reads large submissions a few at once', async () => {
     await using open = (await opened()).open
     open.people.clear()
-    open.people.crowd = 40
+    open.people.generated = 40
     const long = { status: 200, headers: { 'content-length': '40000000' }, body: 'x' }
-    open.server.fault = (request) => (open.isPage(request) && Number(request.query.get('$top')) > 20 ? long : undefined)
+    open.server.fault = (request) =>
+      open.isPageRequest(request) && Number(request.query.get('$top')) > 20 ? long : undefined
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(40)
     expect(open.pages().map(({ query }) => query.get('$top'))).toEqual(['1000', '250', '63', '16', '16', '16'])
@@ -83,23 +84,24 @@ describe('ODK Central', () => {
     open.server.fault = (request) => {
       const { authorization = '' } = request.headers
       const message = `${authorization}, that is ${authorization.replace('Bearer ', '')}`
-      return open.isPage(request) ? { status: 400, body: { message } } : undefined
+      return open.isPageRequest(request) ? { status: 400, body: { message } } : undefined
     }
     await expect(open.load()).rejects.toMatchObject({
       message: expect.stringContaining('[redacted], that is [redacted]'),
     })
-    expect(open.said.join()).not.toContain('session!1')
+    expect(open.messages.join()).not.toContain('session!1')
   })
 
   it('ends its session when a run is over, failed or was cancelled, whether or not the server hears of it', async () => {
     const { open, ended } = await opened()
     await using _ = open
     await open.load()
-    open.server.fault = (request) => (open.isPage(request) ? { status: 400, body: { message: 'No.' } } : undefined)
+    open.server.fault = (request) =>
+      open.isPageRequest(request) ? { status: 400, body: { message: 'No.' } } : undefined
     await expect(open.load()).rejects.toMatchObject({ code: 'REQUEST_REFUSED' })
     const cancel = new AbortController()
     open.server.fault = (request) =>
-      open.isPage(request) ? (cancel.abort(new Error('cancelled')), 'SILENT') : undefined
+      open.isPageRequest(request) ? (cancel.abort(new Error('cancelled')), 'SILENT') : undefined
     await expect(open.load('FULL', cancel.signal)).rejects.toThrow('cancelled')
     expect(ended).toHaveLength(3)
     expect(new Set(ended).size).toBe(3)

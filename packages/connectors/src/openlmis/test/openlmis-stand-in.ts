@@ -1,6 +1,6 @@
-import { everybody, momentOf, type Person, Population } from '../../../test/people.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
+import { everyPerson, formatTime, type Person, People } from '../../../test/people.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 
 const token = '4b1e3cde-83a7-4d05-a6c4-2a6dfc9a9c1f'
 /** The first one has everything, the second nothing. */
@@ -8,10 +8,10 @@ export const facilities = ['e6799d64-d10d-4011-b8c2-0e4d4a3f65ce', '176c4276-1fb
 
 /** Answers as OpenLMIS 3 does, of two facilities. */
 export async function startOpenLmis() {
-  const people = new Population()
-  const server = await startServer(answer)
+  const people = new People()
+  const server = await startStandInServer(answer)
 
-  function answer({ path, query, headers }: Request): Answer {
+  function answer({ path, query, headers }: StandInRequest): StandInResponse {
     if (headers.authorization !== `Bearer ${token}`)
       return { status: 401, body: { error: 'invalid_token', error_description: 'Invalid access token' } }
     const [, api, list, id] = path.split('/')
@@ -25,7 +25,7 @@ export async function startOpenLmis() {
     return found && uuid(found.id) === id ? { body: requisition(found) } : lost
   }
 
-  function search(query: URLSearchParams): Answer {
+  function search(query: URLSearchParams): StandInResponse {
     const allowed = ['facility', 'initiatedDateFrom', 'initiatedDateTo', 'modifiedDateFrom', 'page', 'size', 'sort']
     const odd = [...query.keys()].find((key) => !allowed.includes(key))
     const since = query.get('modifiedDateFrom')
@@ -35,7 +35,9 @@ export async function startOpenLmis() {
       return { status: 400, body: { messageKey: 'requisition.error.search.invalid', message: `Invalid ${invalid}` } }
     if (query.get('facility') !== facilities[0]) return spring(0, query, () => [])
     const wanted =
-      since === null ? everybody : ({ changed }: Person) => Date.parse(`${momentOf(changed)}Z`) >= Date.parse(since)
+      since === null
+        ? everyPerson
+        : ({ changedAt }: Person) => Date.parse(`${formatTime(changedAt)}Z`) >= Date.parse(since)
     const total = since === null ? people.size : people.page({ wanted }).length
     return spring(total, query, (skip, limit) =>
       people.page({ skip, limit, wanted }).map(({ id }) => ({ id: uuid(id), emergency: false, status: 'RELEASED' })),
@@ -53,15 +55,18 @@ export async function startOpenLmis() {
       endDate: '2026-12-31',
     },
     secrets: { authToken: token },
-    isPage: ({ path }: Request) => path.endsWith('/requisitions/search'),
+    isPageRequest: ({ path }: StandInRequest) => path.endsWith('/requisitions/search'),
   }
 }
 
-const lost: Answer = { status: 404, body: { messageKey: 'error.notFound', message: 'There is none of this id.' } }
+const lost: StandInResponse = {
+  status: 404,
+  body: { messageKey: 'error.notFound', message: 'There is none of this id.' },
+}
 const known = facilities.map((id, index) => ({ id, code: `00${index + 1}`, name: `Clinic ${index + 1}`, active: true }))
 
 /** Pages from 0 on. */
-function spring(total: number, query: URLSearchParams, of: (skip: number, limit: number) => object[]): Answer {
+function spring(total: number, query: URLSearchParams, of: (skip: number, limit: number) => object[]): StandInResponse {
   const [number, size] = [Number(query.get('page') ?? 0), Math.min(Number(query.get('size') ?? 20), 2_000)]
   const content = of(number * size, size)
   const totalPages = Math.ceil(total / size)
@@ -71,19 +76,19 @@ function spring(total: number, query: URLSearchParams, of: (skip: number, limit:
 
 const uuid = (id: number): string => `30bf9b44-95a4-4a3c-9e6c-${String(id).padStart(12, '0')}`
 
-function requisition({ id, name, extra, children = [], made, changed, bad }: Person): object {
+function requisition({ id, name, extra, children = [], createdAt, changedAt, isUnstorable }: Person): object {
   const products = [{ id: 'p', productCode: 'C100' }]
   return {
     id: uuid(id),
-    createdDate: `${momentOf(made)}Z`,
-    modifiedDate: `${momentOf(changed)}Z`,
-    draftStatusMessage: bad ? `\u0000${name}` : name,
+    createdDate: `${formatTime(createdAt)}Z`,
+    modifiedDate: `${formatTime(changedAt)}Z`,
+    draftStatusMessage: isUnstorable ? `\u0000${name}` : name,
     status: 'RELEASED',
     emergency: false,
     facility: { ...known[0], geographicZone: { id: 'z', name: 'Zone' }, supportedPrograms: [{ id: 'p1' }] },
     program: { id: 'p1', code: '01', name: 'Family planning' },
     processingPeriod: { id: 'q', name: 'Jan2026', startDate: '2026-01-01', endDate: '2026-01-31' },
-    statusChanges: { SUBMITTED: { authorId: 'a', changeDate: `${momentOf(made)}Z` } },
+    statusChanges: { SUBMITTED: { authorId: 'a', changeDate: `${formatTime(createdAt)}Z` } },
     template: { columnsMap: { total: { name: 'total' } } },
     availableProducts: products,
     extraData: extra === undefined ? {} : { extra },
@@ -98,10 +103,10 @@ function requisition({ id, name, extra, children = [], made, changed, bad }: Per
   }
 }
 
-export const openlmis: Scene = {
+export const openlmis: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_H',
   system: 'OpenLMIS',
-  without: {
+  unsupportedRules: {
     large: 'Each requisition is one request, and only four are in memory.',
   },
   columns: { id: 'id', name: 'draft_status_message', extra: 'extra_data_extra' },

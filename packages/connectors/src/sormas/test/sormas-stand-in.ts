@@ -1,6 +1,6 @@
-import { type Person, Population } from '../../../test/people.ts'
-import type { Scene } from '../../../test/connector-fixture.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in-server.ts'
+import { type Person, People } from '../../../test/people.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 
 const username = 'RestUser'
 const password = 'a:password ä'
@@ -9,10 +9,10 @@ const base = '/sormas-rest'
 
 /** Answers as SORMAS does: plain lists, moments as milliseconds, pages that begin behind a moment and a uuid. */
 async function start() {
-  const people = new Population()
-  const server = await startServer(answer)
+  const people = new People()
+  const server = await startStandInServer(answer)
 
-  function answer({ path, headers }: Request): Answer {
+  function answer({ path, headers }: StandInRequest): StandInResponse {
     const given = Buffer.from((headers.authorization ?? '').replace('Basic ', ''), 'base64').toString()
     if (given !== `${username}:${password}`) return { status: 401, body: 'Unauthorized' }
     if (path === `${base}/regions/all/0`) return { body: regions }
@@ -25,14 +25,14 @@ async function start() {
   /** Behind a moment; those of the same moment only behind a uuid, where there is one. */
   function cases(since: number, size: number, last: string): object[] {
     const behind = (person: Person) => {
-      const changed = epoch + person.changed * 1000
-      return changed > since || (changed === since && last !== 'NO_LAST_SYNCED_UUID' && uuid(person.id) > last)
+      const changedAt = epoch + person.changedAt * 1000
+      return changedAt > since || (changedAt === since && last !== 'NO_LAST_SYNCED_UUID' && uuid(person.id) > last)
     }
     // A crowd is in the order of its changes.
-    const from = people.crowd > 0 ? Math.max(1, Math.floor((since - epoch) / 1000)) : 1
-    if (people.crowd > 0) return people.page({ from, limit: size, wanted: behind }).map(report)
+    const from = people.generated > 0 ? Math.max(1, Math.floor((since - epoch) / 1000)) : 1
+    if (people.generated > 0) return people.page({ from, limit: size, wanted: behind }).map(report)
     const found = people.page({ wanted: behind })
-    found.sort((one, other) => one.changed - other.changed || uuid(one.id).localeCompare(uuid(other.id)))
+    found.sort((one, other) => one.changedAt - other.changedAt || uuid(one.id).localeCompare(uuid(other.id)))
     return found.slice(0, size).map(report)
   }
 
@@ -45,7 +45,7 @@ async function start() {
       entities: ['CASES'],
     },
     secrets: { password },
-    isPage: ({ path }: Request) => path.startsWith(`${base}/cases/all/`),
+    isPageRequest: ({ path }: StandInRequest) => path.startsWith(`${base}/cases/all/`),
   }
 }
 
@@ -56,15 +56,15 @@ const regions = [
 
 const uuid = (id: number): string => `TEST01-CASE01-AAAAAA-${String(id).padStart(6, '0')}`
 
-function report({ id, name, extra, children = [], made, changed, bad }: Person): object {
+function report({ id, name, extra, children = [], createdAt, changedAt, isUnstorable }: Person): object {
   return {
     uuid: uuid(id),
-    creationDate: epoch + made * 1000,
-    changeDate: epoch + changed * 1000,
+    creationDate: epoch + createdAt * 1000,
+    changeDate: epoch + changedAt * 1000,
     reportDate: epoch,
     disease: 'CHOLERA',
     externalID: `00${id}`,
-    additionalDetails: bad ? `\u0000${name}` : name,
+    additionalDetails: isUnstorable ? `\u0000${name}` : name,
     ...(extra !== undefined && { caseAge: extra }),
     person: { uuid: `P-${id}`, caption: 'Doe JOHN' },
     responsibleRegion: { uuid: 'R-1', caption: 'East', externalId: null },
@@ -78,10 +78,10 @@ function report({ id, name, extra, children = [], made, changed, bad }: Person):
   }
 }
 
-export const sormas: Scene = {
+export const sormas: ConnectorFixture = {
   type: 'SOURCE_SYSTEM_I',
   system: 'SORMAS',
-  without: {},
+  unsupportedRules: {},
   columns: { id: 'uuid', name: 'additional_details', extra: 'case_age' },
   table: '__cases',
   group: { table: '__epi_data_exposures', column: 'description' },

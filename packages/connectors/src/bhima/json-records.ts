@@ -1,10 +1,11 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { createResponseProblem } from './parse-response.ts'
-import { parseJson, maxRecordValues } from './exact-json.ts'
+import { createResponseProblem } from '../http-connector/parse-response.ts'
+import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 
 const maxRecordLength = 16_000_000
 /** Bytes after which a batch is full, regardless of its number of members, because they can contain a million values. */
-const maxBatchRecords = 4_000_000
+const maxBatchBytes = 4_000_000
+const maxBatchRecords = 500
 
 const quote = 0x22
 const backslash = 0x5c
@@ -18,31 +19,31 @@ const closing = new Set([0x5d, 0x7d])
  */
 export async function* jsonRecords(
   chunks: AsyncIterable<Buffer>,
-  { system, batch = 500 }: { system: string; batch?: number },
+  system: string,
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
   let bytes = 0
   /** The parts of the current member from earlier chunks. */
   let parts: Buffer[] = []
-  let held = 0
+  let heldBytes = 0
   let depth = 0
   let inText = false
   let escaped = false
-  let begun = false
+  let hasStarted = false
 
-  function take(part: Buffer): void {
+  function addMember(part: Buffer): void {
     const text = Buffer.concat([...parts, part])
       .toString()
       .trim()
-    bytes += held + part.length
+    bytes += heldBytes + part.length
     parts = []
-    held = 0
+    heldBytes = 0
     if (text === '') return
     try {
       records.push(parseJson(text, maxRecordValues))
     } catch (error) {
       if (error instanceof SourceProblem) throw error
-      throw createResponseProblem(system, 'a list of JSON')
+      throw createResponseProblem(system, 'list of JSON')
     }
   }
 
@@ -57,18 +58,18 @@ export async function* jsonRecords(
       } else if (byte === quote) inText = true
       else if (opening.has(byte)) {
         if (depth === 0) {
-          if (begun || byte !== 0x5b) throw createResponseProblem(system, 'a list')
-          begun = true
+          if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
+          hasStarted = true
           from = at + 1
         }
         depth += 1
       } else if (closing.has(byte)) {
         depth -= 1
-        if (depth === 0) take(chunk.subarray(from, at))
+        if (depth === 0) addMember(chunk.subarray(from, at))
       } else if (byte === comma && depth === 1) {
-        take(chunk.subarray(from, at))
+        addMember(chunk.subarray(from, at))
         from = at + 1
-        if (records.length >= batch || bytes >= maxBatchRecords) {
+        if (records.length >= maxBatchRecords || bytes >= maxBatchBytes) {
           yield records
           records = []
           bytes = 0
@@ -78,9 +79,9 @@ export async function* jsonRecords(
     if (depth === 0) continue
     // The source reuses the buffer for the next chunk, so the part is copied.
     parts.push(Buffer.from(chunk.subarray(from)))
-    held += chunk.length - from
-    if (held > maxRecordLength) throw createResponseProblem(system, 'a list of small records')
+    heldBytes += chunk.length - from
+    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of small records')
   }
-  if (!begun || depth !== 0) throw createResponseProblem(system, 'a list that is whole')
+  if (!hasStarted || depth !== 0) throw createResponseProblem(system, 'complete list')
   if (records.length > 0) yield records
 }

@@ -13,32 +13,32 @@ const CR = 13
  */
 export async function* csvRecords(
   chunks: AsyncIterable<Buffer>,
-  { system, batch = 1_000 }: { system: string; batch?: number },
+  { system, batchSize = 1_000 }: { system: string; batchSize?: number },
 ): AsyncGenerator<string[][], void, void> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunks) {
     const text = rest + decoder.decode(chunk, { stream: true })
-    const from = yield* wholeRows(text, batch)
+    const from = yield* takeCompleteRows(text, batchSize)
     rest = text.slice(from)
     if (rest.length > maxRowLength) throw endlessRowProblem(system)
   }
   rest += decoder.decode()
   if (rest === '') return
-  const ended = rest.endsWith('\n') ? rest : `${rest}\n`
-  if ((yield* wholeRows(ended, batch)) < ended.length) throw endlessRowProblem(system)
+  const lastText = rest.endsWith('\n') ? rest : `${rest}\n`
+  if ((yield* takeCompleteRows(lastText, batchSize)) < lastText.length) throw endlessRowProblem(system)
 }
 
 /** Yields the complete rows of a text and returns the start of the first incomplete one. */
-function* wholeRows(text: string, batch: number): Generator<string[][], number, void> {
+function* takeCompleteRows(text: string, batchSize: number): Generator<string[][], number, void> {
   let rows: string[][] = []
   let from = 0
   for (;;) {
-    const row = rowAt(text, from)
+    const row = parseRow(text, from)
     if (!row) break
     from = row.next
     rows.push(row.fields)
-    if (rows.length < batch) continue
+    if (rows.length < batchSize) continue
     yield rows
     rows = []
   }
@@ -46,11 +46,11 @@ function* wholeRows(text: string, batch: number): Generator<string[][], number, 
   return from
 }
 
-function rowAt(text: string, from: number): { fields: string[]; next: number } | undefined {
+function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
   for (let at = from; at < text.length; ) {
     const quoted = text.charCodeAt(at) === QUOTE
-    const end = quoted ? endOfQuoted(text, at) : endOfPlain(text, at)
+    const end = quoted ? findQuotedEnd(text, at) : findPlainEnd(text, at)
     if (end < 0) return undefined
     fields.push(quoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
     at = text.charCodeAt(end) === CR ? end + 1 : end
@@ -64,7 +64,7 @@ function rowAt(text: string, from: number): { fields: string[]; next: number } |
   return undefined
 }
 
-function endOfQuoted(text: string, from: number): number {
+function findQuotedEnd(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)
     if (at < 0 || at + 1 >= text.length) return -1
@@ -72,10 +72,10 @@ function endOfQuoted(text: string, from: number): number {
   }
 }
 
-function endOfPlain(text: string, from: number): number {
+function findPlainEnd(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
-    const sign = text.charCodeAt(at)
-    if (sign === COMMA || sign === LF || (sign === CR && text.charCodeAt(at + 1) === LF)) return at
+    const code = text.charCodeAt(at)
+    if (code === COMMA || code === LF || (code === CR && text.charCodeAt(at + 1) === LF)) return at
   }
   return -1
 }
@@ -83,5 +83,5 @@ function endOfPlain(text: string, from: number): number {
 const endlessRowProblem = (system: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The answer of ${system} is no CSV: a row of it does not end as it should. Run again; if it stays so, look what is wrong there.`,
+    `The response of ${system} is not valid CSV: a row has no end. Run again. If it happens again, check the system.`,
   )
