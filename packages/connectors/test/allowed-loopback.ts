@@ -1,4 +1,4 @@
 import { outgoingAllowed } from '@sluice/http-client'
 
-/** Stand-ins on this machine may be asked, by http as well. */
+/** Allows stand-ins on this machine. */
 export const allowedLoopback = outgoingAllowed().parse('127.0.0.1')

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect } from '@jest/globals'
-import type { FixtureHarness } from './fixture-harness.ts'
+import type { FixtureHarness } from './connector-harness.ts'
 import type { Rule } from './rules.ts'
 import type { ConnectorFixture } from './connector-fixture.ts'
 import type { Fault } from './stand-in-server.ts'

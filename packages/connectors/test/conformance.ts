@@ -3,12 +3,12 @@ import { longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testFaults } from './conformance-faults.ts'
-import { openFixture, type FixtureHarness } from './fixture-harness.ts'
+import { openFixture, type FixtureHarness } from './connector-harness.ts'
 import { realAccount } from './real-account.ts'
 import { type Rule, rules } from './rules.ts'
 import type { ConnectorFixture } from './connector-fixture.ts'
 
-/** All systems share the code that these rows test. In a short run, one system has them. */
+/** All connectors share the code that these rules test. In a short run, one connector tests them. */
 const sharedRules: readonly Rule[] = [
   'columnAdded',
   'columnRetyped',
@@ -18,7 +18,7 @@ const sharedRules: readonly Rule[] = [
   'large',
 ]
 
-/** What every source has to do. A row that does not apply is left out with the reason that the scene gives. */
+/** Tests the rules of every connector. A rule that does not apply is skipped with the reason of the fixture. */
 export function testConnector(fixture: ConnectorFixture): void {
   const scratch = scratchWarehouseForAll()
   let open: FixtureHarness

@@ -3,48 +3,48 @@ import type { People } from './people.ts'
 import type { UnsupportedRules } from './rules.ts'
 import type { StandInRequest, StandInServer } from './stand-in-server.ts'
 
-/** One system in the conformance suite. */
+/** A connector in the conformance suite. */
 export interface ConnectorFixture {
   type: PipelineType | 'CLINIC_REGISTER'
-  /** Where the system is that no type of pipeline has: the address of a module that exports it alone. */
+  /** The address of a module that exports only the system, for a system without a pipeline type. */
   module?: string
-  /** What people call it. */
+  /** Display name. */
   system: string
-  /** Rows that do not apply, each with the reason in a sentence; `page` where a preview cannot ask for a part. */
+  /** Rules that do not apply, each with the reason in a sentence; `page` if a preview cannot request a part. */
   unsupportedRules: UnsupportedRules & { page?: string }
-  /** Columns of the pipeline's own table, or of `table` behind its name. */
+  /** Columns of the pipeline's own table, or of `table`. */
   columns: { id: string; name: string; extra?: string }
-  /** Where the rows are, for systems that fill several tables: `__name`. */
+  /** The suffix of the table with the rows, for systems that fill several tables: `__name`. */
   table?: string
-  /** The table of the group that repeats, behind that: `__children`; and the column of its text. */
+  /** The suffix of the table of the repeat group, after that: `__children`; and its text column. */
   group?: { table: string; column: string }
-  /** The column of records that says which of them were deleted, where increments bring those. */
+  /** The column that marks deleted records, if increments contain them. */
   deletedColumn?: string
-  /** Set for one system: it has the rows of shared code in every run, not only in `npm run test:long`. */
+  /** Set for one connector: it tests the rules of shared code in every run, not only in `npm run test:long`. */
   runsEveryRuleAlways?: boolean
-  /** What there is to choose from, by kind, and the ids that are found. */
+  /** The ids of the options by kind. */
   lookups: Record<string, string[]>
   start(): Promise<StandIn>
-  /** How a real account is asked instead, where its values are in the environment. */
+  /** A real account, which is tested if its values are in the environment. */
   account?: Account
 }
 
-/** Variables of the environment, and what a pipeline says with their values. */
+/** Environment variables, and the settings and secrets with their values. */
 export interface Account {
   variables: readonly string[]
   settings(values: Readonly<Record<string, string>>): Record<string, unknown>
   secrets(values: Readonly<Record<string, string>>): Record<string, string>
 }
 
-/** A system that stands in for the real one. */
+/** A running test server that replaces the real system. */
 export interface StandIn {
   server: StandInServer
   people: People
-  /** What a pipeline says of it, as it is stored. */
+  /** The stored settings of a pipeline. */
   settings: Record<string, unknown>
   secrets: Record<string, string>
-  /** Deletes a record in the way that the system tells later. Absent where it tells nothing. */
+  /** Deletes a record so that increments report it. Absent if the system does not report deletions. */
   remove?(id: number, at: number): void
-  /** Whether a request asks for records: those are the ones that faults meet. */
+  /** Whether a request reads records. Faults apply to these requests. */
   isPageRequest(request: StandInRequest): boolean
 }

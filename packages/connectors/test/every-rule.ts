@@ -2,7 +2,7 @@ import { it } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
 import { type Rule, rules, type UnsupportedRules } from './rules.ts'
 
-/** One test for each row; a row that does not apply says why, and is skipped with that. */
+/** Adds a test for each rule. A rule that does not apply is skipped, with the reason in its title. */
 export function testEveryRule<Never extends Rule>(
   unsupportedRules: UnsupportedRules & Record<Never, string>,
   tests: Record<Exclude<Rule, Never>, () => Promise<void>>,

@@ -195,6 +195,6 @@ function spelled(value: unknown): string {
 const positions = [1, 2, 4]
 const withIncrements = Object.values(connectorFixtures).filter(({ unsupportedRules }) => !unsupportedRules.increment)
 describe.each(withIncrements.map((fixture, index) => ({ fixture, index })))(
-  '$scene.system, read by increments',
+  '$fixture.system, read by increments',
   ({ fixture, index }) => lawOf(fixture, isLongRun ? positions : [positions[index % positions.length]!]),
 )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { afterAll, beforeAll, describe } from '@jest/globals'
 
-/** Servers of somebody else, by their folder in `.sluice`: what has to be installed there, and what starts it and writes its port. */
+/** Independent implementations, by their folder in `.sluice`: the required package, and the program that starts it and prints its port. */
 const independentServers = {
   couchdb: { needs: 'express-pouchdb', program: 'couchdb-program.ts' },
   fhir: { needs: '@medplum/fhir-router', program: 'fhir-router.ts' },
@@ -14,7 +14,7 @@ export interface IndependentServer {
   readonly url: string
 }
 
-/** Tests against a server of somebody else, running for all of them. Where it is not installed they are skipped, and say how it is. */
+/** Tests with an independent implementation. If it is not installed, they are skipped, and the title says how to install it. */
 export function describeWithServer(
   name: keyof typeof independentServers,
   title: string,

@@ -3,15 +3,14 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { createSourceRegistry } from '../src/registry/source-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { allowedLoopback } from './allowed-loopback.ts'
-import { silentReport } from './fixture-harness.ts'
+import { loadSource, silentReport } from './connector-harness.ts'
 import type { Account, ConnectorFixture } from './connector-fixture.ts'
 
-/** The same source against a real account of somebody, where the environment says one: nothing is changed there. */
+/** Tests the source with a real account if the environment names one. Changes nothing there. */
 export function realAccount(fixture: ConnectorFixture, account: Account, warehouse: () => Warehouse): void {
   const values = Object.fromEntries(account.variables.map((name) => [name, process.env[name] ?? '']))
   const absent = account.variables.filter((name) => values[name] === '')
@@ -20,7 +19,7 @@ export function realAccount(fixture: ConnectorFixture, account: Account, warehou
   describe(`${fixture.system}, a real account`, () => {
     const why = absent.length === 0 ? '' : ` (set ${absent.join(', ')})`
     add(
-      `is tried, looked at, loaded, and gone on with${why}`,
+      `is tested, listed, previewed, and loaded in full and by increments${why}`,
       async () => {
         const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-account-'))
         const sources = createSourceRegistry({ filesDirectory, allowed: allowedLoopback })
@@ -39,19 +38,15 @@ export function realAccount(fixture: ConnectorFixture, account: Account, warehou
         const { columns } = await sources.preview(reading, 10, signal)
         expect(columns.length).toBeGreaterThan(0)
         for (const mode of ['FULL', 'INCREMENTAL'] as const) {
-          const cursor = await warehouse().findCursor('health', table)
-          const asked = { ...reading, mode, cursor }
-          const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
-          const tables = await loadFeeds({
-            feeds: sources.read(asked, silentReport, signal),
+          const tables = await loadSource({
+            sources,
             warehouse: warehouse(),
-            target: { schema: 'health', table },
-            run: word('run'),
-            attempt: 1,
-            stillOurs: async () => true,
-            signal,
+            reading,
+            table,
+            mode,
+            report: silentReport,
             rejected: () => ({ count: 0 }),
-            ...(merged && { mode: 'MERGE' as const }),
+            signal,
           })
           expect(tables.length).toBeGreaterThan(0)
         }

@@ -4,7 +4,7 @@ import { jsonRecords } from '../json-records.ts'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { bhima, standIn } from './bhima-stand-in.ts'
 import { testConnector } from '../../../test/conformance.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
 testConnector(bhima)
 
@@ -18,7 +18,7 @@ describe('BHIMA', () => {
     return await openFixture({ ...bhima, start: async () => started }, scratch.warehouse)
   }
 
-  it('fills a table for each resource, of its own project, and has one for a list of nothing', async () => {
+  it('fills a table for each resource of its project, also for an empty list', async () => {
     await using open = await opened({ resources: ['PATIENTS', 'VISITS', 'DEPOTS'] })
     open.people.put({ id: 1, children: ['one', 'another project'] })
     await open.load()
@@ -31,7 +31,7 @@ describe('BHIMA', () => {
     expect(open.messages.join()).toContain('The source cannot tell what is new of this')
   })
 
-  it('is asked for days in parts of a month, and keeps rows that nothing tells apart', async () => {
+  it('is requested month by month, and equal rows are kept', async () => {
     const days = { startDate: '2026-01-31', endDate: '2026-03-04' }
     await using open = await opened({ resources: ['STOCK_LOT_MOVEMENTS'], ...days })
     await open.load()
@@ -48,7 +48,7 @@ describe('BHIMA', () => {
     ])
   })
 
-  it('has both sides of a movement, and lots of every origin in every depot', async () => {
+  it('loads both sides of a movement, and lots of all origins in all depots', async () => {
     await using open = await opened({ resources: ['STOCK_MOVEMENTS', 'STOCK_LOTS'] })
     await open.load()
     const movements = await rowsOf(open.table.replace('patients', 'stock_movements'))
@@ -64,7 +64,7 @@ describe('BHIMA', () => {
     expect(open.rejected).toEqual([])
   })
 
-  it('says which projects there are before one is chosen', async () => {
+  it('lists the projects before one is selected', async () => {
     await using open = await opened({ resources: ['PATIENTS'] })
     const reading = open.reading({ settings: { project: undefined } })
     const found = await open.sources.lookup('projects', reading, open.never)
@@ -75,19 +75,19 @@ describe('BHIMA', () => {
   })
 })
 
-describe('parts of a month', () => {
+describe('date ranges', () => {
   it.each([
     [{}, [{}]],
     [{ endDate: '2026-02-03' }, [{ end: '2026-02-03' }]],
     [{ startDate: '2026-02-03', endDate: '2026-02-03' }, [{ start: '2026-02-03', end: '2026-02-03' }]],
     [{ startDate: '2025-12-31' }, [{ start: '2025-12-31', end: '2025-12-31' }, { start: '2026-01-01' }]],
     [{ startDate: '2027-01-01' }, [{ start: '2027-01-01' }]],
-  ])('are those of %j', (days, parts) => {
+  ])('of %j are split into months', (days, parts) => {
     expect(listDateRanges(days, '2026-01-15')).toEqual(parts)
   })
 })
 
-describe('a list of JSON, taken member by member', () => {
+describe('jsonRecords', () => {
   async function members(text: string, size: number): Promise<unknown[]> {
     const bytes = Buffer.from(text)
     async function* chunks() {
@@ -98,13 +98,13 @@ describe('a list of JSON, taken member by member', () => {
     return found
   }
 
-  it.each([1, 2, 7, 1_000])('is what JSON.parse says, in chunks of %i bytes', async (size) => {
+  it.each([1, 2, 7, 1_000])('returns the same as JSON.parse, in chunks of %i bytes', async (size) => {
     const list = [{ a: 'é,]}"\\', b: [1, { c: [] }] }, null, 'x,y', 3.5, [], { d: '\\"' }]
     expect(await members(` ${JSON.stringify(list, null, 1)}\n`, size)).toEqual(list)
     expect(await members('[]', size)).toEqual([])
   })
 
-  it.each(['', '{}', '{"a":1}', '[1,', '[1', '[x]', '[1]]', '[1][2]', 'null'])('is refused as %j', async (text) => {
+  it.each(['', '{}', '{"a":1}', '[1,', '[1', '[x]', '[1]]', '[1][2]', 'null'])('rejects %j', async (text) => {
     await expect(members(text, 3)).rejects.toMatchObject({ code: 'OTHER_PROTOCOL' })
   })
 })

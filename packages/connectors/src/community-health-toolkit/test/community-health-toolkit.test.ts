@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { communityHealthToolkit, standIn } from './community-health-toolkit-stand-in.ts'
 import { testConnector } from '../../../test/conformance.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
 testConnector(communityHealthToolkit)
 
@@ -18,7 +18,7 @@ describe('the Community Health Toolkit', () => {
     return { open, deleted: started.deleted, target: open.table.replace('__contact_c62_person', '') }
   }
 
-  it('lists reports and contacts, and has a table for each form and kind of contact', async () => {
+  it('loads reports and contacts, with a table for each form and kind of contact', async () => {
     const { open, target } = await opened()
     await using _ = open
     await open.load()
@@ -40,7 +40,7 @@ describe('the Community Health Toolkit', () => {
     expect(await rowsOf(open.table)).toMatchObject([{ parent_parent_id: 'center-1', patient_id: '01' }, {}])
   })
 
-  it('has only what is chosen, and the table of a form before its first report', async () => {
+  it('loads only the selected forms, and creates the table of a form before its first report', async () => {
     const { open, target } = await opened({ forms: ['delivery'], contacts: false })
     await using _ = open
     await open.load()
@@ -48,7 +48,7 @@ describe('the Community Health Toolkit', () => {
     expect(await rowsOf(`${target}__report_delivery`)).toEqual([])
   })
 
-  it('marks with an increment what was deleted, and loses it with a full reading', async () => {
+  it('marks deleted documents in an increment, and omits them in a full read', async () => {
     const { open, deleted, target } = await opened()
     await using _ = open
     await open.load()

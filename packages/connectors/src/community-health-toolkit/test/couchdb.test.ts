@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { communityHealthToolkit } from './community-health-toolkit-stand-in.ts'
 import { describeWithServer } from '../../../test/independent-server.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>
@@ -14,7 +14,7 @@ const headers = {
 }
 
 describeWithServer('couchdb', 'a feed of changes of somebody else', (couchdb) => {
-  it('is loaded page by page, and gone on with, deleted documents marked', async () => {
+  it('is loaded page by page and by increments, which mark deleted documents', async () => {
     const ask = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${couchdb.url}/${path}`, {
         method,

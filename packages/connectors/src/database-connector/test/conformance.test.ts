@@ -50,15 +50,15 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
     without,
     {
       async tried() {
-        expect(await rig.tried(reading())).toBeUndefined()
+        expect(await rig.testConnection(reading())).toBeUndefined()
       },
 
       async refused() {
-        expect(await rig.tried(reading({ password: 'not-the-password' }))).toMatchObject({
+        expect(await rig.testConnection(reading({ password: 'not-the-password' }))).toMatchObject({
           code: 'AUTHENTICATION_FAILED',
           message: expect.stringMatching(/check/i),
         })
-        expect(await rig.tried(reading({ jdbcSource: { port: 65_529 } }))).toMatchObject({
+        expect(await rig.testConnection(reading({ jdbcSource: { port: 65_529 } }))).toMatchObject({
           code: 'CONNECTION_REFUSED',
           message: expect.stringContaining('65529'),
         })
@@ -194,7 +194,7 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
       },
 
       async secrets() {
-        rig.expectUnsaid([database.jdbcSource.password])
+        rig.expectRedacted([database.jdbcSource.password])
       },
     },
     { missing },

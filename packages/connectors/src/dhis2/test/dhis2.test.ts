@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { startDhis2, dhis2Events } from './dhis2-stand-in.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 import { parsePeriod } from '../data-values.ts'
 
@@ -17,7 +17,7 @@ const content = (own: object, version = '2.41.3'): ConnectorFixture => ({
 })
 
 describe('DHIS2', () => {
-  it.each(['2.38.7', '2.40.0', '2.41.3', '2.42.1'])('gives its events page by page: %s', async (version) => {
+  it.each(['2.38.7', '2.40.0', '2.41.3', '2.42.1'])('loads events page by page from version %s', async (version) => {
     await using open = await openFixture(dhis2Events(version), scratch.warehouse)
     open.people.generated = 1_001
     await open.load()
@@ -29,7 +29,7 @@ describe('DHIS2', () => {
     expect(contents).toEqual([{ table_name: open.table, content: 'Visit', rows_read: '1001' }])
   })
 
-  it('gives analytics in halves where they are too many rows at once, with the names of what they are of', async () => {
+  it('splits analytics queries above the row limit, and adds names', async () => {
     const own = {
       content: 'ANALYTICS',
       dataElements: ['a', 'b', 'c'],
@@ -46,7 +46,7 @@ describe('DHIS2', () => {
     expect(open.messages.join()).toContain('The source cannot tell what is new of this')
   })
 
-  it('gives its tree of organisation units with a column for each level, and later what changed in it', async () => {
+  it('loads organisation units with a column for each level, and later their changes', async () => {
     await using open = await openFixture(content({ content: 'ORGANISATION_UNITS' }), scratch.warehouse)
     const table = open.target
     for (const id of [1, 2]) open.people.put({ id })
@@ -65,7 +65,7 @@ describe('DHIS2', () => {
     ])
   })
 
-  it('gives a table for each kind of metadata, and tables for what they list', async () => {
+  it('loads a table for each kind of metadata, with child tables for lists', async () => {
     const own = { content: 'METADATA', metadata: ['DATA_ELEMENTS', 'DATA_SETS'] }
     await using open = await openFixture(content(own), scratch.warehouse)
     await open.load()
@@ -79,7 +79,7 @@ describe('DHIS2', () => {
     ])
   })
 
-  it('is asked for days in parts of a month, of the organisation units of the account', async () => {
+  it('is requested month by month for the organisation units of the account', async () => {
     const own = { content: 'DATA_VALUES', dataSets: ['BfMAe6Itzgt'], startDate: '2026-01-15', endDate: '2026-03-02' }
     await using open = await openFixture(content(own), scratch.warehouse)
     open.people.put({ id: 1, name: '0012.50' })
@@ -101,7 +101,7 @@ describe('DHIS2', () => {
     expect(second).toMatchObject({ value: '12.50', value_number: '12.50', period_type: 'Monthly' })
   })
 
-  it('is refused by what is no DHIS2', async () => {
+  it('is rejected if the server is not DHIS2', async () => {
     await using open = await openFixture(dhis2Events('2.42.1'), scratch.warehouse)
     open.server.fault = ({ path }) => (path.endsWith('/system/info') ? { body: { status: 'UP' } } : undefined)
     const wrong = await open.sources.test(open.reading(), open.never)
@@ -109,7 +109,7 @@ describe('DHIS2', () => {
   })
 })
 
-describe('a period of DHIS2', () => {
+describe('parsePeriod', () => {
   it.each([
     ['20260131', 'Daily', '2026-01-31', '2026-01-31'],
     ['2026W1', 'Weekly', '2025-12-29', '2026-01-04'],
@@ -125,5 +125,5 @@ describe('a period of DHIS2', () => {
     ['2026July', 'FinancialJuly', '2026-07-01', '2027-06-30'],
   ])('%s is %s, from %s to %s', (period, type, start, end) => expect(parsePeriod(period)).toEqual({ type, start, end }))
 
-  it('is nothing where it is none', () => expect(parsePeriod('LAST_12_MONTHS')).toBeUndefined())
+  it('returns undefined for an invalid period', () => expect(parsePeriod('LAST_12_MONTHS')).toBeUndefined())
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { describeWithServer } from '../../../test/independent-server.ts'
 import { fhir } from './fhir-stand-in.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 import { startStandInServer } from '../../../test/stand-in-server.ts'
 
 const scratch = scratchWarehouseForAll()
@@ -37,7 +37,10 @@ describe('FHIR', () => {
     expect(await rowsOf(open.table)).toHaveLength(250)
     open.server.fault = ({ query }) =>
       query.has('_sort') ? refused : query.has('_getpages') ? { status: 410, body: {} } : undefined
-    await expect(open.load()).rejects.toMatchObject({ code: 'SOURCE_FAILED', message: expect.stringMatching(/forgot/) })
+    await expect(open.load()).rejects.toMatchObject({
+      code: 'SOURCE_FAILED',
+      message: expect.stringMatching(/dropped the search/),
+    })
   })
 
   it('narrows by the parameters of the user, and leaves to itself how pages are asked for', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { fhir } from './fhir-stand-in.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>

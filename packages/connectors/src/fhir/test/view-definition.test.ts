@@ -73,7 +73,7 @@ describe('a view of resources', () => {
 
   it.each([
     ['several values where it has one', [{ column: [column('g', 'name.given')] }], /3 values/],
-    ['a column twice', [{ column: [column('a', 'id'), column('a', 'id')] }], /"a" is there twice/],
+    ['a column twice', [{ column: [column('a', 'id'), column('a', 'id')] }], /two columns "a"/],
     ['a name that is none', [{ column: [column('a b', 'id')] }], /letters, digits/],
     ['an unknown constant', [{ column: [column('a', '%other')] }], /FHIRPath "%other"/],
     [

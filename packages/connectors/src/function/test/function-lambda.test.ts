@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testConnector } from '../../../test/conformance.ts'
 import { invoked, lambdaFunction } from './function-stand-in.ts'
-import { openFixture, type FixtureHarness } from '../../../test/fixture-harness.ts'
+import { openFixture, type FixtureHarness } from '../../../test/connector-harness.ts'
 import type { StandInResponse } from '../../../test/stand-in-server.ts'
 
 testConnector(lambdaFunction)

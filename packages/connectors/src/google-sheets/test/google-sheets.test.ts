@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testConnector } from '../../../test/conformance.ts'
 import { googleSheets, standIn, apiKey, type Sheet } from './google-sheets-stand-in.ts'
-import { openFixture, type FixtureHarness } from '../../../test/fixture-harness.ts'
+import { openFixture, type FixtureHarness } from '../../../test/connector-harness.ts'
 
 testConnector(googleSheets)
 
@@ -64,7 +64,7 @@ describe('A sheet', () => {
     ])
     await expect(open.load('FULL', open.never, { settings: settings({ range: 'C9:A1' }) })).rejects.toMatchObject({
       code: 'RANGE_INVALID',
-      message: expect.stringContaining('write the upper left cell first'),
+      message: expect.stringContaining('Enter the upper left cell first'),
     })
   })
 
@@ -90,7 +90,7 @@ describe('A sheet', () => {
     expect(await tried({}, { authToken: apiKey })).toBeUndefined()
     expect(await tried({}, { authToken: 'another-key' })).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
-      message: expect.stringMatching(/refuses the API key: check it/),
+      message: expect.stringMatching(/rejected the API key\. Check it/),
     })
     expect(await tried({}, {})).toMatchObject({ code: 'CREDENTIALS_MISSING' })
   })

@@ -80,23 +80,23 @@ const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): RecordS
   },
 })
 
-describe('pages without an end', () => {
+describe('endless paging', () => {
   it.each<[string, () => unknown[]]>([
     ['none of which holds anything', () => []],
     ['all of which are the same', () => [{ id: 1 }]],
-  ])('are read no further than a thousand, %s', async (_what, records) => {
+  ])('ends the read after a thousand pages, %s', async (_what, records) => {
     await expect(read(async () => pagesOf(3_000, records))).rejects.toMatchObject({
       ...endless,
       message: expect.stringMatching(/^The example returned/),
     })
   })
 
-  it('are read where some bring something, or cannot be taken', async () => {
+  it('is not detected if some pages have new or rejected records', async () => {
     expect(await read(async () => pagesOf(3_000, (page) => (page % 900 === 0 ? [{ id: page }] : [])))).toBe(1)
     expect(await read(async () => pagesOf(1_200, () => ['no object']))).toBe(1)
   })
 
-  it('are not asked for by a function with ever new tokens', async () => {
+  it('ends the calls of a function that always returns a new token', async () => {
     const { http, asked } = answering((times) => ({ rows: [], nextToken: times }))
     const settings = { type: 'FUNCTION', functionSource: { url: 'https://example.org/rows' } }
     const streams = () =>
@@ -105,7 +105,7 @@ describe('pages without an end', () => {
     expect(asked.times).toBe(1_001)
   })
 
-  it('are not asked for by a search of FHIR', async () => {
+  it('ends a FHIR search', async () => {
     const link = (times: number) => [{ relation: 'next', url: `https://example.org/x?page=${times}` }]
     const empty = answering((times) => ({ resourceType: 'Bundle', link: link(times) }))
     await expect(
@@ -120,7 +120,7 @@ describe('pages without an end', () => {
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 
-  it('are not asked for by the look-ups of AWS Lambda and KoboToolbox', async () => {
+  it('ends the look-ups of AWS Lambda and KoboToolbox', async () => {
     const functions = answering((times) => ({ Functions: [], NextMarker: String(times) }))
     await expect(listFunctions(functions.http)).rejects.toMatchObject(endless)
     const surveys = answering((times) => ({ results: [], next: `?start=${times}` }))
@@ -129,7 +129,7 @@ describe('pages without an end', () => {
     ).rejects.toMatchObject(endless)
   })
 
-  it('are followed by AWS Lambda to so many functions as anybody chooses among', async () => {
+  it('is limited to 20,000 functions in the look-up of AWS Lambda', async () => {
     const Functions = Array.from({ length: 50 }, (_, at) => ({ FunctionName: `f${at}`, FunctionArn: `arn:${at}` }))
     const { http, asked } = answering((times) => ({ Functions, NextMarker: String(times) }))
     expect(await listFunctions(http)).toHaveLength(20_000)

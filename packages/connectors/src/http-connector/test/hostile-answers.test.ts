@@ -43,7 +43,7 @@ afterAll(() => {
 })
 
 /** Counts the bytes that are taken of bodies, unpacked. */
-function asking(mostValues?: number) {
+function openSession(mostValues?: number) {
   const taken = { bytes: 0, cancelled: 0 }
   const guarded = guardedFetch({ allowed: outgoingAllowed().parse('127.0.0.1'), maxBytes: 200_000_000 })
   const fetch = async (url: string | URL, init?: RequestInit) => {
@@ -85,7 +85,7 @@ function asking(mostValues?: number) {
   return { http, taken }
 }
 
-describe('an answer that says why there is none', () => {
+describe('an error response', () => {
   const bomb = gzipSync(Buffer.alloc(100_000_000, 'No. '))
 
   it.each([
@@ -93,20 +93,17 @@ describe('an answer that says why there is none', () => {
     ['an error', 'download', { status: 403, type: 'text/plain' }, 'PERMISSION_DENIED'],
     ['a page', 'getJson', { type: 'text/html' }, 'OTHER_PROTOCOL'],
     ['a page', 'download', { type: 'text/html' }, 'OTHER_PROTOCOL'],
-  ] as const)(
-    'is read no further than its beginning, where %s of 100 MB is asked for by %s',
-    async (_what, by, answer, code) => {
-      messages = [{ ...answer, gzip: bomb }]
-      const { http, taken } = asking()
-      await expect(http[by]('x')).rejects.toMatchObject({ name: 'SourceProblem', code })
-      expect(taken.bytes).toBeLessThan(300_000)
-      expect(taken.cancelled).toBe(1)
-    },
-  )
+  ] as const)('is read only at its start: %s of 100 MB requested with %s', async (_what, by, answer, code) => {
+    messages = [{ ...answer, gzip: bomb }]
+    const { http, taken } = openSession()
+    await expect(http[by]('x')).rejects.toMatchObject({ name: 'SourceProblem', code })
+    expect(taken.bytes).toBeLessThan(300_000)
+    expect(taken.cancelled).toBe(1)
+  })
 
-  it('says its words all the same', async () => {
+  it('is quoted in the message', async () => {
     messages = [{ status: 403, body: '{"detail":"Nobody may."}' }]
-    await expect(asking().http.getJson('x')).rejects.toThrow('It says: Nobody may.')
+    await expect(openSession().http.getJson('x')).rejects.toThrow('It says: Nobody may.')
   })
 })
 
@@ -117,11 +114,11 @@ const tooMany = {
   message: expect.stringMatching(/\d,\d{3} values/),
 }
 
-describe('an answer of very many values', () => {
-  it('is refused before it is parsed, in a sentence', async () => {
+describe('a response with too many values', () => {
+  it('is rejected before it is parsed', async () => {
     messages = [{ body: `{"a":${list(5_000_000)}}` }]
     const before = process.memoryUsage().heapUsed
-    await expect(asking().http.getJson('x')).rejects.toMatchObject({
+    await expect(openSession().http.getJson('x')).rejects.toMatchObject({
       ...tooMany,
       message:
         'The response has about 10,000,002 values, more than the limit of 2,000,000. Request fewer records at a time, or select fewer of their fields.',
@@ -129,35 +126,35 @@ describe('an answer of very many values', () => {
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(150_000_000)
   })
 
-  it('may have fewer where somebody waits, and where digits are kept', async () => {
+  it('has a lower limit if a user waits, and if digits are kept', async () => {
     messages = [{ body: list(1_500, '1') }]
-    await expect(asking(1_000).http.getJson('x')).rejects.toMatchObject(tooMany)
-    expect(await asking(2_000).http.getJson('x')).toHaveLength(1_500)
+    await expect(openSession(1_000).http.getJson('x')).rejects.toMatchObject(tooMany)
+    expect(await openSession(2_000).http.getJson('x')).toHaveLength(1_500)
     messages = [{ body: list(1_500, '1.23456789012345678') }]
-    await expect(asking(2_000).http.getJson('x')).rejects.toMatchObject(tooMany)
+    await expect(openSession(2_000).http.getJson('x')).rejects.toMatchObject(tooMany)
   })
 
-  it('makes pages smaller where there are pages', async () => {
+  it('reduces the page size', async () => {
     messages = [{ body: list(2_000) }, { body: list(500) }]
-    const { http } = asking(2_000)
+    const { http } = openSession(2_000)
     const { pageSize } = await requestFittingPage(100, () => http.getJson('x'))
     expect(pageSize).toBe(25)
   })
 
-  it('is not told by what stands in its texts', async () => {
+  it('is not detected by characters inside of texts', async () => {
     messages = [{ body: JSON.stringify([`"${'[{,'.repeat(5_000)}\\`, 'ä"\\\\', { a: [] }]) }]
-    expect(await asking(20).http.getJson('x')).toHaveLength(3)
+    expect(await openSession(20).http.getJson('x')).toHaveLength(3)
   })
 
-  it('is refused where it is nested deeper than records are', async () => {
+  it('is rejected if it is nested too deeply', async () => {
     messages = [{ body: '['.repeat(2_000) + ']'.repeat(2_000) }]
-    await expect(asking().http.getJson('x')).rejects.toMatchObject({
+    await expect(openSession().http.getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('nested 2,000 levels deep'),
     })
   })
 
-  it('is refused as one record, as one line, and within an envelope', async () => {
+  it('is rejected as one record, as one line, and inside of a gateway response', async () => {
     async function* chunks(text: string) {
       yield Buffer.from(text)
     }
@@ -170,43 +167,46 @@ describe('an answer of very many values', () => {
   })
 })
 
-describe('a number without an end', () => {
-  it('is looked at once, and keeps its digits', async () => {
+describe('a number with millions of digits', () => {
+  it('keeps its digits', async () => {
     const digits = '12'.repeat(8_000_000)
     messages = [{ body: `[${digits}]` }]
-    const [number] = (await asking().http.getJson('x')) as unknown[]
+    const [number] = (await openSession().http.getJson('x')) as unknown[]
     expect(JSON.stringify(number) === digits).toBe(true)
   })
 })
 
-describe('the address of a file of an export', () => {
-  it.each(['http://', 'http://[', 'file:///etc/passwd', 'data:text/plain,x'])('is none where it is %s', async (url) => {
-    const manifest = { transactionTime: '2026-03-01T10:00:00Z', output: [{ type: 'Patient', url }] }
-    messages = [{ status: 202, location: '/status' }, { body: JSON.stringify(manifest) }]
-    const { http } = asking()
-    const { signal } = new AbortController()
-    const pages = createBulkExport(
-      { http, signal, log: () => {} },
-      { prefix: 'fhir', types: ['Patient'], streams: 1 },
-    )('Patient')
-    await expect(pages.next()).rejects.toMatchObject({
-      name: 'SourceProblem',
-      code: 'OTHER_PROTOCOL',
-      message: expect.stringContaining(`gives "${url}" as the address of a file`),
-    })
-  })
+describe('the address of an export file', () => {
+  it.each(['http://', 'http://[', 'file:///etc/passwd', 'data:text/plain,x'])(
+    'is rejected if it is %s',
+    async (url) => {
+      const manifest = { transactionTime: '2026-03-01T10:00:00Z', output: [{ type: 'Patient', url }] }
+      messages = [{ status: 202, location: '/status' }, { body: JSON.stringify(manifest) }]
+      const { http } = openSession()
+      const { signal } = new AbortController()
+      const pages = createBulkExport(
+        { http, signal, log: () => {} },
+        { prefix: 'fhir', types: ['Patient'], streams: 1 },
+      )('Patient')
+      await expect(pages.next()).rejects.toMatchObject({
+        name: 'SourceProblem',
+        code: 'OTHER_PROTOCOL',
+        message: expect.stringContaining(`gives "${url}" as the address of a file`),
+      })
+    },
+  )
 })
 
 describe('an invalid address', () => {
   const invalid = { name: 'SourceProblem', code: 'ADDRESS_INVALID' }
 
-  it('is said of FHIR, whose address a variable may hold', () =>
+  it('is reported for FHIR', () =>
     expect(() => fhir.connect({ apiSource: { url: 'nowhere' } } as never, {})).toThrow(
       expect.objectContaining(invalid),
     ))
 
-  it('is said of a function that has no name either', async () => {
-    const { http } = asking()
+  it('is reported for a function without a name', async () => {
+    const { http } = openSession()
     const settings = { type: 'FUNCTION', functionSource: {} }
     const read = functionCall.streams({ http, settings, secrets: {}, log: () => {} } as never)
     await expect(read).rejects.toMatchObject(invalid)

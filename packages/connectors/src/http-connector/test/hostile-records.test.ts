@@ -29,7 +29,7 @@ function taken(records: readonly unknown[]) {
 
 const list = (count: number): object[] => Array.from({ length: count }, () => ({}))
 
-describe('a record that would be much more than what was sent', () => {
+describe('a record that expands when it is flattened', () => {
   it.each<[string, object, string]>([
     ['a name of a field', { id: 1, ['k'.repeat(501)]: 'x' }, 'name is longer than 500'],
     [
@@ -43,30 +43,30 @@ describe('a record that would be much more than what was sent', () => {
       JSON.parse(`${`{"${'k'.repeat(400)}":[`.repeat(6)}{}${']}'.repeat(6)}`),
       'id is longer than 2000',
     ],
-  ])('has %s that is too long', (_what, record, reason) => {
+  ])('is rejected for %s that is too long', (_what, record, reason) => {
     expect(() => flatten(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
   })
 
-  it('has names that come to too much with all its rows', () => {
+  it('is rejected if the names of all its rows are too long in total', () => {
     const cells = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [index, 1]))
     const row = { ['k'.repeat(500)]: { ['k'.repeat(500)]: { ['k'.repeat(500)]: cells } } }
     expect(() => flatten({ rows: [row] }, 1)).not.toThrow()
     expect(() => flatten({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
   })
 
-  it('may have long names of forms, which spell the groups that a question is in', () => {
+  it('can have the long names of forms, which contain the groups of a question', () => {
     const key = `${'group_of_questions/'.repeat(30)}age`
     expect(flatten({ [key]: 7 }, 1).row.get(key)).toBe(7)
   })
 
-  it('is set aside with a short text of what is to blame, and leaves nothing in memory', () => {
+  it('is rejected with a shortened text, and is not kept in memory', () => {
     const records = Array.from({ length: 20 }, (_, id) => ({ id, [String(id).padEnd(1_000_000, 'k')]: 'x' }))
     const { rejected, rows, columns } = taken([...records, { id: 20, a: 1 }])
     expect([rejected.length, rows, columns]).toEqual([20, 1, 2])
     for (const { column, raw } of rejected) expect([column!.length, raw.length]).toEqual([300, 4_000])
   })
 
-  it('is set aside without its text where it is nested too deep to be written', () => {
+  it('is rejected without its text if it is nested too deeply to be written', () => {
     const lists = JSON.parse(`{"id":1,"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)
     const objects = JSON.parse(`{"id":2,"a":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`)
     const { rejected, rows } = taken([lists, objects, { id: 3 }])

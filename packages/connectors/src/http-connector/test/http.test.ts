@@ -33,7 +33,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const waits: number[] = []
 const paths = () => server.requests.map(({ path }) => path)
 
-function asking(connection: Partial<HttpConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
+function openSession(connection: Partial<HttpConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
   const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, handOnRedirects: true })
   return openHttpSession(
     { url: `${server.url}/at/api/`, ignoredSegments: ['api'], headers: { 'x-token': token }, ...connection },
@@ -52,28 +52,30 @@ function asking(connection: Partial<HttpConnection> = {}, { maxBytes = 10_000, a
   )
 }
 
-describe('the address of a system', () => {
+describe('the base address', () => {
   it.each([
     [' https://a.example/api/ ', ['api'], 'https://a.example'],
     ['https://a.example/dhis/API', ['api'], 'https://a.example/dhis'],
     ['https://a.example/api/v2/', ['v2', 'api'], 'https://a.example'],
     ['https://a.example:8443/x/?y=1#z', [], 'https://a.example:8443/x'],
     ['https://a.example/rapi', ['api'], 'https://a.example/rapi'],
-  ])('%s is without %s %s', (typed, unsupportedRules, base) => expect(parseBaseUrl(typed, unsupportedRules)).toBe(base))
+  ])('of %s without %s is %s', (address, ignoredSegments, base) =>
+    expect(parseBaseUrl(address, ignoredSegments)).toBe(base),
+  )
 
-  it('has to be one', () =>
+  it('must be valid', () =>
     expect(() => parseBaseUrl('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
 
-  it('is not asked where the operator does not allow it', async () => {
-    const refused = asking({}, { allowed: '10.0.0.0/8' }).getJson('me')
+  it('is not requested if the operator does not allow it', async () => {
+    const refused = openSession({}, { allowed: '10.0.0.0/8' }).getJson('me')
     await expect(refused).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
     expect(paths()).toEqual([])
   })
 })
 
 describe('a request', () => {
-  it('has its parameters, and what shows who asks', async () => {
-    await asking().getJson('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
+  it('has its parameters and credentials', async () => {
+    await openSession().getJson('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
     const [{ path, query, headers }] = server.requests as [StandInRequest]
     expect([path, [...query]]).toEqual([
       '/at/list',
@@ -87,21 +89,21 @@ describe('a request', () => {
     expect(headers).toMatchObject({ 'x-token': token, accept: 'application/json' })
   })
 
-  it('is made again where that does no harm, and not where it might', async () => {
+  it('is retried only if it is repeatable', async () => {
     server.fault = () => (server.requests.length < 3 ? { status: 503 } : undefined)
-    await asking().getJson('list')
+    await openSession().getJson('list')
     expect(paths()).toHaveLength(3)
     server.requests.length = 0
-    await expect(asking().getJson('save', { method: 'POST', body: {} })).rejects.toMatchObject({
+    await expect(openSession().getJson('save', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'SOURCE_FAILED',
     })
     expect(paths()).toHaveLength(1)
     server.requests.length = 0
-    await asking().getJson('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), repeatable: true })
+    await openSession().getJson('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), repeatable: true })
     expect(server.requests.map(({ body }) => body)).toEqual(['a=1', 'a=1', 'a=1'])
   })
 
-  it('is not made again where the system wants to rest for long, or says no', async () => {
+  it('is not retried after a long Retry-After or a rejection', async () => {
     const codes: unknown[] = []
     for (const [status, seconds] of [
       [429, '7200'],
@@ -111,7 +113,7 @@ describe('a request', () => {
     ] as const) {
       server.requests.length = 0
       server.fault = () => ({ status, headers: { 'retry-after': seconds || '0' }, body: { detail: 'No.' } })
-      const error = await asking()
+      const error = await openSession()
         .getJson('list', { subject: 'The list' })
         .catch((one: unknown) => one)
       codes.push([(error as { code: string }).code, (error as Error).message, paths().length])
@@ -126,21 +128,21 @@ describe('a request', () => {
 
   it('follows redirects within the host, five at most, and never to another', async () => {
     answer = ({ path }) => (path === '/at/old' ? { status: 301, headers: { location: '/at/new' } } : { body: { path } })
-    expect(await asking().getJson('old')).toEqual({ path: '/at/new' })
+    expect(await openSession().getJson('old')).toEqual({ path: '/at/new' })
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}x` } })
     server.requests.length = 0
-    await expect(asking().getJson('loop')).rejects.toMatchObject({
+    await expect(openSession().getJson('loop')).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringContaining('from one of its addresses to the next'),
     })
     expect(paths()).toHaveLength(6)
     answer = () => ({ status: 302, headers: { location: 'http://localhost/x' } })
-    await expect(asking().getJson('away')).rejects.toMatchObject({
+    await expect(openSession().getJson('away')).rejects.toMatchObject({
       message: expect.stringContaining('redirects to localhost'),
     })
     // What is sent is not sent on, also where it would stay on the host; what is asked for there may be secret.
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
-    await expect(asking().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
+    await expect(openSession().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringMatching(
         /redirects to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there\. /,
@@ -149,7 +151,7 @@ describe('a request', () => {
     // Behind another port is somebody else, who is not to get what shows who asks.
     server.requests.length = 0
     answer = () => ({ status: 302, headers: { location: 'https://127.0.0.1:9200/at/x' } })
-    await expect(asking().getJson('port')).rejects.toMatchObject({
+    await expect(openSession().getJson('port')).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringContaining('redirects to 127.0.0.1:9200'),
     })
@@ -161,30 +163,30 @@ describe('a request', () => {
       headers: { 'content-type': 'application/json' },
       body: '{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}',
     })
-    expect(JSON.stringify(await asking().getJson('x'))).toBe(
+    expect(JSON.stringify(await openSession().getJson('x'))).toBe(
       '{"a":12345678901234567890,"b":0.1234567890123456789,"c":7}',
     )
   })
 
-  it('takes no answer that is too large, no page, and nothing that is no JSON', async () => {
+  it('rejects a response that is too large, a web page, or not JSON', async () => {
     answer = () => ({ body: { a: 'x'.repeat(20_000) } })
-    await expect(asking().getJson('x')).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
+    await expect(openSession().getJson('x')).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
     answer = () => ({ headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' })
-    await expect(asking().getJson('x')).rejects.toMatchObject({
+    await expect(openSession().getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('web page'),
     })
     answer = () => ({ body: 'pong' })
-    await expect(asking().getJson('x')).rejects.toMatchObject({
+    await expect(openSession().getJson('x')).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
       message: expect.stringContaining('text/plain'),
     })
   })
 
-  it('to disk is whole although it broke off, and can be read twice', async () => {
+  it('downloads a body completely after a broken connection, and the body can be read twice', async () => {
     answer = () => ({ body: 'abc'.repeat(1_000) })
     server.fault = () => (server.requests.length === 1 ? 'BREAKS_OFF' : undefined)
-    using file = await asking().download('file')
+    using file = await openSession().download('file')
     for (let times = 0; times < 2; times += 1) {
       let text = ''
       for await (const chunk of file.chunks()) text += chunk.toString()
@@ -212,8 +214,8 @@ describe('a session', () => {
     }
   })
 
-  it('is begun once, and anew when it has ended', async () => {
-    const http = asking(signing())
+  it('signs in once, and again when the session has expired', async () => {
+    const http = openSession(signing())
     await http.getJson('one')
     await http.getJson('two')
     current += 1
@@ -221,12 +223,12 @@ describe('a session', () => {
     expect(paths()).toEqual(['/at/login', '/at/one', '/at/two', '/at/three', '/at/login', '/at/three'])
   })
 
-  it('that is not taken is not begun again and again, and is never said', async () => {
+  it('signs in at most twice if it is rejected, and is never part of a message', async () => {
     answer = ({ path, headers }) =>
       path === '/at/login'
         ? { body: { session: 'sesame-sesame' } }
         : { status: 401, body: { detail: `no ${headers.cookie}` } }
-    const error = await asking(signing())
+    const error = await openSession(signing())
       .getJson('one')
       .catch((one: unknown) => one)
     expect(error).toMatchObject({ code: 'AUTHENTICATION_FAILED' })
@@ -240,7 +242,7 @@ describe('a link to the next page', () => {
     ['list?page=2', 'list?page=2'],
     ['/at/list?page=2', 'list?page=2'],
     ['http://127.0.0.1/at/list?page=2', 'list?page=2'],
-  ])('%s is %s', (link, path) => expect(asking().resolveLink(link)).toBe(path))
+  ])('%s is %s', (link, path) => expect(openSession().resolveLink(link)).toBe(path))
 
   it.each([
     'http://localhost/at/list',
@@ -248,12 +250,12 @@ describe('a link to the next page', () => {
     '/elsewhere/list',
     '//evil.example/at/x',
   ])('%s is not followed', (link) =>
-    expect(() => asking().resolveLink(link)).toThrow(expect.objectContaining({ code: 'REDIRECTED' })),
+    expect(() => openSession().resolveLink(link)).toThrow(expect.objectContaining({ code: 'REDIRECTED' })),
   )
 })
 
-describe('what a system says', () => {
-  it('is found wherever it stands', () => {
+describe('the error text of a response', () => {
+  it('is found in the usual fields', () => {
     expect(findErrorText('{"detail":"a"}')).toBe('a')
     expect(findErrorText('{"issue":[{"severity":"error","diagnostics":"b"}]}')).toBe('b')
     expect(findErrorText('{"error":{"code":7,"message":"c"}}')).toBe('c')
@@ -262,7 +264,7 @@ describe('what a system says', () => {
     expect(findErrorText('{"code":7}')).toBeUndefined()
   })
 
-  it('is one short line without secrets, however they are spelled', () => {
+  it('is one short line without secrets in any encoding', () => {
     const words = secretRedactor([token, 'p"w'])
     const text = `${token}\n${encodeURIComponent(token)}\t${Buffer.from(token).toString('base64')} ${JSON.stringify('p"w')} ${'x'.repeat(600)}`
     expect(words(text)).toMatch(/^\[redacted\] \[redacted\] \[redacted\] "\[redacted\]" x+$/)
@@ -272,14 +274,14 @@ describe('what a system says', () => {
   })
 })
 
-describe('the list of files of an export', () => {
-  it('is refused where it is larger than what is held', async () => {
+describe('the manifest of an export', () => {
+  it('is rejected if it exceeds the memory limit', async () => {
     const messages = JSON.stringify({ transactionTime: '2026-03-01T10:00:00Z', output: [] })
     answer = ({ path }): StandInResponse =>
       path.endsWith('$export')
         ? { status: 202, headers: { 'content-location': '/at/status' } }
         : { headers: { 'content-type': 'application/json' }, body: messages + ' '.repeat(32_000_000) }
-    const http = asking({}, { maxBytes: 40_000_000 })
+    const http = openSession({}, { maxBytes: 40_000_000 })
     const signal = new AbortController().signal
     const pages = createBulkExport(
       { http, signal, log: () => {} },

@@ -83,8 +83,8 @@ async function rowsOf({ content, columns }: SourceFeed): Promise<number> {
 
 const people = (from: number, count: number) => Array.from({ length: count }, (_, index) => ({ id: from + index }))
 
-describe('a system', () => {
-  it('fills the pipeline’s own table with a single stream, and tables beside it with several', async () => {
+describe('readSystem', () => {
+  it('fills the own table of the pipeline from one stream, and further tables from several', async () => {
     const stream = (name: string): RecordStream => ({ name, key: ['id'], pages: pagesOf({ records: people(1, 2) }) })
     expect((await read(stream('visits'))).feeds).toMatchObject([{ table: '', columns: ['id SMALLINT'], key: ['id'] }])
     const { feeds } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
@@ -95,13 +95,13 @@ describe('a system', () => {
     expect(new Set(tables).size).toBe(4)
   })
 
-  it('says in a preview which tables of groups there would be', async () => {
+  it('names the tables of groups in a preview', async () => {
     const records = [{ id: 1, visits: [{ day: 1 }] }]
     const source = sourceOf(systemOf({ name: 'cases', key: ['id'], pages: pagesOf({ records }) }))
     expect((await source.preview!(target, 5, never)).notes.join()).toContain('are not shown: …__visits.')
   })
 
-  it('lets others have their turn between few records that are much work', async () => {
+  it('yields to the event loop between records that take long', async () => {
     const records = Array.from({ length: 4 }, (_, id) => ({
       id,
       list: Array.from({ length: 20_000 }, () => ({ a: 1 })),
@@ -123,7 +123,7 @@ describe('a system', () => {
     expect(between).toBeGreaterThan(0)
   })
 
-  it('takes a record once that comes twice, and begins the next reading before the second', async () => {
+  it('loads a repeated record once, and starts the next read before it', async () => {
     const pages = pagesOf(
       { records: people(1, 3), cursor: 'first' },
       { records: people(3, 3), cursor: 'second' },
@@ -137,7 +137,7 @@ describe('a system', () => {
     expect(cursor.at).toEqual({ people: 'first' })
   })
 
-  it('sets aside a record that has the key of another one, for people to read', async () => {
+  it('rejects a record with the key of another one', async () => {
     const records = [
       { id: 1, name: 'Ann' },
       { id: 1, name: 'Ben' },
@@ -154,7 +154,7 @@ describe('a system', () => {
     expect(feeds[0]!.rows).toBe(2 * 15)
   })
 
-  it('reads everything once where an earlier version kept the cursor, and where the cursor was reset', async () => {
+  it('reads everything once if an earlier version stored the cursor, or if the cursor was reset', async () => {
     const asked: unknown[] = []
     const stream: RecordStream = {
       name: 'people',
@@ -175,7 +175,7 @@ describe('a system', () => {
     expect(asked).toEqual([undefined, undefined, undefined, `at ${from}`])
   })
 
-  it('goes on from its cursor as long as the settings are the same, and says so when they are not', async () => {
+  it('continues from its cursor while the settings are the same, and reports if they changed', async () => {
     const asked: unknown[] = []
     const stream: RecordStream = {
       name: 'people',
@@ -195,7 +195,7 @@ describe('a system', () => {
     expect(first.messages.join()).toContain('nothing was kept of an earlier reading')
   })
 
-  it('empties in a full reading the tables of groups of which there is nothing any more, and names them in an increment', async () => {
+  it('empties the tables of groups without rows in a full read, and yields them in an increment', async () => {
     const stream = (records: object[]): RecordStream => ({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
     const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
     expect(cursor.tables).toEqual(['target', 'target__pet'])
@@ -212,20 +212,20 @@ describe('a system', () => {
     expect(more.cursor.tables).toEqual(cursor.tables)
   })
 
-  it('sets aside what is no record, has no key, or does not keep to what is known of a column', async () => {
+  it('rejects values that are not records, have no key, or do not match the type of a known column', async () => {
     const records = [7, null, { name: 'nobody' }, { id: 1, age: 'old' }, ...people(2, 200)]
     const columns = [{ path: 'age', dataType: 'INTEGER' as const }]
     const { rejected, feeds } = await read({ name: 'people', key: ['id'], columns, pages: pagesOf({ records }) })
     expect(rejected.map(({ line, column, reason }) => [line, column, reason])).toEqual([
-      [1, undefined, expect.stringContaining('no object')],
-      [2, undefined, expect.stringContaining('no object')],
+      [1, undefined, expect.stringContaining('not an object')],
+      [2, undefined, expect.stringContaining('not an object')],
       [3, 'id', expect.stringContaining('no value')],
       [expect.any(Number), 'age', expect.any(String)],
     ])
     expect(feeds[0]!.rows).toBe(200 * 12)
   })
 
-  it('says so where there is nothing of which a table could be made', async () => {
+  it('fails if the source has no records and no known columns', async () => {
     const nothing = read({ name: 'people', key: [], pages: pagesOf({ records: [] }) })
     await expect(nothing).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
   })
@@ -252,7 +252,7 @@ describe('a system', () => {
     await expect(read(of([], [7]), { remembered })).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
   })
 
-  it('has its days in the order that the table has, and fails in another order', async () => {
+  it('reads dates in the remembered order, and fails for another order', async () => {
     const remembered: SourceReading['remembered'] = {
       columns: [{ name: 'seen_on', label: 'Seen on', dataType: 'DATE', dayFirst: true }],
     }
@@ -269,7 +269,7 @@ describe('a system', () => {
     await expect(read(of('01/31/2026'), { remembered })).rejects.toMatchObject({ code: 'DATE_ORDER_CHANGED' })
   })
 
-  it('has texts that may be anything where it writes everything as text, but for those that are known', async () => {
+  it('infers types from texts, except for known columns', async () => {
     const records = [{ id: '1', age: '34', day: '2026-01-05', code: '007', zone: '7' }]
     const columns = [{ path: 'zone', dataType: 'TEXT' as const }]
     const stream: RecordStream = { name: 'p', key: ['id'], columns, pages: pagesOf({ records }) }

@@ -10,7 +10,7 @@ import fc from 'fast-check'
 const cells = (row: RecordRow) => Object.fromEntries(row)
 
 describe('names of columns', () => {
-  it('are paths as words', () => {
+  it('are paths in snake_case', () => {
     expect(columnNames(['_id', 'demo/age', 'orgUnit', 'a.b', '__version__', 'größe', '7'])).toEqual([
       '_id',
       'demo_age',
@@ -22,7 +22,7 @@ describe('names of columns', () => {
     ])
   })
 
-  it('do not depend on which of two came first, nor on what else is there', () => {
+  it('do not depend on the order of paths or on other paths', () => {
     const long = `group/${'question '.repeat(10)}`
     const both = columnNames(['a/b', 'a.b', 'a_b', `${long}1`, `${long}2`])
     expect(columnNames(['a.b', `${long}2`, 'a_b', 'a/b', `${long}1`])).toEqual([
@@ -38,7 +38,7 @@ describe('names of columns', () => {
     for (const name of both) expect(Buffer.byteLength(name)).toBeLessThanOrEqual(63)
   })
 
-  it('of tables say on which way their rows are found', () => {
+  it('of group tables contain the path of the group', () => {
     expect(tableName('homes', ['child', 'toy/part'])).toBe('homes__child__toy_part')
     const long = tableName('t'.repeat(60), ['child'])
     expect(long).toMatch(/^t+_[0-9a-f]{8}$/)
@@ -47,7 +47,7 @@ describe('names of columns', () => {
 })
 
 describe('a record', () => {
-  it('has a column for each field, however deep, and JSON for lists that are no rows', () => {
+  it('has a column for each nested field, and JSON for lists of plain values', () => {
     const { row, groups } = flatten(
       { id: 7, a: { b: { c: 'x' }, d: null }, tags: ['p', 'q'], none: [], mixed: [{}, 1] },
       7,
@@ -56,7 +56,7 @@ describe('a record', () => {
     expect(groups).toEqual([])
   })
 
-  it('has rows of groups, and of groups in them, that know where they belong', () => {
+  it('has rows of nested groups that refer to their parents', () => {
     const record = { 'hh/size': 2, hh: [{ 'hh/name': 'A' }, { 'hh/name': 'B', 'hh/toy': [{ 'hh/toy/what': 'ball' }] }] }
     const { row, groups } = flatten(record, 'r1')
     expect(cells(row)).toEqual({ 'hh/size': 2 })
@@ -67,13 +67,13 @@ describe('a record', () => {
     ])
   })
 
-  it('is shaped as the system says: one row written without a list, and what stays whole', () => {
+  it('has a repeat group without a list and paths that stay JSON if the system declares them', () => {
     const how = { isRepeatGroup: (path: string) => path === 'item', isStoredAsJson: (path: string) => path === 'meta' }
     const { row, groups } = flatten({ item: { n: 1 }, meta: { a: 1 } }, 1, how)
     expect([cells(row), groups.length]).toEqual([{ meta: { a: 1 } }, 1])
   })
 
-  it('has a point as columns, and other shapes as they are', () => {
+  it('has columns for a point, and JSON for other shapes', () => {
     const line = { type: 'LineString', coordinates: [[1, 2]] }
     const { row } = flatten({ here: { type: 'Point', coordinates: [36.8, -1.3] }, line }, 1)
     expect(cells(row)).toEqual({ here_latitude: -1.3, here_longitude: 36.8, line })
@@ -84,11 +84,11 @@ describe('a record', () => {
     [{ a: { b: ['\0'] } }, 'U+0000'],
     [{ a: '\ud83d' }, 'surrogate'],
     [{ list: ['\ud83d'] }, 'surrogate'],
-  ])('that no row can hold is bad: %j', (record, reason) => {
+  ])('is rejected if no row can hold it: %j', (record, reason) => {
     expect(() => flatten(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
   })
 
-  it('that is nested without end is bad', () => {
+  it('is rejected if it is nested too deeply', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
     expect(() => flatten(deep, 1)).toThrow(BadRecord)
   })
@@ -102,7 +102,7 @@ describe('a record', () => {
 })
 
 describe('keys', () => {
-  it('are known again within half a million, and no more are held', () => {
+  it('are recognised within half a million keys, which bounds memory', () => {
     const keys = new SeenKeys()
     expect([keys.add('a'), keys.add('a'), keys.add('b')]).toEqual([true, false, true])
     for (let key = 0; key < 500_000; key += 1) keys.add(String(key))
@@ -121,7 +121,7 @@ describe('CSV', () => {
     return rows
   }
 
-  it('is what was written, wherever its bytes are parted', async () => {
+  it('is parsed equally for any division into chunks', async () => {
     const field = fc.string({ unit: fc.constantFrom('a', 'ä', '"', ',', '\n', '\r', ' ', '😀') })
     const table = fc.array(fc.array(field, { minLength: 2, maxLength: 4 }), { minLength: 1, maxLength: 5 })
     const written = (rows: string[][], quoteAll: boolean, end: string) =>
@@ -144,12 +144,12 @@ describe('CSV', () => {
     )
   })
 
-  it.each(['a,"b\nc', 'a,"b"c,d\n'])('that does not end as it should is refused: %j', async (text) => {
+  it.each(['a,"b\nc', 'a,"b"c,d\n'])('without an end is rejected: %j', async (text) => {
     await expect(read(text, 3)).rejects.toMatchObject({ code: 'OTHER_PROTOCOL' })
   })
 })
 
-describe('a moment some minutes before', () => {
+describe('subtractSeconds', () => {
   it.each([
     ['2026-01-01T00:04:00', '2025-12-31T23:59:00.000'],
     ['2026-01-01T00:10:00.500Z', '2026-01-01T00:05:00.500Z'],

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testConnector } from '../../../test/conformance.ts'
 import { ihris } from './ihris-stand-in.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
 testConnector(ihris)
 

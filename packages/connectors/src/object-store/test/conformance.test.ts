@@ -73,19 +73,19 @@ for (const { name, missing, start, expired } of stores)
       {
         async tried() {
           await three()
-          expect(await rig.tried(reading())).toBeUndefined()
+          expect(await rig.testConnection(reading())).toBeUndefined()
         },
 
         async refused() {
           const secrets = Object.fromEntries(
             Object.entries(reading().secrets).map(([name, value]) => [name, value.replace(/^.{4}/, 'AAAA')]),
           )
-          expect(await rig.tried(reading({ secrets }))).toMatchObject({
+          expect(await rig.testConnection(reading({ secrets }))).toMatchObject({
             code: 'AUTHENTICATION_FAILED',
             message: expect.stringMatching(/check/i),
           })
           const endpoint = proxy.endpoint.replace(/:\d+/, ':65529')
-          expect(await rig.tried(reading({ source: { endpoint } }))).toMatchObject({
+          expect(await rig.testConnection(reading({ source: { endpoint } }))).toMatchObject({
             code: 'CONNECTION_REFUSED',
             message: expect.stringContaining('127.0.0.1:65529'),
           })
@@ -251,7 +251,7 @@ for (const { name, missing, start, expired } of stores)
         },
 
         async secrets() {
-          rig.expectUnsaid(Object.values(reading().secrets))
+          rig.expectRedacted(Object.values(reading().secrets))
         },
       },
       { missing },
@@ -300,6 +300,6 @@ for (const { name, missing, start, expired } of stores)
       expect(await names()).toHaveLength(3)
       const source = await store.another('empty')
       await expect(rig.load(store.reading('/', { source }))).rejects.toMatchObject({ code: 'NO_OBJECTS' })
-      expect(await rig.tried(store.reading('**/*.csv', { source }))).toMatchObject({ code: 'NO_OBJECTS' })
+      expect(await rig.testConnection(store.reading('**/*.csv', { source }))).toMatchObject({ code: 'NO_OBJECTS' })
     })
   })

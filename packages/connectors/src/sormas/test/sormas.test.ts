@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testConnector } from '../../../test/conformance.ts'
-import { openFixture } from '../../../test/fixture-harness.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 import { sormas } from './sormas-stand-in.ts'
 
 testConnector(sormas)
