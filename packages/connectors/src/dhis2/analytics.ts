@@ -2,8 +2,7 @@ import { createColumns } from '../http-connector/record-tables.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import type { Dhis2Settings } from './dhis2.ts'
-import { parseValue, selectedObjects } from './server.ts'
+import { type Dhis2Settings, parseValue, selectedObjects } from './server.ts'
 
 interface AnalyticsQuery {
   data: readonly string[]

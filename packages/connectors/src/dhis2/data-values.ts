@@ -4,8 +4,7 @@ import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { csvRecords } from './csv-records.ts'
 import { exactNumber } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import type { Dhis2Settings } from './dhis2.ts'
-import { findUnits, readServer, selectedObjects } from './server.ts'
+import { type Dhis2Settings, findUnits, readServer, selectedObjects } from './server.ts'
 
 /** JSON field names by CSV column names, which differ between versions. */
 const fieldNames: Readonly<Record<string, string>> = {

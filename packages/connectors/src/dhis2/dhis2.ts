@@ -1,16 +1,14 @@
+import { type Dhis2Settings, readServer } from './server.ts'
 import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { SystemContext, SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
+import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { openAnalytics } from './analytics.ts'
 import { openDataValues } from './data-values.ts'
 import { openEvents } from './events.ts'
 import { openMetadata, openOrganisationUnits } from './metadata.ts'
-import { readServer } from './server.ts'
 import { subtractSeconds } from '../http-connector/paging.ts'
 import type { SourceChoice } from '../connector.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
-
-export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 
 const openStreams: Record<
   Dhis2Settings['content'],

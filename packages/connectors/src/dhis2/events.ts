@@ -2,8 +2,15 @@ import { createColumns, type KnownColumn } from '../http-connector/record-tables
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import type { Dhis2Settings } from './dhis2.ts'
-import { type Dhis2Server, isTextual, isLastPage, pageSize, parseValue, readServer } from './server.ts'
+import {
+  type Dhis2Settings,
+  type Dhis2Server,
+  isTextual,
+  isLastPage,
+  pageSize,
+  parseValue,
+  readServer,
+} from './server.ts'
 
 const fields =
   'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'

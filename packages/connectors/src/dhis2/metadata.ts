@@ -2,8 +2,7 @@ import { createColumns } from '../http-connector/record-tables.ts'
 import { parseList } from '../http-connector/parse-response.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import type { Dhis2Settings } from './dhis2.ts'
-import { isLastPage, pageSize, readServer } from './server.ts'
+import { type Dhis2Settings, isLastPage, pageSize, readServer } from './server.ts'
 
 type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 
