@@ -12,8 +12,8 @@ testConnector({ ...clinicRegister, module: here('clinic-register.ts').href })
 
 it.each([
   ['clinic-register.ts', '../../src/', '../'],
-  ['clinic-register.scene.ts', '../', '../../../test/'],
-])('the page on adding a source shows %s as it is here', (file, from, there) => {
+  ['clinic-register-stand-in.ts', '../', '../../../test/'],
+])('the page on adding a connector shows %s as it is here', (file, from, there) => {
   const shown = readFileSync(here(file), 'utf8').replaceAll(`from '${from}`, `from '${there}`)
   expect(blocks).toContain(shown)
 })
