@@ -1,7 +1,11 @@
 import { pipelineTypes } from '@sluice/contracts'
-import { rows, type Row, type Without } from '../../packages/connectors/test/rows.ts'
-import { scenes } from '../../packages/connectors/test/scenes.ts'
-import { ofDatabases, ofPostgres, ofStores } from '../../packages/connectors/test/without.ts'
+import { rules, type Rule, type UnsupportedRules } from '../../packages/connectors/test/rules.ts'
+import { connectorFixtures } from '../../packages/connectors/test/connector-fixtures.ts'
+import {
+  unsupportedByDatabases,
+  unsupportedByPostgres,
+  unsupportedByStores,
+} from '../../packages/connectors/test/unsupported-rules.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
 
@@ -10,14 +14,19 @@ interface Held {
   what: string
   /** The server that the tests run against. */
   against: string
-  without: Without
+  unsupportedRules: UnsupportedRules
 }
 
 const others: readonly Held[] = [
-  { type: 'OBJECT_STORAGE_BUCKET', what: 'Amazon S3 and compatible', against: 'OpenStack Swift', without: ofStores },
-  { type: 'CLOUD_BLOB_STORAGE', what: 'Azure Blob Storage', against: 'Azurite', without: ofStores },
-  { type: 'SQL_DATABASE_B', what: 'MySQL and MariaDB', against: 'MariaDB', without: ofDatabases },
-  { type: 'SQL_DATABASE_D', what: 'PostgreSQL', against: 'PostgreSQL', without: ofPostgres },
+  {
+    type: 'OBJECT_STORAGE_BUCKET',
+    what: 'Amazon S3 and compatible',
+    against: 'OpenStack Swift',
+    unsupportedRules: unsupportedByStores,
+  },
+  { type: 'CLOUD_BLOB_STORAGE', what: 'Azure Blob Storage', against: 'Azurite', unsupportedRules: unsupportedByStores },
+  { type: 'SQL_DATABASE_B', what: 'MySQL and MariaDB', against: 'MariaDB', unsupportedRules: unsupportedByDatabases },
+  { type: 'SQL_DATABASE_D', what: 'PostgreSQL', against: 'PostgreSQL', unsupportedRules: unsupportedByPostgres },
 ]
 
 /** Types outside the suite, and their tests. */
@@ -32,11 +41,16 @@ const beside: Readonly<Record<string, string>> = {
 }
 
 const held: readonly Held[] = [
-  ...Object.values(scenes).map(({ type, system: what, without }) => ({ type, what, against: 'a stand-in', without })),
+  ...Object.values(connectorFixtures).map(({ type, system: what, unsupportedRules }) => ({
+    type,
+    what,
+    against: 'a stand-in',
+    unsupportedRules,
+  })),
   ...others,
 ].toSorted((one, other) => (one.type < other.type ? -1 : 1))
 
-const names = Object.keys(rows) as Row[]
+const names = Object.keys(rules) as Rule[]
 const cells = (texts: readonly (string | number)[]): string => `| ${texts.join(' | ')} |`
 
 /** Writes docs/conformance.md: every pipeline type by every rule of the conformance suite. */
@@ -47,19 +61,21 @@ export const conformancePage = (): Artefact => {
   const numbers = names.map((_, index) => index + 1)
   const lines = [
     introduction,
-    ...names.map((name, index) => `${index + 1}. ${rows[name]}`),
+    ...names.map((name, index) => `${index + 1}. ${rules[name]}`),
     '',
     cells(['type', 'source', 'against', ...numbers]),
     cells(['---', '---', '---', ...numbers.map(() => ':-:')]),
-    ...held.map(({ type, what, against, without }) =>
-      cells([`\`${type}\``, what, against, ...names.map((name) => (without[name] === undefined ? '✓' : '–'))]),
+    ...held.map(({ type, what, against, unsupportedRules }) =>
+      cells([`\`${type}\``, what, against, ...names.map((name) => (unsupportedRules[name] === undefined ? '✓' : '–'))]),
     ),
     '',
     '## What does not apply, and why',
     '',
-    ...held.flatMap(({ what, without }) =>
+    ...held.flatMap(({ what, unsupportedRules }) =>
       names.flatMap((name, index) =>
-        without[name] === undefined ? [] : [`- ${what}, ${index + 1} (${short(name)}): ${without[name]}`],
+        unsupportedRules[name] === undefined
+          ? []
+          : [`- ${what}, ${index + 1} (${short(name)}): ${unsupportedRules[name]}`],
       ),
     ),
     '',
@@ -71,12 +87,12 @@ export const conformancePage = (): Artefact => {
 }
 
 /** Returns the rule up to its first colon or comma. */
-const short = (name: Row): string => rows[name].split(/[:,]/)[0]!
+const short = (name: Rule): string => rules[name].split(/[:,]/)[0]!
 
 const introduction = `# Conformance of sources
 
 After this page you know which behaviour is tested for each source. One suite tests every source with the same rules.
-\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/rows.ts),
+\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/rules.ts),
 [systems](../packages/connectors/test/conformance.ts), [stores](../packages/connectors/src/object-store/test/conformance.test.ts),
 [databases](../packages/connectors/src/database-connector/test/conformance.test.ts).
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { scenes } from '../../../packages/connectors/test/scenes.ts'
+import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
 import { product } from '../../load/contenders/product.ts'
 import { runOn } from '../../load/database.ts'
 import { contentOf } from '../../load/verify.ts'
@@ -7,21 +7,21 @@ import { compare, type Line, type Parts } from '../line.ts'
 import { rawDownload } from '../raw.ts'
 import { startStandIn } from '../stand-in/stand-in-process.ts'
 
-export const systemNames = Object.keys(scenes)
+export const systemNames = Object.keys(connectorFixtures)
 /** Each row takes a request of its own: a tenth of them is enough. */
 const oneByOne = new Set(['openlmis'])
 
 /** A system that is asked by HTTP, against fetching the same answers. */
 export async function system(parts: Parts, name: string): Promise<Line> {
-  const scene = scenes[name]!
+  const fixture = connectorFixtures[name]!
   const rows = Math.ceil(parts.rows * (oneByOne.has(name) ? 0.1 : 1))
   await using standIn = await startStandIn(name, rows)
   const own = await product(parts.installation, {
     name: `system_${name}`,
-    type: scene.type,
+    type: fixture.type,
     settings: given(standIn.settings, standIn.secrets),
-    table: scene.table ?? '',
-    values: `t."${scene.columns.name}"`,
+    table: fixture.table ?? '',
+    values: `t."${fixture.columns.name}"`,
     // Google's own address is the only one that is saved.
     made: (uid) => atStandIn(parts, uid, standIn.settings),
   })
@@ -31,7 +31,7 @@ export async function system(parts: Parts, name: string): Promise<Line> {
   await standIn.keep(file)
   const people = `(select 'Person ' || n || ' ' || repeat('x', 1000) as name from generate_series(1, ${rows}) as n)`
   const expected = await contentOf({ database: parts.peers, table: people, values: 't.name' })
-  return await compare(parts, { type: scene.type, what: scene.system, raw: rawDownload(file, 1), own, expected })
+  return await compare(parts, { type: fixture.type, what: fixture.system, raw: rawDownload(file, 1), own, expected })
 }
 
 /** A body, with the secrets where it has them. */

@@ -1,7 +1,7 @@
-import type { Answer, Request } from '../../../packages/connectors/test/stand-in.ts'
-import { scenes } from '../../../packages/connectors/test/scenes.ts'
+import type { StandInResponse, StandInRequest } from '../../../packages/connectors/test/stand-in-server.ts'
+import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
 
-/** One request that was answered, for whoever asks the same again. */
+/** A recorded request, to be sent again. */
 export interface Exchange {
   method: string
   url: string
@@ -13,30 +13,30 @@ export interface Exchange {
  * A stand-in of the conformance suite with a crowd in it, in a process of its own. Told `keep`, it gives each answer that it has given
  * before from memory: what is measured then is the way, not the making. Signing in goes on as it is.
  */
-const [name = '', crowd] = process.argv.slice(2)
-const { server, people, settings, secrets, isPage } = await scenes[name]!.start()
-people.crowd = Number(crowd)
+const [name = '', generated] = process.argv.slice(2)
+const { server, people, settings, secrets, isPageRequest } = await connectorFixtures[name]!.start()
+people.generated = Number(generated)
 
-const given = new Map<string, Answer>()
+const given = new Map<string, StandInResponse>()
 const exchanges: Exchange[] = []
-const keyOf = ({ method, path, query, body }: Request) => `${method} ${path}?${query.toString()} ${body}`
+const keyOf = ({ method, path, query, body }: StandInRequest) => `${method} ${path}?${query.toString()} ${body}`
 
-server.answered = (request, answer) => {
+server.onResponse = (request, answer) => {
   const key = keyOf(request)
-  const isAsking = request.method === 'GET' || isPage(request)
+  const isAsking = request.method === 'GET' || isPageRequest(request)
   if (!isAsking || (answer.status ?? 200) >= 400 || given.has(key)) return
   given.set(key, asText(answer))
   exchanges.push(exchangeOf(request))
 }
 
-function asText({ headers, body = '', ...rest }: Answer): Answer {
+function asText({ headers, body = '', ...rest }: StandInResponse): StandInResponse {
   if (typeof body === 'string') return { ...rest, ...(headers && { headers }), body }
   return { ...rest, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
 
 const ofTheConnection = new Set(['connection', 'content-length', 'host', 'transfer-encoding'])
 
-function exchangeOf({ method, path, query, headers, body }: Request): Exchange {
+function exchangeOf({ method, path, query, headers, body }: StandInRequest): Exchange {
   const own = Object.entries(headers).filter(([header]) => !ofTheConnection.has(header))
   const url = `${server.url}${path}${query.size > 0 ? `?${query.toString()}` : ''}`
   return { method, url, headers: Object.fromEntries(own) as Record<string, string>, ...(body !== '' && { body }) }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { groupColumns } from '../src/record-tables/names.ts'
+import { groupColumns } from '../src/http-connector/table-names.ts'
 import { checkColumnName as clickhouse } from '@sluice/warehouses/clickhouse/names'
 import { checkColumnName as postgres } from '@sluice/warehouses/postgres/names'
 import { names as redshift } from '@sluice/warehouses/redshift/names'

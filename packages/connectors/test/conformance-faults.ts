@@ -1,30 +1,35 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect } from '@jest/globals'
-import type { OpenScene } from './reading-scene.ts'
-import type { Row } from './rows.ts'
-import type { Scene } from './scene.ts'
-import type { Fault } from './stand-in.ts'
+import type { FixtureHarness } from './connector-harness.ts'
+import type { Rule } from './rules.ts'
+import type { ConnectorFixture } from './connector-fixture.ts'
+import type { Fault } from './stand-in-server.ts'
 
-type AddRow = (name: Row, test: () => Promise<void>) => void
+type AddRow = (name: Rule, test: () => Promise<void>) => void
 
 /** Records of the large source, and bytes of the name of each: 20 MB. */
-const crowd = 8_000
-const crowdName = 2_500
+const generated = 8_000
+const generatedNameLength = 2_500
 
 /** What every source has to do when something is wrong. */
-export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {
+export function testFaults(
+  fixture: ConnectorFixture,
+  row: AddRow,
+  opened: () => FixtureHarness,
+  names: () => Promise<unknown[]>,
+): void {
   /** What happens to the n-th request for records, from 1, and to those behind it if `on`. */
-  const atPage = (open: OpenScene, n: number, fault: Fault, { on = false } = {}) => {
+  const atPage = (open: FixtureHarness, n: number, fault: Fault, { on = false } = {}) => {
     let count = 0
     open.server.fault = (request) => {
-      if (!open.isPage(request)) return undefined
+      if (!open.isPageRequest(request)) return undefined
       count += 1
       return count === n || (on && count > n) ? fault : undefined
     }
   }
 
-  describe(`${scene.system}, when something goes wrong`, () => {
+  describe(`${fixture.system}, when something goes wrong`, () => {
     row('breaksOff', async () => {
       const open = opened()
       atPage(open, 1, 'BREAKS_OFF')
@@ -54,11 +59,11 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
       const open = opened()
       await open.load()
       const { authorization = 'none' } = open.pages()[0]!.headers
-      const said = { detail: `expired: ${authorization}, ${Object.values(open.secrets).join()}` }
-      open.server.fault = (request) => (open.isPage(request) ? { status: 401, body: said } : undefined)
+      const messages = { detail: `expired: ${authorization}, ${Object.values(open.secrets).join()}` }
+      open.server.fault = (request) => (open.isPageRequest(request) ? { status: 401, body: messages } : undefined)
       await expect(open.load()).rejects.toMatchObject({
         code: 'AUTHENTICATION_FAILED',
-        message: expect.stringMatching(/check the user and password, or the token/),
+        message: expect.stringMatching(/Check the user and password, or the token/),
       })
       expect(await names()).toHaveLength(3)
     })
@@ -114,21 +119,21 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
     row('large', async () => {
       const open = opened()
       open.people.clear()
-      Object.assign(open.people, { crowd, crowdName })
+      Object.assign(open.people, { generated, generatedNameLength })
       const program = new URL('./read-all.ts', import.meta.url).pathname
-      const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory, module: scene.module })
+      const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory, module: fixture.module })
       const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', program, asked])
       const { rows, reachableFirst, reachableMost } = JSON.parse(stdout)
-      expect(rows).toBeGreaterThanOrEqual(crowd)
-      expect(reachableMost - reachableFirst).toBeLessThan((crowd * crowdName) / 4)
+      expect(rows).toBeGreaterThanOrEqual(generated)
+      expect(reachableMost - reachableFirst).toBeLessThan((generated * generatedNameLength) / 4)
     })
 
     row('secrets', async () => {
-      const { said, secrets } = opened()
-      expect(said.length).toBeGreaterThan(5)
+      const { messages, secrets } = opened()
+      expect(messages.length).toBeGreaterThan(5)
       for (const value of Object.values(secrets)) {
         const spellings = [value, encodeURIComponent(value), Buffer.from(value).toString('base64').replace(/=+$/, '')]
-        for (const spelling of spellings) expect(said.join('\n')).not.toContain(spelling)
+        for (const spelling of spellings) expect(messages.join('\n')).not.toContain(spelling)
       }
     })
   })

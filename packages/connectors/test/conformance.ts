@@ -2,21 +2,28 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals
 import { longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { faultsOf } from './conformance-faults.ts'
-import { openScene, type OpenScene } from './reading-scene.ts'
+import { testFaults } from './conformance-faults.ts'
+import { openFixture, type FixtureHarness } from './connector-harness.ts'
 import { realAccount } from './real-account.ts'
-import { type Row, rows } from './rows.ts'
-import type { Scene } from './scene.ts'
+import { type Rule, rules } from './rules.ts'
+import type { ConnectorFixture } from './connector-fixture.ts'
 
-/** All systems share the code that these rows test. In a short run, one system has them. */
-const sharedRows: readonly Row[] = ['columnAdded', 'columnRetyped', 'badRecord', 'keepsBreaking', 'retryAfter', 'large']
+/** All connectors share the code that these rules test. In a short run, one connector tests them. */
+const sharedRules: readonly Rule[] = [
+  'columnAdded',
+  'columnRetyped',
+  'badRecord',
+  'keepsBreaking',
+  'retryAfter',
+  'large',
+]
 
-/** What every source has to do. A row that does not apply is left out with the reason that the scene gives. */
-export function conforms(scene: Scene): void {
+/** Tests the rules of every connector. A rule that does not apply is skipped with the reason of the fixture. */
+export function testConnector(fixture: ConnectorFixture): void {
   const scratch = scratchWarehouseForAll()
-  let open: OpenScene
+  let open: FixtureHarness
   beforeAll(async () => {
-    open = await openScene(scene, scratch.warehouse)
+    open = await openFixture(fixture, scratch.warehouse)
   })
   beforeEach(() => {
     open.server.fault = () => undefined
@@ -26,21 +33,21 @@ export function conforms(scene: Scene): void {
   })
   afterAll(() => open?.[Symbol.asyncDispose]())
 
-  const row = (name: Row, test: () => Promise<void>) => {
-    const isLeftOut = sharedRows.includes(name) && !scene.hasAllRowsInEveryRun
-    itUnless(scene.without[name] ?? (isLeftOut ? longRunOnly : undefined))(rows[name], test)
+  const row = (name: Rule, test: () => Promise<void>) => {
+    const isLeftOut = sharedRules.includes(name) && !fixture.runsEveryRuleAlways
+    itUnless(fixture.unsupportedRules[name] ?? (isLeftOut ? longRunOnly : undefined))(rules[name], test)
   }
-  const { id, name } = scene.columns
+  const { id, name } = fixture.columns
   const rowsOf = async (table = open.table, order = id) =>
     (await scratch.superuser.query(`select * from health.${table} order by "${order}"`)).rows as Record<
       string,
       unknown
     >[]
-  const names = async () => (await rowsOf()).map((one) => one[name])
+  const names = async () => (await rowsOf()).map((item) => item[name])
   const typeOf = async (column: string) =>
-    (await scratch.warehouse.findTable('health', open.table))?.columns.find((one) => one.name === column)?.dataType
+    (await scratch.warehouse.findTable('health', open.table))?.columns.find((item) => item.name === column)?.dataType
 
-  describe(`${scene.system}, before anything is saved`, () => {
+  describe(`${fixture.system}, before anything is saved`, () => {
     row('tried', async () => {
       expect(await open.sources.testConnection(open.reading(), open.never)).toBeUndefined()
     })
@@ -52,29 +59,29 @@ export function conforms(scene: Scene): void {
       const settings = JSON.parse(JSON.stringify(open.settings).replaceAll(open.server.url, 'http://127.0.0.1:65529'))
       const away = await open.sources.testConnection(open.reading({ settings }), open.never)
       expect(away).toMatchObject({ code: 'CONNECTION_REFUSED', message: expect.stringContaining('127.0.0.1:65529') })
-      open.said.push(wrong!.message, away!.message)
+      open.messages.push(wrong!.message, away!.message)
     })
 
     row('lookups', async () => {
-      for (const [kind, ids] of Object.entries(scene.lookups)) {
+      for (const [kind, ids] of Object.entries(fixture.lookups)) {
         const found = await open.sources.listOptions(kind, open.reading(), open.never)
-        expect([kind, found?.map((one) => one.id).toSorted()]).toEqual([kind, ids.toSorted()])
-        for (const one of found!) expect([one.code, one.name]).not.toContain('')
+        expect([kind, found?.map((item) => item.id).toSorted()]).toEqual([kind, ids.toSorted()])
+        for (const item of found!) expect([item.code, item.name]).not.toContain('')
       }
       expect(await open.sources.listOptions('nothing-of-the-kind', open.reading(), open.never)).toBeUndefined()
     })
 
     row('preview', async () => {
       open.people.clear()
-      open.people.crowd = 3_000
+      open.people.generated = 3_000
       const { columns, rows, complete } = await open.sources.preview(open.reading(), 2, open.never)
       expect([rows.length, complete]).toEqual([2, false])
       expect(columns.map((column) => column.name)).toContain(name)
-      if (!scene.without.page) expect(open.pages()).toHaveLength(1)
+      if (!fixture.unsupportedRules.page) expect(open.pages()).toHaveLength(1)
     })
   })
 
-  describe(`${scene.system}, loaded`, () => {
+  describe(`${fixture.system}, loaded`, () => {
     row('whole', async () => {
       await open.load()
       expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
@@ -83,11 +90,11 @@ export function conforms(scene: Scene): void {
     })
 
     row('groups', async () => {
-      const { column } = scene.group!
+      const { column } = fixture.group!
       await open.load()
       const rows = await rowsOf(open.groupTable, '_index')
       const [first] = await rowsOf()
-      expect(rows.map((one) => [one['_root_row_id'], one['_index'], one[column]])).toEqual([
+      expect(rows.map((item) => [item['_root_row_id'], item['_index'], item[column]])).toEqual([
         [first![id], 0, 'Ann'],
         [first![id], 1, 'Ben'],
       ])
@@ -125,24 +132,24 @@ export function conforms(scene: Scene): void {
     })
 
     row('columnAdded', async () => {
-      const extra = scene.columns.extra!
+      const extra = fixture.columns.extra!
       await open.load()
       open.people.put({ id: 4, extra: 'x' }, 7_000)
-      await open.load(scene.without.increment ? 'FULL' : 'INCREMENTAL')
-      expect((await rowsOf()).map((one) => one[extra])).toEqual([null, null, null, 'x'])
+      await open.load(fixture.unsupportedRules.increment ? 'FULL' : 'INCREMENTAL')
+      expect((await rowsOf()).map((item) => item[extra])).toEqual([null, null, null, 'x'])
       open.people.remove(4)
       await open.load()
-      expect((await rowsOf()).map((one) => one[extra])).toEqual([null, null, null])
+      expect((await rowsOf()).map((item) => item[extra])).toEqual([null, null, null])
     })
 
     row('columnRetyped', async () => {
-      const extra = scene.columns.extra!
-      for (const one of [1, 2, 3]) open.people.put({ id: one, extra: one })
+      const extra = fixture.columns.extra!
+      for (const item of [1, 2, 3]) open.people.put({ id: item, extra: item })
       await open.load()
       const before = await typeOf(extra)
       open.people.put({ id: 3, extra: 'three' })
       await open.load()
-      expect((await rowsOf()).map((one) => String(one[extra]))).toEqual(['1', '2', 'three'])
+      expect((await rowsOf()).map((item) => String(item[extra]))).toEqual(['1', '2', 'three'])
       expect([before, await typeOf(extra)]).toEqual([expect.any(String), 'TEXT'])
     })
 
@@ -156,13 +163,13 @@ export function conforms(scene: Scene): void {
     })
 
     row('badRecord', async () => {
-      open.people.put({ id: 4, bad: true })
+      open.people.put({ id: 4, isUnstorable: true })
       await open.load()
       expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
       expect(open.rejected).toMatchObject([{ line: expect.any(Number), reason: expect.stringContaining('U+0000') }])
     })
   })
 
-  faultsOf(scene, row, () => open, names)
-  if (scene.account) realAccount(scene, scene.account, () => scratch.warehouse)
+  testFaults(fixture, row, () => open, names)
+  if (fixture.account) realAccount(fixture, fixture.account, () => scratch.warehouse)
 }

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
-import fc from 'fast-check'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { openRig, type Rig } from './rig.ts'
-import type { Scene, StandIn } from './scene.ts'
-import { scenes } from './scenes.ts'
+import { openHarness, type ConnectorHarness } from './connector-harness.ts'
+import type { ConnectorFixture, StandIn } from './connector-fixture.ts'
+import { connectorFixtures } from './connector-fixtures.ts'
+import fc from 'fast-check'
 
 /** What happens to one record, so many seconds after what was before. */
 interface Change {
@@ -34,7 +34,7 @@ const change = fc.record<Change>({
 const step = fc.record<Step>({
   before: fc.array(change, { maxLength: 3 }),
   meanwhile: fc.array(
-    fc.tuple(change, fc.integer({ min: 1, max: 8 })).map(([one, answers]) => ({ ...one, answers })),
+    fc.tuple(change, fc.integer({ min: 1, max: 8 })).map(([item, answers]) => ({ ...item, answers })),
     { maxLength: 3 },
   ),
 })
@@ -62,8 +62,8 @@ const during = (answers: number): Step[] => [
   first,
   {
     before: [edit(1, { seconds: 900, extra: 'y' }), edit(2, { extra: 'y' }), edit(3, { extra: 'y' })],
-    meanwhile: [edit(1, { extra: 'late' }), edit(2, { seconds: 900 }), edit(3, { seconds: 1 })].map((one) => ({
-      ...one,
+    meanwhile: [edit(1, { extra: 'late' }), edit(2, { seconds: 900 }), edit(3, { seconds: 1 })].map((item) => ({
+      ...item,
       answers,
     })),
   },
@@ -73,7 +73,7 @@ const during = (answers: number): Step[] => [
 /** Where edits are not told, each change is a new record. */
 const newRecords = (steps: readonly Step[]): Step[] => {
   let id = 0
-  const own = <One extends Change>(one: One): One => ({ ...one, id: (id += 1), does: 'EDIT' })
+  const own = <One extends Change>(item: One): One => ({ ...item, id: (id += 1), does: 'EDIT' })
   return steps.map(({ before, meanwhile }) => ({ before: before.map(own), meanwhile: meanwhile.map(own) }))
 }
 
@@ -82,18 +82,18 @@ const epoch = Date.UTC(2026, 0, 1)
 const histories = drawCount({ short: 0, long: 60 })
 type Cells = Record<string, string>
 
-function lawOf(scene: Scene, positions: readonly number[]): void {
+function lawOf(fixture: ConnectorFixture, positions: readonly number[]): void {
   const scratch = scratchWarehouseForAll()
-  let [rig, standIn]: [Rig, StandIn] = [undefined!, undefined!]
+  let [harness, standIn]: [ConnectorHarness, StandIn] = [undefined!, undefined!]
   beforeAll(async () => {
-    rig = await openRig(scratch)
-    standIn = await scene.start()
+    harness = await openHarness(scratch)
+    standIn = await fixture.start()
     standIn.people.pageSize = 2
     standIn.server.clock = () => new Date(epoch + standIn.people.now! * 1_000)
   })
   afterAll(async () => {
     await standIn?.server[Symbol.asyncDispose]()
-    await rig?.[Symbol.asyncDispose]()
+    await harness?.[Symbol.asyncDispose]()
   })
 
   function apply({ seconds, id, does, extra, children }: Change): void {
@@ -110,8 +110,8 @@ function lawOf(scene: Scene, positions: readonly number[]): void {
 
   const load = async (table: string, mode: 'FULL' | 'INCREMENTAL') => {
     const { settings, secrets } = standIn
-    rig.table = table
-    await rig.load({ type: scene.type, settings, secrets, input: {} }, mode)
+    harness.table = table
+    await harness.load({ type: fixture.type, settings, secrets, input: {} }, mode)
   }
 
   /** The rows of all tables, by their names behind the pipeline's own, without those that are marked as deleted and what belongs to them. */
@@ -124,19 +124,22 @@ function lawOf(scene: Scene, positions: readonly number[]): void {
       )
       found[name.slice(table.length)] = rows.map(({ row }) => cellsOf(row))
     }
-    const isMarked = (row: Cells) => scene.marked !== undefined && ![undefined, 'false'].includes(row[scene.marked])
+    const isMarked = (row: Cells) =>
+      fixture.deletedColumn !== undefined && ![undefined, 'false'].includes(row[fixture.deletedColumn])
     const all = Object.entries(found)
-    const marked = new Set(all.flatMap(([, rows]) => rows.filter(isMarked).map((row) => row[rootId] ?? row['_id']!)))
+    const deletedColumn = new Set(
+      all.flatMap(([, rows]) => rows.filter(isMarked).map((row) => row[rootId] ?? row['_id']!)),
+    )
     const kept = all.map(([name, rows]) => {
-      const left = rows.filter((row) => !isMarked(row) && !marked.has(row['_root_row_id'] ?? ''))
+      const left = rows.filter((row) => !isMarked(row) && !deletedColumn.has(row['_root_row_id'] ?? ''))
       return [name, left.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)))] as const
     })
     return Object.fromEntries(kept.filter(([, rows]) => rows.length > 0))
   }
-  const rootId = scene.columns.id
+  const rootId = fixture.columns.id
 
   async function holds(given: readonly Step[]): Promise<void> {
-    const steps = scene.without.edit ? newRecords(given) : given
+    const steps = fixture.unsupportedRules.edit ? newRecords(given) : given
     const [increments, whole] = [word('inc_'), word('all_')]
     const { people, server } = standIn
     people.clear()
@@ -146,14 +149,14 @@ function lawOf(scene: Scene, positions: readonly number[]): void {
     people.now = 10_000
     for (const { before, meanwhile } of steps) {
       before.forEach(apply)
-      const late = meanwhile.toSorted((one, other) => one.answers - other.answers)
+      const late = meanwhile.toSorted((item, other) => item.answers - other.answers)
       let answers = 0
-      server.answered = () => {
+      server.onResponse = () => {
         answers += 1
         while (late.length > 0 && late[0]!.answers <= answers) apply(late.shift()!)
       }
       await load(increments, 'INCREMENTAL')
-      delete server.answered
+      delete server.onResponse
       // What the reading was too short for.
       late.forEach(apply)
     }
@@ -190,8 +193,8 @@ function spelled(value: unknown): string {
 
 /** The answers after which records change. A short run tests one of them for each source. */
 const positions = [1, 2, 4]
-const withIncrements = Object.values(scenes).filter(({ without }) => !without.increment)
-describe.each(withIncrements.map((scene, index) => ({ scene, index })))(
-  '$scene.system, read by increments',
-  ({ scene, index }) => lawOf(scene, isLongRun ? positions : [positions[index % positions.length]!]),
+const withIncrements = Object.values(connectorFixtures).filter(({ unsupportedRules }) => !unsupportedRules.increment)
+describe.each(withIncrements.map((fixture, index) => ({ fixture, index })))(
+  '$fixture.system, read by increments',
+  ({ fixture, index }) => lawOf(fixture, isLongRun ? positions : [positions[index % positions.length]!]),
 )

@@ -2,7 +2,7 @@ import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { LoadReport } from '@sluice/row-stream'
 import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
-import { allowedHere } from './allowed-here.ts'
+import { allowedLoopback } from './allowed-loopback.ts'
 import { systemIn } from './system-in.ts'
 
 /**
@@ -12,7 +12,7 @@ import { systemIn } from './system-in.ts'
  */
 const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
 const systems = module === undefined ? {} : systemIn(reading.type, module)
-const sources = createConnectorRegistry({ filesDirectory, allowed: allowedHere, systems })
+const sources = createConnectorRegistry({ filesDirectory, allowed: allowedLoopback, systems })
 // As a worker does.
 keepReaderThreads()
 const counts = { rows: 0, bytes: 0 }

@@ -3,55 +3,50 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { allowedHere } from './allowed-here.ts'
-import { silent } from './reading-scene.ts'
-import type { Account, Scene } from './scene.ts'
+import { allowedLoopback } from './allowed-loopback.ts'
+import { loadSource, silentReport } from './connector-harness.ts'
+import type { Account, ConnectorFixture } from './connector-fixture.ts'
 
-/** The same source against a real account of somebody, where the environment says one: nothing is changed there. */
-export function realAccount(scene: Scene, account: Account, warehouse: () => Warehouse): void {
+/** Tests the source with a real account if the environment names one. Changes nothing there. */
+export function realAccount(fixture: ConnectorFixture, account: Account, warehouse: () => Warehouse): void {
   const values = Object.fromEntries(account.variables.map((name) => [name, process.env[name] ?? '']))
   const absent = account.variables.filter((name) => values[name] === '')
   const add = absent.length === 0 ? it : it.skip
 
-  describe(`${scene.system}, a real account`, () => {
+  describe(`${fixture.system}, a real account`, () => {
     const why = absent.length === 0 ? '' : ` (set ${absent.join(', ')})`
     add(
-      `is tried, looked at, loaded, and gone on with${why}`,
+      `is tested, listed, previewed, and loaded in full and by increments${why}`,
       async () => {
         const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-account-'))
-        const sources = createConnectorRegistry({ filesDirectory, allowed: allowedHere })
+        const sources = createConnectorRegistry({ filesDirectory, allowed: allowedLoopback })
         const signal = AbortSignal.timeout(1_500_000)
         const table = word('account_')
         const reading = {
-          type: scene.type,
+          type: fixture.type,
           settings: account.settings(values),
           secrets: account.secrets(values),
           input: {},
           table,
         }
         expect(await sources.testConnection(reading, signal)).toBeUndefined()
-        for (const kind of Object.keys(scene.lookups))
+        for (const kind of Object.keys(fixture.lookups))
           expect(await sources.listOptions(kind, reading, signal)).toBeInstanceOf(Array)
         const { columns } = await sources.preview(reading, 10, signal)
         expect(columns.length).toBeGreaterThan(0)
         for (const mode of ['FULL', 'INCREMENTAL'] as const) {
-          const cursor = await warehouse().findCursor('health', table)
-          const asked = { ...reading, mode, cursor }
-          const merged = mode === 'INCREMENTAL' && (await sources.canReadIncrement(asked))
-          const tables = await loadFeeds({
-            feeds: sources.read(asked, silent, signal),
+          const tables = await loadSource({
+            sources,
             warehouse: warehouse(),
-            target: { schema: 'health', table },
-            run: word('run'),
-            attempt: 1,
-            stillOurs: async () => true,
-            signal,
+            reading,
+            table,
+            mode,
+            report: silentReport,
             rejected: () => ({ count: 0 }),
-            ...(merged && { mode: 'MERGE' as const }),
+            signal,
           })
           expect(tables.length).toBeGreaterThan(0)
         }

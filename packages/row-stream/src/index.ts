@@ -39,5 +39,3 @@ export * from './reader-thread/spare-thread.ts'
 export * from './rejected-rows.ts'
 export * from './row-stream.ts'
 export * from './source-problem.ts'
-// The former names, until all connectors use the new ones.
-export type { Column as FeedColumn, RowContent as BinaryContent } from './row-stream.ts'

@@ -3,7 +3,7 @@ import { leftovers } from '../test/leftovers.ts'
 import { columns, given, never, numbered } from '../test/rows.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
-import { type BinaryContent, type RowStream, TypesWidened } from '@sluice/row-stream'
+import { type RowContent, type RowStream, TypesWidened } from '@sluice/row-stream'
 import { LeaseLost } from './lease-lost.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
@@ -161,7 +161,7 @@ describe('loading feeds', () => {
   it('goes on with wider types while somebody still reads the rows of the narrower', async () => {
     await using reader = await connected(superuserUrl(scratch.access.database))
     const offered: string[] = []
-    const content: BinaryContent = {
+    const content: RowContent = {
       format: 'copy-binary',
       // As large as this it is not frozen, so its staging table can be read meanwhile.
       size: 1 << 30,

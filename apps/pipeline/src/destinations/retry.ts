@@ -1,42 +1,31 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { backgroundRetry, retry, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { DestinationProblem } from './destination-problem.ts'
+import type { PushReport } from './push.ts'
 
-export interface RetryPolicy {
-  /** Maximum number of attempts. */
-  tries: number
-  /** Seconds before the second attempt, doubled before each further one, up to `most`. */
-  first: number
-  most: number
-}
+/** After a longer Retry-After, a later attempt of the run continues. */
+export const defaultRetryPolicy: RetryPolicy = { ...backgroundRetry, maxRetryAfter: 600 }
 
-export const defaultRetryPolicy: RetryPolicy = { tries: 6, first: 1, most: 60 }
-
-/** Maximum of `Retry-After` in seconds. After a longer one, a later attempt of the run continues. */
-const maxRetryAfter = 600
-
-interface RetryOptions {
+interface RequestRetry {
   policy: RetryPolicy
   signal: AbortSignal
-  /** Called before each wait. */
-  waits(problem: DestinationProblem, seconds: number): void
+  log: PushReport['log']
 }
 
-/**
- * Repeats idempotent work after retryable problems: with exponential backoff, a jitter of 20 %, and not before `Retry-After`.
- * Throws the last problem, or the signal's reason.
- */
-export async function retry<T>(work: () => Promise<T>, { policy, signal, waits }: RetryOptions): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
+/** Repeats idempotent requests after retryable problems. Throws the last problem, or the signal's reason. */
+export async function retryRequest<T>(request: () => Promise<T>, { policy, signal, log }: RequestRetry): Promise<T> {
+  async function attempt(): Promise<T> {
     try {
-      return await work()
+      return await request()
     } catch (error) {
-      signal.throwIfAborted()
-      if (!(error instanceof DestinationProblem) || !error.retryable || attempt >= policy.tries) throw error
-      const backoff = Math.min(policy.most, policy.first * 2 ** (attempt - 1)) * (0.8 + Math.random() * 0.4)
-      const seconds = Math.max(backoff, error.retryAfter ?? 0)
-      if (seconds > maxRetryAfter) throw error
-      waits(error, seconds)
-      await sleep(seconds * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
+      throw error instanceof DestinationProblem && error.retryable ? new TransientError(error, error.retryAfter) : error
     }
   }
+  return await retry(attempt, {
+    policy,
+    signal,
+    onRetry: (problem, seconds) => {
+      const { message, code } = problem as DestinationProblem
+      log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`)
+    },
+  })
 }

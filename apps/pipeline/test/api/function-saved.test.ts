@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
-import { addressed, invoked } from '@sluice/connectors/testing/function.scene'
-import { account, key } from '@sluice/connectors/testing/function-server'
+import { addressed, invoked } from '@sluice/connectors/testing/function-stand-in'
+import { account, key } from '@sluice/connectors/testing/function-stand-in'
 
 let service: Service
 let owner: Asking
@@ -73,7 +73,7 @@ describe('a function behind an address', () => {
     const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
     expect(body).toMatchObject({
       status: 'ERROR',
-      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ has nothing at this address \(404\): check/),
+      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ has nothing at this address \(404\)\. Check/),
     })
   })
 })

@@ -15,8 +15,8 @@ import { type Pipeline, type Stack, startStack } from '../worker/stack.ts'
 import { type WorkerProcess, spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
 import { never } from '@sluice/warehouses/testing/rows'
-import { kobo } from '@sluice/connectors/testing/kobotoolbox.scene'
-import type { StandIn } from '@sluice/connectors/testing/scene'
+import { kobotoolbox } from '@sluice/connectors/testing/kobotoolbox-stand-in'
+import type { StandIn } from '@sluice/connectors/testing/connector-fixture'
 import { watchOver } from './random/kill-at-random.ts'
 import { type Loaded, ask, loadedPipelines, logOf, numbered, seen, silentForLong, sprung, trapped } from './scene.ts'
 
@@ -270,7 +270,7 @@ describe('staged rows of a system over HTTP', () => {
   let standIn: StandIn
   let pipeline: Pipeline
   beforeAll(async () => {
-    standIn = await kobo.start()
+    standIn = await kobotoolbox.start()
     pipeline = await stack.pipeline(scene.pipeline.client)
     const row = await stack.db
       .selectFrom('data_pipelines')

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/until'
-import { kobo } from '@sluice/connectors/testing/kobotoolbox.scene'
-import type { StandIn } from '@sluice/connectors/testing/scene'
+import { kobotoolbox } from '@sluice/connectors/testing/kobotoolbox-stand-in'
+import type { StandIn } from '@sluice/connectors/testing/connector-fixture'
 import { isFilledByAnother } from '../../src/drops/pipeline-tables.ts'
 
 let service: Service
@@ -17,7 +17,7 @@ let own: { type: string; apiSource: { url: string; authToken?: string }; survey:
 beforeAll(async () => {
   service = await startService()
   worker = await spawnWorker(service.environment)
-  standIn = await kobo.start()
+  standIn = await kobotoolbox.start()
   client = (await service.identity.client()).id
   owner = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
   schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
@@ -57,7 +57,7 @@ describe('a survey', () => {
     expect(preview).toMatchObject({ height: 1, complete: true })
     const wrong = { ...own, apiSource: { url, authToken: 'another' } }
     const { text } = await owner.post('/data-pipelines/preview').send(wrong).expect(422)
-    expect(text).toContain('refuses who is asking (401)')
+    expect(text).toContain('rejected the credentials (401)')
     expect(text).not.toContain('another')
   })
 
@@ -75,7 +75,7 @@ describe('a survey', () => {
     standIn.people.put({ id: 2 })
     standIn.server.requests.length = 0
     expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
-    const asked = standIn.server.requests.filter(standIn.isPage).map(({ query }) => query.get('query'))
+    const asked = standIn.server.requests.filter(standIn.isPageRequest).map(({ query }) => query.get('query'))
     expect(asked[0]).toContain('_submission_time')
     const { body: data } = await owner.get(`/data-pipelines/${id}/data`).expect(200)
     expect(data.rows).toHaveLength(2)
@@ -94,13 +94,13 @@ describe('a survey', () => {
   it('is read in full once where its cursor was reset, and from a moment on where that is said', async () => {
     const { body: all } = await owner.get('/data-pipelines').expect(200)
     const [{ id }] = all
-    const questions = () => standIn.server.requests.filter(standIn.isPage).map(({ query }) => query.get('query'))
+    const questions = () => standIn.server.requests.filter(standIn.isPageRequest).map(({ query }) => query.get('query'))
     const { body: reset } = await owner.post(`/data-pipelines/${id}/reset-cursor`).send({}).expect(200)
     expect(reset.message).toBe('The cursor is reset. The next run reads everything and replaces the rows.')
     expect(reset.messageKey).toBe('cursor.reset')
     standIn.server.requests.length = 0
     const whole = await run(id, 'INCREMENTAL')
-    expect(whole.message).toContain('All of it is read this time: the cursor was reset.')
+    expect(whole.message).toContain('All records are read, because the cursor was reset.')
     expect(questions().join()).not.toContain('_submission_time')
     const from = '2026-01-01T00:00:01Z'
     await owner.post(`/data-pipelines/${id}/reset-cursor`).send({ from }).expect(200)
@@ -126,7 +126,7 @@ describe('a survey', () => {
     )
     expect(await run(id, 'INCREMENTAL')).toMatchObject({
       status: 'OK',
-      message: expect.stringContaining('All of it is read once after the upgrade'),
+      message: expect.stringContaining('All records are read once after the upgrade'),
     })
     expect((await run(id, 'INCREMENTAL')).message).not.toContain('upgrade')
   })

@@ -1,15 +1,16 @@
+import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
+import { splitIntoMonths } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
-import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import {
   type SystemContext,
   type SettingsOf,
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../system-connector/system.ts'
-import { jsonRecords } from '../http-connector/json-records.ts'
+} from '../http-connector/http-system.ts'
+import { jsonRecords } from './json-records.ts'
 import type { DataType } from '@sluice/contracts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
 
 type BhimaSettings = SettingsOf<'SOURCE_SYSTEM_A'>
 
@@ -28,18 +29,16 @@ export const bhima: HttpSystem<BhimaSettings> = {
         if (project === undefined) return {}
         const body = { username, password, project: Number(project) }
         const session = await http.getJson('auth/login', { method: 'POST', body, repeatable: true })
-        const token = toText(parseObject(session, name)['token'])
-        if (token === undefined) throw createResponseProblem(name, 'a token')
-        return { 'x-access-token': token }
+        return { 'x-access-token': parseText(session, name, 'token') }
       },
     }
   },
 
-  async test(asking) {
-    await listProjects(asking)
+  async testConnection(context) {
+    await listProjects(context)
   },
 
-  lookup: (kind, asking) => (kind === 'projects' ? listProjects(asking) : undefined),
+  listOptions: (kind, context) => (kind === 'projects' ? listProjects(context) : undefined),
 
   async streams({ http, settings }) {
     return settings.resources.map((kind): RecordStream => {
@@ -51,17 +50,17 @@ export const bhima: HttpSystem<BhimaSettings> = {
         // JSON contains timestamps as text.
         inferStrings: true,
         async *pages() {
-          for (const { start, end } of resource.days ? splitIntoMonths(settings) : [{}]) {
-            const days = resource.days ? { [resource.days[0]]: start, [resource.days[1]]: end } : {}
-            const ofProject = resource.byProject ? { project_id: settings.project } : {}
+          for (const { start, end } of resource.days ? listDateRanges(settings) : [{}]) {
+            const query = {
+              ...resource.query,
+              ...(resource.byProject && { project_id: settings.project }),
+              ...(resource.days && { [resource.days[0]]: start, [resource.days[1]]: end }),
+            }
             // The list has no paging, so it is downloaded to disk and read from there.
-            using list = await http.download(resource.path, {
-              subject: resource.path,
-              query: { ...resource.query, ...ofProject, ...days },
-            })
-            for await (const records of jsonRecords(list.chunks(), { system: name })) {
-              const own = records.filter((record) => belongsToProject(record, settings.project))
-              if (own.length > 0) yield { records: own }
+            using list = await http.download(resource.path, { subject: resource.path, query })
+            for await (const page of jsonRecords(list.chunks(), name)) {
+              const records = page.filter((record) => belongsToProject(record, settings.project))
+              if (records.length > 0) yield { records }
             }
           }
         },
@@ -72,16 +71,15 @@ export const bhima: HttpSystem<BhimaSettings> = {
 
 /** Some lists contain records of all projects that the account can read; those of other projects are not loaded. */
 function belongsToProject(record: unknown, project: string): boolean {
-  const own = toText((record as { project_id?: unknown } | null)?.project_id)
-  return own === undefined || own === project
+  const recordProject = toText((record as { project_id?: unknown } | null)?.project_id)
+  return recordProject === undefined || recordProject === project
 }
 
 async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceOption[]> {
   const query = { complete: project === undefined ? undefined : 1 }
-  return parseList(await http.getJson('projects', { query }), name).flatMap((one) => {
-    const { id, abbr, name: title } = parseObject(one, name)
-    const known = toText(id)
-    return known === undefined ? [] : [{ id: known, code: toText(abbr) ?? known, name: toText(title) ?? known }]
+  return parseList(await http.getJson('projects', { query }), name).flatMap((item) => {
+    const { id, abbr, name: title } = parseObject(item, name)
+    return createOption(id, { code: abbr, name: title })
   })
 }
 
@@ -92,25 +90,17 @@ interface DateRange {
 }
 
 /**
- * Splits a date range into parts of at most a month, because lists without pages get long and the server builds each one as a
- * whole. Without a first day, the result is one part.
+ * Returns the date range of the settings in parts of at most a month, because lists without pages get long. Without a first day, the result
+ * is one part. Without a last day, the last part is open, so that records with future dates are read too.
  */
-export function splitIntoMonths(
+export function listDateRanges(
   { startDate, endDate }: { startDate?: string; endDate?: string },
   today = new Date().toISOString().slice(0, 10),
 ): DateRange[] {
   if (startDate === undefined) return [endDate === undefined ? {} : { end: endDate }]
-  const last = endDate ?? today
-  const parts: DateRange[] = []
-  let start = startDate
-  for (;;) {
-    const [year, month] = start.split('-').map(Number) as [number, number]
-    const end = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
-    // Without a last day, records with future dates are read too.
-    if (end >= last) return [...parts, endDate === undefined ? { start } : { start, end: endDate }]
-    parts.push({ start, end })
-    start = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
-  }
+  const parts: DateRange[] = splitIntoMonths(startDate, endDate ?? today)
+  if (endDate === undefined) delete parts.at(-1)!.end
+  return parts
 }
 
 type ResourceKind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
@@ -129,8 +119,7 @@ interface BhimaResource {
 const period = ['custom_period_start', 'custom_period_end'] as const
 const dates = ['dateFrom', 'dateTo'] as const
 
-const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => paths.map((path) => ({ path, dataType }))
-const uuid = columns('TEXT', 'uuid')
+const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => createColumns(dataType, paths)
 
 /** Ids, codes and user-assigned numbers are always text. */
 const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
@@ -196,6 +185,6 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
   SERVICES: { path: 'services', key: [], columns: columns('TEXT', 'name') },
   EMPLOYEES: { path: 'employees', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'display_name') },
   FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: columns('TEXT', 'label') },
-  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: [...uuid, ...columns('TEXT', 'name')] },
+  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: columns('TEXT', 'uuid', 'name') },
   GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: columns('TEXT', 'label') },
 }

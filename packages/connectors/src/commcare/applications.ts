@@ -1,7 +1,7 @@
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+import { createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
 
 export interface CommCareApplication {
   name: string
@@ -16,104 +16,96 @@ export interface CommCareForm {
   columns: KnownColumn[]
   /** Paths below the form of repeat groups, such as `child/toy`, and of geopoint questions. */
   repeats: Set<string>
-  points: Set<string>
+  geopoints: Set<string>
 }
 
-const system = 'CommCare'
+const name = 'CommCare'
 /** Small, because each application contains all its questions. */
-const pageSize = 10
+const maxPageSize = 10
 
-export async function applicationsOf(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
-  const found: CommCareApplication[] = []
-  let most = pageSize
-  for (let offset = 0; ; ) {
-    const { answer, limit } = await requestFittingPage(most, (some) =>
+export async function listApplications(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
+  const applications: CommCareApplication[] = []
+  for (let limit = maxPageSize; ; ) {
+    const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/application/v1/`, {
         subject: `The project space "${domain}"`,
-        query: { limit: some, offset },
+        query: { limit: size, offset: applications.length },
       }),
     )
-    const list = parseList(answer, system, 'objects')
-    found.push(...list.map(applicationOf))
-    const { next } = parseObject(parseObject(answer, system)['meta'], system)
-    if (toText(next) === undefined || list.length === 0) return found
-    offset += list.length
-    most = limit
+    limit = pageSize
+    const objects = parseList(page, name, 'objects')
+    applications.push(...objects.map(parseApplication))
+    const { next } = parseObject(parseObject(page, name)['meta'], name)
+    if (toText(next) === undefined || objects.length === 0) return applications
   }
 }
 
-function applicationOf(given: unknown): CommCareApplication {
-  const { name, modules } = parseObject(given, system)
-  const list = Array.isArray(modules) ? (modules as unknown[]) : []
+function parseApplication(application: unknown): CommCareApplication {
+  const { name: title, modules } = parseObject(application, name)
   return {
-    name: spoken(name) ?? '',
-    modules: list.map((one) => {
-      const { name: title, case_type: type, forms } = parseObject(one, system)
-      return { name: spoken(title) ?? '', type: toText(type), forms: Array.isArray(forms) ? (forms as unknown[]) : [] }
+    name: getTranslation(title) ?? '',
+    modules: toList(modules).map((module) => {
+      const { name: title, case_type: type, forms } = parseObject(module, name)
+      return { name: getTranslation(title) ?? '', type: toText(type), forms: toList(forms) }
     }),
   }
 }
 
-export function formsOf(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
-  const found = new Map<string, CommCareForm>()
+const toList = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+
+/** Returns the forms by their xmlns. A form that several applications contain has the questions of all of them. */
+export function listForms(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
+  const forms = new Map<string, CommCareForm>()
   for (const application of applications)
     for (const module of application.modules)
-      for (const given of module.forms) {
-        const { xmlns, name, unique_id: code, questions } = parseObject(given, system)
+      for (const moduleForm of module.forms) {
+        const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, name)
         const id = toText(xmlns)
         if (id === undefined) continue
-        const title = spoken(name) ?? id
-        const place = [application.name, module.name, title].filter(Boolean).join(' / ')
-        const fresh = { name: title, place, code: toText(code), columns: [], repeats: new Set<string>() }
-        const form = found.get(id) ?? { ...fresh, points: new Set<string>() }
-        found.set(id, form)
-        takeQuestions(form, Array.isArray(questions) ? (questions as Record<string, unknown>[]) : [])
+        const form = forms.get(id) ?? createForm(getTranslation(title) ?? id, application.name, module.name, code)
+        forms.set(id, form)
+        addQuestions(form, toList(questions) as Record<string, unknown>[])
       }
-  return found
+  return forms
 }
+
+const createForm = (name: string, application: string, module: string, code: unknown): CommCareForm => ({
+  name,
+  place: [application, module, name].filter(Boolean).join(' / '),
+  code: toText(code),
+  columns: [],
+  repeats: new Set(),
+  geopoints: new Set(),
+})
 
 /** Question types whose answers are always text. */
-const texts = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
+const textTypePattern = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
-function takeQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
+function addQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
   for (const { repeat, tag, value, type } of questions) {
-    if (tag === 'repeat' || type === 'Repeat') form.repeats.add(below(value))
-    if (toText(repeat) !== undefined) form.repeats.add(below(repeat))
+    if (tag === 'repeat' || type === 'Repeat') form.repeats.add(getFormPath(value))
+    if (toText(repeat) !== undefined) form.repeats.add(getFormPath(repeat))
   }
-  const known = new Set(form.columns.map((column) => columnId(column)))
+  const columnIds = new Set(form.columns.map(getColumnId))
   for (const { tag, value, type } of questions) {
-    const path = below(value)
+    const path = getFormPath(value)
     if (path === '') continue
-    if (/^geopoint$/i.test(toText(type) ?? '')) form.points.add(path)
-    if (!texts.test(toText(type) ?? '') && !toText(tag)?.startsWith('select')) continue
-    const column = columnOf(path, form.repeats)
-    if (!known.has(columnId(column))) form.columns.push(column)
-    known.add(columnId(column))
+    if (/^geopoint$/i.test(toText(type) ?? '')) form.geopoints.add(path)
+    if (!textTypePattern.test(toText(type) ?? '') && !toText(tag)?.startsWith('select')) continue
+    const isRepeatGroup = ([, ...groups]: readonly string[]) => form.repeats.has(groups.join('/'))
+    const column = createQuestionColumn(['form', ...path.split('/')], isRepeatGroup, '.')
+    if (!columnIds.has(getColumnId(column))) form.columns.push(column)
+    columnIds.add(getColumnId(column))
   }
 }
 
-const columnId = ({ path, groups = [] }: KnownColumn): string => [...groups, path].join('\0')
+const getColumnId = ({ path, groups = [] }: KnownColumn): string => [...groups, path].join('\0')
 
 /** Returns the path below the form: `child/name` for `/data/child/name`. */
-const below = (path: unknown): string => (toText(path) ?? '').split('/').slice(2).join('/')
+const getFormPath = (path: unknown): string => (toText(path) ?? '').split('/').slice(2).join('/')
 
-/** Returns the column in the table of the innermost repeat group, by its path below that group. */
-function columnOf(path: string, repeats: ReadonlySet<string>): KnownColumn {
-  const groups: string[] = []
-  let own = ['form']
-  let at = ''
-  for (const part of path.split('/')) {
-    at = at === '' ? part : `${at}/${part}`
-    own.push(part)
-    if (!repeats.has(at)) continue
-    groups.push(own.join('.'))
-    own = []
-  }
-  return { path: own.join('.'), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
-}
-
-/** Returns a name, or the first of its translations. */
-function spoken(name: unknown): string | undefined {
+/** Returns a name, or the English or first of its translations. */
+function getTranslation(name: unknown): string | undefined {
   if (typeof name !== 'object' || name === null) return toText(name)
   const { en, ...others } = name as Record<string, unknown>
   return toText(en) ?? Object.values(others).map(toText).find(Boolean)

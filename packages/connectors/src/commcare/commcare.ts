@@ -1,6 +1,7 @@
+import { compareNames, createOption, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
+import { createColumns } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import {
   type SystemContext,
   type RecordPage,
@@ -8,12 +9,11 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-  overlapSeconds,
-} from '../system-connector/system.ts'
-import { type CommCareForm, applicationsOf, formsOf } from './applications.ts'
-import { readForms, parseSubmission } from './forms.ts'
-import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
+} from '../http-connector/http-system.ts'
+import { type CommCareForm, listApplications, listForms } from './applications.ts'
+import { indexedAt, parseSubmission, readForms } from './forms.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
+import { boundCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
 
@@ -22,7 +22,7 @@ const name = 'CommCare'
 /** CommCare HQ: a table for each form, with its repeat groups as child tables, and a table for each case type. */
 export const commcare: HttpSystem<CommCareSettings> = {
   name,
-  increments: () => true,
+  canReadIncrement: () => true,
   cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
@@ -34,7 +34,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
     },
   }),
 
-  async test({ http, settings: { domain } }) {
+  async testConnection({ http, settings: { domain } }) {
     if (domain === undefined)
       parseList(await http.getJson('api/user_domains/v1/', { query: { limit: 1 } }), name, 'objects')
     else
@@ -44,86 +44,85 @@ export const commcare: HttpSystem<CommCareSettings> = {
       })
   },
 
-  lookup(kind, asking) {
-    if (kind === 'domains') return domains(asking)
-    if (kind === 'forms') return chosenForms(asking)
-    return kind === 'case-types' ? caseTypes(asking) : undefined
+  listOptions(kind, context) {
+    if (kind === 'domains') return listDomains(context)
+    if (kind === 'forms') return listFormOptions(context)
+    return kind === 'case-types' ? listCaseTypes(context) : undefined
   },
 
   async streams({ http, settings }) {
-    const { domain, forms: chosen = [], caseTypes: types = [], includeArchived = false } = settings
-    const known = chosen.length > 0 ? formsOf(await applicationsOf(http, domain)) : new Map<string, CommCareForm>()
+    const { domain, forms: xmlnsList = [], caseTypes = [], includeArchived = false } = settings
+    const forms =
+      xmlnsList.length > 0 ? listForms(await listApplications(http, domain)) : new Map<string, CommCareForm>()
+    const titleOf = (xmlns: string) => forms.get(xmlns)?.name ?? getLastSegment(xmlns)
     return [
-      ...chosen.map((xmlns): RecordStream => {
-        const form = known.get(xmlns)
-        const title = titleOf(xmlns, form)
-        const twice = chosen.filter((other) => titleOf(other, known.get(other)) === title).length > 1
+      ...xmlnsList.map((xmlns): RecordStream => {
+        const form = forms.get(xmlns)
+        const title = titleOf(xmlns)
+        const isUnique = xmlnsList.filter((other) => titleOf(other) === title).length === 1
         return {
-          name: `form ${title}${twice ? ` ${lastOf(xmlns)}` : ''}`,
+          name: isUnique ? `form ${title}` : `form ${title} ${getLastSegment(xmlns)}`,
           key: ['id'],
-          columns: [...ofSubmissions, ...(form?.columns ?? [])],
+          columns: [...submissionColumns, ...(form?.columns ?? [])],
           // CommCare writes all answers as text.
           inferStrings: true,
           isStoredAsJson: (path) => path === 'attachments',
           async *pages(cursor) {
-            for await (const page of readForms(http, { domain, xmlns, includeArchived }, cursor))
+            for await (const page of readForms(http, { domain, xmlns, includeArchived }, toText(cursor)))
               yield { ...page, records: page.records.map((record) => parseSubmission(record, form)) }
           },
         }
       }),
-      ...types.map(
+      ...caseTypes.map(
         (type): RecordStream => ({
           name: `case ${type}`,
           key: ['case_id'],
-          columns: ofCases,
+          columns: caseColumns,
           inferStrings: true,
-          pages: (cursor) => cases(http, { domain, type }, cursor),
+          pages: (cursor) => readCases(http, { domain, type }, toText(cursor)),
         }),
       ),
     ]
   },
 }
 
-const ofSubmissions = ['id', 'app_id', 'domain', 'form.meta.userID', 'form.meta.username', 'form.case.case_id'].map(
-  (path) => ({ path, dataType: 'TEXT' as const }),
-)
-const ofCases = ['case_id', 'case_type', 'case_name', 'external_id', 'owner_id', 'domain'].map((path) => ({
-  path,
-  dataType: 'TEXT' as const,
-}))
+const submissionColumns = createColumns('TEXT', [
+  'id',
+  'app_id',
+  'domain',
+  'form.meta.userID',
+  'form.meta.username',
+  'form.case.case_id',
+])
+const caseColumns = createColumns('TEXT', ['case_id', 'case_type', 'case_name', 'external_id', 'owner_id', 'domain'])
 
-const lastOf = (xmlns: string): string => xmlns.split('/').findLast((part) => part !== '') ?? xmlns
+const getLastSegment = (xmlns: string): string => xmlns.split('/').findLast((part) => part !== '') ?? xmlns
 
-const titleOf = (xmlns: string, form: CommCareForm | undefined): string => form?.name ?? lastOf(xmlns)
-
-async function domains({ http }: SystemContext): Promise<SourceOption[]> {
-  const answer = await http.getJson('api/user_domains/v1/', { query: { limit: 1_000 } })
-  return parseList(answer, name, 'objects').flatMap((one) => {
-    const { domain_name: id, project_name: title } = parseObject(one, name)
-    const known = toText(id)
-    return known === undefined ? [] : [{ id: known, code: known, name: toText(title) ?? known }]
+async function listDomains({ http }: SystemContext): Promise<SourceOption[]> {
+  const response = await http.getJson('api/user_domains/v1/', { query: { limit: 1_000 } })
+  return parseList(response, name, 'objects').flatMap((item) => {
+    const { domain_name: id, project_name: title } = parseObject(item, name)
+    return createOption(id, { name: title })
   })
 }
 
-async function chosenForms(asking: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
-  const known = formsOf(await applicationsOf(asking.http, domainOf(asking)))
-  const found = [...known].map(([id, { place, code }]) => ({ id, code: code ?? id, name: place }))
-  return found.toSorted((one, other) => one.name.localeCompare(other.name, 'en'))
+async function listFormOptions(context: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
+  const forms = listForms(await listApplications(context.http, getDomain(context)))
+  return [...forms].flatMap(([id, { place, code }]) => createOption(id, { code, name: place })).toSorted(compareNames)
 }
 
-async function caseTypes(asking: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
-  const types = new Set<string>()
-  for (const application of await applicationsOf(asking.http, domainOf(asking)))
-    for (const { type } of application.modules) if (type !== undefined) types.add(type)
-  return [...types].toSorted().map((type) => ({ id: type, code: type, name: type }))
+async function listCaseTypes(context: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
+  const applications = await listApplications(context.http, getDomain(context))
+  const types = new Set(applications.flatMap(({ modules }) => modules.map(({ type }) => type)))
+  return [...types].toSorted().flatMap((type) => createOption(type, {}))
 }
 
-function domainOf({ within, settings }: SystemContext<CommCareSettings>): string {
+function getDomain({ within, settings }: SystemContext<CommCareSettings>): string {
   const domain = within ?? settings.domain
   if (domain && /^[a-z0-9-]+$/.test(domain)) return domain
   throw new SourceProblem(
     'PROJECT_MISSING',
-    'Forms and case types are looked up in a project space: choose one first, as the address of the project has it behind /a/.',
+    'Forms and case types are listed for one project space. Select one first: its name follows /a/ in the address of the project.',
   )
 }
 
@@ -133,27 +132,20 @@ const pageSize = 500
  * Reads cases in the order in which the server received them, and follows the links to the next pages. Closed cases are
  * included; the API omits deleted cases.
  */
-async function* cases(
+async function* readCases(
   http: HttpSession,
   { domain, type }: { domain: string; type: string },
-  cursor: unknown,
+  since: string | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
-  const since = typeof cursor === 'string' ? cursor : undefined
-  const what = `The project space "${domain}"`
   let latest = ''
   let path = `a/${domain}/api/case/v2/`
   let query: QueryParameters = { case_type: type, limit: pageSize, 'indexed_on.gte': since }
   for (;;) {
-    const answer = await http.getJson(path, { subject: what, query })
-    const records = parseList(answer, name, 'cases')
-    for (const record of records) {
-      const moment = toText((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
-      if (moment > latest) latest = moment
-    }
-    const next = toText(parseObject(answer, name)['next'])
-    const asOf = { began: http.startedAt(), since, overlap: overlapSeconds }
-    const from = next === undefined ? boundCursor(latest, asOf) : undefined
-    yield { records, ...(from !== undefined && { cursor: from }) }
+    const response = await http.getJson(path, { subject: `The project space "${domain}"`, query })
+    const records = parseList(response, name, 'cases')
+    for (const record of records) if (indexedAt(record) > latest) latest = indexedAt(record)
+    const next = toText(parseObject(response, name)['next'])
+    yield { records, cursor: next === undefined ? boundCursor(latest, http.startedAt(), since) : undefined }
     if (next === undefined) return
     // The link contains all parameters of the query.
     path = http.resolveLink(next)

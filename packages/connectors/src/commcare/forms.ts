@@ -1,8 +1,7 @@
-import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
-import { requestFittingPage } from '../http-connector/paging.ts'
-import { type RecordPage, overlapSeconds } from '../system-connector/system.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
+import { parseGeopoint, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
+import type { RecordPage } from '../http-connector/http-system.ts'
 import type { CommCareForm } from './applications.ts'
 
 export interface FormQuery {
@@ -12,7 +11,7 @@ export interface FormQuery {
 }
 
 const name = 'CommCare'
-const pageSize = 1_000
+const maxPageSize = 1_000
 
 /**
  * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because
@@ -21,22 +20,21 @@ const pageSize = 1_000
 export async function* readForms(
   http: HttpSession,
   { domain, xmlns, includeArchived }: FormQuery,
-  cursor: unknown,
+  since: string | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
-  const since = typeof cursor === 'string' ? cursor : undefined
   let start = since
   let offset = 0
-  let most = pageSize
+  let limit = maxPageSize
   let latest = ''
   /** Submissions already read that have the start timestamp of the next page. */
-  let given = new Set<string>()
+  let known = new Set<string>()
   for (;;) {
-    const { answer, limit } = await requestFittingPage(most, (some) =>
+    const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/form/v1/`, {
         subject: `The project space "${domain}"`,
         query: {
           xmlns,
-          limit: some,
+          limit: size,
           offset: offset === 0 ? undefined : offset,
           order_by: 'indexed_on',
           indexed_on_start: start,
@@ -44,29 +42,31 @@ export async function* readForms(
         },
       }),
     )
-    most = limit
-    const records = parseList(answer, name, 'objects')
-    const over =
-      toText(parseObject(parseObject(answer, name)['meta'], name)['next']) === undefined || records.length === 0
-    const fresh = records.filter((record) => !given.has(submissionKey(record)))
-    const last = indexedAt(records.at(-1))
-    if (last > latest) latest = last
-    const next = over ? boundCursor(latest, { began: http.startedAt(), since, overlap: overlapSeconds }) : undefined
-    yield { records: fresh, ...(next !== undefined && { cursor: next }) }
-    if (over) return
-    if (last === '' || last === start) {
+    limit = pageSize
+    const records = parseList(page, name, 'objects')
+    const { next } = parseObject(parseObject(page, name)['meta'], name)
+    const isLast = toText(next) === undefined || records.length === 0
+    const end = indexedAt(records.at(-1))
+    if (end > latest) latest = end
+    yield {
+      records: records.filter((record) => !known.has(submissionKey(record))),
+      cursor: isLast ? boundCursor(latest, http.startedAt(), since) : undefined,
+    }
+    if (isLast) return
+    if (end === '' || end === start) {
       // A page cannot hold all submissions of this timestamp.
       offset += records.length
-      for (const record of records) given.add(submissionKey(record))
+      for (const record of records) known.add(submissionKey(record))
     } else {
-      start = last
+      start = end
       offset = 0
-      given = new Set(records.filter((record) => indexedAt(record) === last).map(submissionKey))
+      known = new Set(records.filter((record) => indexedAt(record) === end).map(submissionKey))
     }
   }
 }
 
-const indexedAt = (record: unknown): string => toText((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
+export const indexedAt = (record: unknown): string =>
+  toText((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
 
 const submissionKey = (record: unknown): string =>
   `${toText((record as { id?: unknown } | null)?.id)} ${indexedAt(record)}`
@@ -79,41 +79,35 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
   const answers = (record as { form?: unknown } | null)?.form
   if (typeof answers !== 'object' || answers === null || Array.isArray(answers)) return record
   const {
-    '@name': name,
+    '@name': formName,
     '@version': version,
     '@xmlns': xmlns,
     '@uiVersion': _,
-    ...own
+    ...fields
   } = answers as Record<string, unknown>
-  return { ...(record as object), xform: { name, version, xmlns }, form: valueOf(own, '', form) }
+  return { ...(record as object), xform: { name: formName, version, xmlns }, form: parseAnswer(fields, '', form) }
 }
 
-function valueOf(value: unknown, path: string, form: CommCareForm | undefined): unknown {
+function parseAnswer(value: unknown, path: string, form: CommCareForm | undefined): unknown {
   if (Array.isArray(value)) {
-    const some = value.map((one) => valueOf(one, path, form))
+    const rows = value.map((row) => parseAnswer(row, path, form))
     // A group without answers is an empty text.
-    return form?.repeats.has(path) ? some.map((one) => (typeof one === 'object' ? one : {})) : some
+    return form?.repeats.has(path) ? rows.map((row) => (typeof row === 'object' ? row : {})) : rows
   }
-  if (typeof value === 'string' && form?.points.has(path)) return pointOf(value)
-  if (typeof value !== 'object' || value === null) return value === '' ? undefined : value
+  if (value === '') return undefined
+  if (typeof value === 'string' && form?.geopoints.has(path))
+    return value.trim() === '' ? undefined : parseGeopoint(value)
+  if (typeof value !== 'object' || value === null) return value
   const fields: Record<string, unknown> = {}
-  for (const [key, one] of Object.entries(value)) {
+  for (const [key, answer] of Object.entries(value)) {
     if (key.startsWith('#')) continue
-    const plain = key.replace(/^@/, '')
-    const called = plain !== key && plain in value ? key : plain
-    const at = path === '' ? plain : `${path}/${plain}`
-    const shapedOne = valueOf(one, at, form)
-    if (shapedOne === undefined) continue
-    const single = form?.repeats.has(at) && typeof shapedOne === 'object' && !Array.isArray(shapedOne)
-    fields[called] = single ? [shapedOne] : shapedOne
+    const attribute = key.replace(/^@/, '')
+    const fieldName = attribute !== key && attribute in value ? key : attribute
+    const fieldPath = path === '' ? attribute : `${path}/${attribute}`
+    const parsed = parseAnswer(answer, fieldPath, form)
+    if (parsed === undefined) continue
+    const isSingleRow = form?.repeats.has(fieldPath) && typeof parsed === 'object' && !Array.isArray(parsed)
+    fields[fieldName] = isSingleRow ? [parsed] : parsed
   }
   return fields
-}
-
-/** Parses `latitude longitude altitude accuracy`. */
-function pointOf(text: string): object | undefined {
-  const parts = text.trim().split(/\s+/).map(Number)
-  const [latitude, longitude, altitude, accuracy] = parts
-  const known = Object.entries({ latitude, longitude, altitude, accuracy }).filter(([, one]) => Number.isFinite(one))
-  return text.trim() === '' ? undefined : Object.fromEntries(known)
 }

@@ -1,7 +1,7 @@
 import {
   formatCount,
   describeColumns,
-  type FeedColumn,
+  type Column,
   type ProblemMessage,
   type RejectedRow,
   type RowStream,
@@ -204,7 +204,7 @@ export type DatabaseCommand =
 /** Messages of the thread. A batch message transfers the memory of the batch. */
 export type DatabaseMessage =
   | { kind: 'connected'; notes: ReadingNote[] }
-  | { kind: 'described'; columns: FeedColumn[]; notes: ReadingNote[]; bytes?: number | undefined }
+  | { kind: 'described'; columns: Column[]; notes: ReadingNote[]; bytes?: number | undefined }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
   | { kind: 'done'; notes: ReadingNote[] }
   | { kind: 'finished' }

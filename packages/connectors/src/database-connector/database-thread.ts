@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { identifiers, type FeedColumn, SourceProblem } from '@sluice/row-stream'
+import { identifiers, type Column, SourceProblem } from '@sluice/row-stream'
 import { databaseProblem, explainError, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './database-source.ts'
 import { type DatabaseSession, loadEngine } from './session.ts'
@@ -71,7 +71,7 @@ async function readAll(session: DatabaseSession): Promise<void> {
   for (const statement of statements) {
     const described = await watched(session, beforeRows, () => session.describe(statement))
     const names = identifiers(described.columns.map(({ label }) => label))
-    const columns = described.columns.map((column, index): FeedColumn => ({ name: names[index]!, ...column }))
+    const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
     post({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
     const command = await nextCommand()
     if (command.kind !== 'rows') continue

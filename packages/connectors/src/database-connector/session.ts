@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { FeedColumn, StoredType } from '@sluice/row-stream'
+import type { Column, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { TupleSink } from './tuple-sink.ts'
 
@@ -13,7 +13,7 @@ export interface ReadingNote {
 }
 
 /** A column before it has a name in the warehouse. */
-export type DescribedColumn = Omit<FeedColumn, 'name'>
+export type DescribedColumn = Omit<Column, 'name'>
 
 export interface SessionAccess {
   config: DatabaseConfig

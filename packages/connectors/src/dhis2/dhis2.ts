@@ -1,48 +1,31 @@
-import { headersOf, nothingToSignInWith } from './requests.ts'
+import { type Dhis2Settings, readServer } from './server.ts'
+import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { SystemContext, SettingsOf, RecordStream, HttpSystem } from '../system-connector/system.ts'
-import { analytics } from './analytics.ts'
-import { dataValues } from './data-values.ts'
-import { events } from './events.ts'
-import { metadata, organisationUnits } from './metadata.ts'
-import { readServer } from './server.ts'
-import { subtractSeconds } from '../record-tables/timestamps.ts'
-import { choicesAsked, choicesIn, pluralOf } from './choices.ts'
+import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
+import { openAnalytics } from './analytics.ts'
+import { openDataValues } from './data-values.ts'
+import { openEvents } from './events.ts'
+import { openMetadata, openOrganisationUnits } from './metadata.ts'
+import { subtractSeconds } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 
-const maxChoices = 1_000
-
-/** Lists the first thousand objects by name whose name contains the query. */
-function listChoices(kind: string, { http, query }: SystemContext): Promise<SourceOption[]> | undefined {
-  const plural = pluralOf(kind)
-  return plural === undefined ? undefined : named(plural)
-
-  async function named(plural: string): Promise<SourceOption[]> {
-    const found = choicesIn(await http.getJson(`api/${plural}`, { query: choicesAsked(query, maxChoices) }), plural)
-    if (!found) throw createResponseProblem('DHIS2', `a list under "${plural}"`)
-    return found
-  }
-}
-
-export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
-
-const contents: Record<
+const openStreams: Record<
   Dhis2Settings['content'],
-  (asking: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
+  (context: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
 > = {
-  DATA_VALUES: dataValues,
-  ANALYTICS: analytics,
-  EVENTS: events,
-  ORGANISATION_UNITS: organisationUnits,
-  METADATA: metadata,
+  DATA_VALUES: openDataValues,
+  ANALYTICS: openAnalytics,
+  EVENTS: openEvents,
+  ORGANISATION_UNITS: openOrganisationUnits,
+  METADATA: openMetadata,
 }
 
 /** DHIS2, from 2.38 on: data values, analytics, events, organisation units and other metadata. */
 export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
   // Analytics tables are recomputed completely.
-  increments: ({ content }) => content !== 'ANALYTICS',
+  canReadIncrement: ({ content }) => content !== 'ANALYTICS',
   // Servers interpret timestamps in their own time zone, which is at most 14 hours away.
   cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
@@ -50,15 +33,33 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
     ignoredSegments: ['api'],
     headers: requireHeaders({ ...secrets, username }),
   }),
-  async test({ http }) {
+
+  async testConnection({ http }) {
     await readServer(http)
   },
-  lookup: listChoices,
-  streams: (asking) => contents[asking.settings.content](asking),
+
+  listOptions(kind, context) {
+    const path = findObjectPath(kind)
+    return path === undefined ? undefined : listObjects(path, context)
+  },
+
+  streams: (context) => openStreams[context.settings.content](context),
 }
 
-function requireHeaders(credentials: Parameters<typeof headersOf>[0]): Record<string, string> {
-  const headers = headersOf(credentials)
-  if (!headers) throw new SourceProblem('CREDENTIALS_MISSING', nothingToSignInWith)
+const maxChoices = 1_000
+
+/** Lists the first thousand objects by name whose name contains the query. */
+async function listObjects(path: string, { http, query }: SystemContext): Promise<SourceOption[]> {
+  const choices = parseOptions(
+    await http.getJson(`api/${path}`, { query: createOptionsQuery(query, maxChoices) }),
+    path,
+  )
+  if (!choices) throw createResponseProblem('DHIS2', `list under "${path}"`)
+  return choices
+}
+
+function requireHeaders(credentials: Parameters<typeof createAuthHeaders>[0]): Record<string, string> {
+  const headers = createAuthHeaders(credentials)
+  if (!headers) throw new SourceProblem('CREDENTIALS_MISSING', missingCredentials)
   return headers
 }

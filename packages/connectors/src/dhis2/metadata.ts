@@ -1,13 +1,12 @@
-import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../system-connector/system.ts'
-import type { Dhis2Settings } from './dhis2.ts'
-import { readServer } from './server.ts'
+import { createColumns } from '../http-connector/record-tables.ts'
+import { parseList } from '../http-connector/parse-response.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
+import { type Dhis2Settings, isLastPage, pageSize, readServer } from './server.ts'
 
 type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 
-const pageSize = 500
-const common = 'id,code,name,shortName,description,created,lastUpdated'
+const commonFields = 'id,code,name,shortName,description,created,lastUpdated'
 const units = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
 
 /** The API path of each kind, and its fields in addition to the common fields. */
@@ -33,63 +32,62 @@ const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
 }
 
 /** Organisation units: the whole tree, or the parts below the selected units. */
-export async function organisationUnits({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
-  const { from } = await readServer(http)
+export async function openOrganisationUnits({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+  const { nextCursor } = await readServer(http)
   const { orgUnits = [] } = settings
-  const below = orgUnits.length > 0 ? orgUnits.map((id) => `path:like:${id}`) : [undefined]
-  return streamOf('organisation_units', async function* (cursor) {
-    for (const filter of below) {
-      const filters = [...(filter ? [filter] : []), ...sinceOf(cursor)]
-      for await (const page of pagesOf(http, 'organisationUnits', { fields: units, filter: filters }))
-        yield { records: page.records.map(withLevels) }
+  const unitFilters = orgUnits.length > 0 ? orgUnits.map((id) => [`path:like:${id}`]) : [[]]
+  return createStream('organisation_units', async function* (cursor) {
+    for (const unitFilter of unitFilters) {
+      const query = { fields: units, filter: [...unitFilter, ...createTimeFilter(cursor)] }
+      for await (const page of readPages(http, 'organisationUnits', query))
+        yield { records: page.records.map(addLevels) }
     }
-    yield { records: [], cursor: from }
+    yield { records: [], cursor: nextCursor }
   })
 }
 
 /** Metadata: one table for each selected kind. */
-export async function metadata({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
-  const { from } = await readServer(http)
+export async function openMetadata({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
+  const { nextCursor } = await readServer(http)
   return (settings.metadata ?? []).map((kind) => {
     const { plural, fields } = kinds[kind]
-    return streamOf(kind.toLowerCase(), async function* (cursor) {
-      const query = { fields: `${common},${fields}`, filter: sinceOf(cursor) }
-      for await (const page of pagesOf(http, plural, query))
-        yield kind === 'ORGANISATION_UNITS' ? { records: page.records.map(withLevels) } : page
-      yield { records: [], cursor: from }
+    return createStream(kind.toLowerCase(), async function* (cursor) {
+      const query = { fields: `${commonFields},${fields}`, filter: createTimeFilter(cursor) }
+      for await (const page of readPages(http, plural, query))
+        yield kind === 'ORGANISATION_UNITS' ? { records: page.records.map(addLevels) } : page
+      yield { records: [], cursor: nextCursor }
     })
   })
 }
 
-const streamOf = (name: string, pages: RecordStream['pages']): RecordStream => ({
+const createStream = (name: string, pages: RecordStream['pages']): RecordStream => ({
   name,
   key: ['id'],
-  columns: ['id', 'code', 'name'].map((path) => ({ path, dataType: 'TEXT' })),
+  columns: createColumns('TEXT', ['id', 'code', 'name']),
   pages,
 })
 
-const sinceOf = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
+const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
 /**
  * Reads pages ordered by id, so that changes during the read do not shift the pages. An object that is created or deleted
  * during the read shifts them by one.
  */
-async function* pagesOf(
+async function* readPages(
   http: HttpSession,
   plural: string,
   query: QueryParameters,
 ): AsyncGenerator<RecordPage, void, void> {
   for (let page = 1; ; page += 1) {
-    const answer = await http.getJson(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
-    const records = parseList(answer, 'DHIS2', plural)
+    const response = await http.getJson(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
+    const records = parseList(response, 'DHIS2', plural)
     if (records.length > 0) yield { records }
-    const pager = parseObject(parseObject(answer, 'DHIS2')['pager'] ?? {}, 'DHIS2')
-    if (records.length === 0 || (toText(pager['nextPage']) === undefined && records.length < pageSize)) return
+    if (isLastPage(response, records.length)) return
   }
 }
 
 /** Splits `/root/region/clinic` into three more columns, one for each level. */
-function withLevels(record: unknown): unknown {
+function addLevels(record: unknown): unknown {
   const path = (record as { path?: unknown } | null)?.path
   if (typeof path !== 'string') return record
   const levels = path.split('/').filter(Boolean)

@@ -1,9 +1,11 @@
-import { releaseOf } from './requests.ts'
+import type { SettingsOf } from '../http-connector/http-system.ts'
+import { parseRelease } from './dhis2-api.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/connection.ts'
-import { overlapSeconds } from '../system-connector/system.ts'
-import { subtractSeconds } from '../record-tables/timestamps.ts'
-import { exactNumber } from '../http-connector/exact-numbers.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import { overlapSeconds, subtractSeconds } from '../http-connector/paging.ts'
+import { exactNumber } from '../http-connector/exact-json.ts'
+
+export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 
 export interface Dhis2Server {
   /** Full version: `2.41.3`. */
@@ -11,10 +13,10 @@ export interface Dhis2Server {
   /** The minor version: 41; 0 if unknown. */
   release: number
   /**
-   * The server's clock minus some minutes: the cursor from which the next increment continues. Undefined if the server does
+   * The cursor of the next increment: the time of the server minus some minutes. Undefined if the server does
    * not return its time.
    */
-  from: string | undefined
+  nextCursor: string | undefined
   isoCalendar: boolean
 }
 
@@ -28,30 +30,42 @@ export async function readServer(http: HttpSession): Promise<Dhis2Server> {
   const calendar = toText(info['calendar']) ?? 'iso8601'
   return {
     version,
-    release: releaseOf(version),
-    from: date && subtractSeconds(date, overlapSeconds),
+    release: parseRelease(version),
+    nextCursor: date && subtractSeconds(date, overlapSeconds),
     isoCalendar: calendar === 'iso8601',
   }
 }
 
 /** Returns the selected organisation units, or those of the account if the settings select none. */
-export async function findUnits(http: HttpSession, chosen: readonly string[] = []): Promise<readonly string[]> {
-  if (chosen.length > 0) return chosen
+export async function findUnits(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
+  if (selected.length > 0) return selected
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
   const units = Array.isArray(me['organisationUnits']) ? (me['organisationUnits'] as { id?: unknown }[]) : []
   return units.map(({ id }) => toText(id)).filter((id) => id !== undefined)
 }
 
+/** The subject of requests for all selected objects. */
+export const selectedObjects = 'One of the selected objects'
+
 /** Value types that are always text: codes, telephone numbers, names. */
-const isText =
+const textTypePattern =
   /^(TEXT|LONG_TEXT|LETTER|PHONE_NUMBER|EMAIL|USERNAME|ORGANISATION_UNIT|FILE_RESOURCE|IMAGE|URL|MULTI_TEXT|COORDINATE|GEOJSON|REFERENCE|TRACKER_ASSOCIATE)$/
 
-export const isTextual = (valueType: unknown): boolean => typeof valueType !== 'string' || isText.test(valueType)
+export const isTextual = (valueType: unknown): boolean =>
+  typeof valueType !== 'string' || textTypePattern.test(valueType)
 
 /** Converts a text of DHIS2 by its value type; a text that does not match the type stays text. */
-export function valueOf(text: string, valueType: unknown): string | boolean | object {
+export function parseValue(text: string, valueType: unknown): string | boolean | object {
   if (isTextual(valueType)) return text
   if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')
     return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text
   return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (exactNumber(text) ?? text) : text
+}
+
+/** Objects on one page of a list. */
+export const pageSize = 500
+
+export function isLastPage(response: unknown, objects: number): boolean {
+  const { nextPage } = parseObject(parseObject(response, 'DHIS2')['pager'] ?? {}, 'DHIS2')
+  return objects === 0 || (toText(nextPage) === undefined && objects < pageSize)
 }

@@ -1,14 +1,21 @@
+import { createColumns } from '../http-connector/record-tables.ts'
+import {
+  createOption,
+  parseText,
+  parseObject,
+  createResponseProblem,
+  toText,
+} from '../http-connector/parse-response.ts'
+import { signJwt } from '../http-connector/sign-jwt.ts'
+import { testSearch, searchResources } from './search.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import { basicAuthorization } from '../http-connector/basic-authorization.ts'
-import { type HttpSession, parseBaseUrl } from '../http-connector/connection.ts'
-import type { SystemContext, SettingsOf, RecordStream, HttpSystem } from '../system-connector/system.ts'
+import { basicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
+import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createBulkExport } from './export.ts'
-import { type ResourceView, resourceView } from './view-definition.ts'
-import { viewStream } from './view-stream.ts'
-import { type SearchFilter, lastUpdated, resourcesOf, searchResources } from './search.ts'
-import { type KeyObject, createPrivateKey, randomUUID, sign } from 'node:crypto'
+import { type ResourceView, parseView } from './view-definition.ts'
+import { createViewStream } from './view-stream.ts'
+import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
 
 export type FhirSettings = SettingsOf<'FHIR'>
 
@@ -20,7 +27,7 @@ const maxTestedTypes = 10
 export const fhir: HttpSystem<FhirSettings> = {
   name,
   // The rows of a view have no key for a merge.
-  increments: ({ views = [] }) => views.length === 0,
+  canReadIncrement: ({ views = [] }) => views.length === 0,
   cursorAt: (moment) => moment,
 
   connect({ apiSource }, secrets) {
@@ -42,97 +49,76 @@ export const fhir: HttpSystem<FhirSettings> = {
   },
 
   /** The capability statement is public, so each type is requested to check the credentials. */
-  async test({ http, settings }) {
-    viewsOf(settings)
+  async testConnection({ http, settings }) {
+    settings.views?.forEach(parseView)
     const prefix = prefixOf(settings.apiSource)
-    const types = await typesOf(http, prefix)
+    const types = await listTypes(http, prefix)
     for (const type of settings.resourceTypes.slice(0, maxTestedTypes)) {
       if (types.length > 0 && !types.includes(type))
-        throw new SourceProblem(
-          'NOT_FOUND',
-          `The server has no resources of type ${type}: choose among those that it has.`,
-        )
-      resourcesOf(await http.getJson(`${prefix}/${type}`, { query: { _count: 1 }, subject: resources(type) }), {
-        name,
-        type,
-      })
+        throw new SourceProblem('NOT_FOUND', `The server has no resources of type ${type}. Select one of its types.`)
+      await testSearch(http, { name, type, path: `${prefix}/${type}` })
     }
   },
 
-  lookup: (kind, { http, settings }) =>
-    kind === 'resource-types' ? choices(http, prefixOf(settings.apiSource)) : undefined,
+  listOptions: (kind, { http, settings }) =>
+    kind === 'resource-types' ? listTypeOptions(http, prefixOf(settings.apiSource)) : undefined,
 
   async streams({ http, settings, signal, log }) {
     const { search = '', resourceTypes: types, method, group } = settings
     const prefix = prefixOf(settings.apiSource)
-    const views = viewsOf(settings)
+    const views = (settings.views ?? []).map(parseView)
     const tables = types.flatMap((type): { type: string; view?: ResourceView }[] => {
-      const own = views.filter(({ resource }) => resource === type)
-      return own.length === 0 ? [{ type }] : own.map((view) => ({ type, view }))
+      const typeViews = views.filter(({ resource }) => resource === type)
+      return typeViews.length === 0 ? [{ type }] : typeViews.map((view) => ({ type, view }))
     })
     const read =
       method === 'BULK_EXPORT'
-        ? createBulkExport({ http, signal, log }, { prefix, types, group, readings: tables.length })
+        ? createBulkExport({ http, signal, log }, { prefix, types, group, streams: tables.length })
         : (type: string, since?: string) =>
-            searchResources(http, {
-              name,
-              type,
-              path: `${prefix}/${type}`,
-              search,
-              ...(since !== undefined && { since }),
-            })
+            searchResources(http, { name, type, path: `${prefix}/${type}`, search, since })
     return tables.map(({ type, view }) =>
-      view ? viewStream(view, () => read(type)) : streamOf(type, ({ since }) => read(type, since)),
+      view ? createViewStream(view, () => read(type)) : createResourceStream(type, (since) => read(type, since)),
     )
   },
 }
 
 const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
-const resources = (type: string) => `The resources of type ${type}`
-
 /**
  * Reads a resource type as a table, and its lists of objects as child tables. Extensions and other elements that every
  * element can have stay JSON.
  */
-export const streamOf = (
+export const createResourceStream = (
   type: string,
-  read: (since: SearchFilter) => ReturnType<RecordStream['pages']>,
+  read: (since: string | undefined) => ReturnType<RecordStream['pages']>,
 ): RecordStream => ({
   name: type,
   key: ['id'],
-  columns: [
-    { path: 'id', dataType: 'TEXT' },
-    { path: 'meta.versionId', dataType: 'TEXT' },
-    { path: lastUpdated, dataType: 'TIMESTAMPTZ' },
-  ],
+  columns: [...createColumns('TEXT', ['id', 'meta.versionId']), ...createColumns('TIMESTAMPTZ', ['meta.lastUpdated'])],
   isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
-  pages: (cursor) => read(typeof cursor === 'string' ? { since: cursor } : {}),
+  pages: (cursor) => read(toText(cursor)),
 })
 
-async function typesOf(http: SystemContext['http'], prefix: string): Promise<string[]> {
+async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
   const statement = parseObject(await http.getJson(`${prefix}/metadata`), name)
-  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(name, 'a CapabilityStatement')
+  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(name, 'CapabilityStatement')
   const version = toText(statement['fhirVersion']) ?? ''
   if (!version.startsWith('4.'))
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `The server speaks FHIR ${version || 'of no version that it says'}, and R4 (4.0 or 4.3) is read: ask for its address of R4.`,
+      `The server has FHIR ${version || 'of an unknown version'}, and Sluice reads R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
   const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const all = parseObject(rest ?? {}, name)['resource']
-  return (Array.isArray(all) ? parseList(all, name) : [])
-    .map((one) => toText(parseObject(one, name)['type']))
+  const resources = parseObject(rest ?? {}, name)['resource']
+  return (Array.isArray(resources) ? (resources as unknown[]) : [])
+    .map((resource) => toText(parseObject(resource, name)['type']))
     .filter((type) => type !== undefined)
 }
 
-async function choices(http: SystemContext['http'], prefix: string): Promise<SourceOption[]> {
-  const types = await typesOf(http, prefix)
-  return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
+async function listTypeOptions(http: HttpSession, prefix: string): Promise<SourceOption[]> {
+  const types = await listTypes(http, prefix)
+  return types.toSorted().flatMap((type) => createOption(type, {}))
 }
-
-/** Throws `SourceProblem` for an invalid view. */
-const viewsOf = ({ views = [] }: FhirSettings): ResourceView[] => views.map(resourceView)
 
 interface ClientCredentials {
   clientId?: string
@@ -141,7 +127,7 @@ interface ClientCredentials {
 }
 
 /** Seconds. Servers accept at most five minutes. */
-const lifetime = 240
+const assertionLifetime = 240
 
 /**
  * SMART Backend Services: exchanges a signed JWT assertion for an access token that is valid for some minutes. The server names the
@@ -153,55 +139,38 @@ async function signInByKey(
   { clientId = '', keyId, scope = 'system/*.rs' }: ClientCredentials,
   privateKey: string,
 ): Promise<Record<string, string>> {
-  const key = keyOf(privateKey)
-  const found = parseObject(
-    await http.getJson(`${prefix}/.well-known/smart-configuration`, {
-      subject: 'The description of how programs sign in',
-    }),
-    'FHIR',
-  )
-  const address = toText(found['token_endpoint'])
-  if (address === undefined || !URL.canParse(address)) throw createResponseProblem('FHIR', 'a token_endpoint')
+  const key = parsePrivateKey(privateKey)
+  const subject = 'The SMART configuration of the server'
+  const configuration = await http.getJson(`${prefix}/.well-known/smart-configuration`, { subject })
+  const tokenEndpoint = parseText(configuration, name, 'token_endpoint')
+  if (!URL.canParse(tokenEndpoint)) throw createResponseProblem(name, 'token_endpoint')
+  const algorithm = key.asymmetricKeyType === 'rsa' ? 'RS384' : 'ES384'
+  const claims = { iss: clientId, sub: clientId, aud: tokenEndpoint, jti: randomUUID() }
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
     scope,
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: statement(key, { clientId, keyId, address }),
+    client_assertion: signJwt({ algorithm, keyId, key }, claims, assertionLifetime),
   })
-  const { pathname, search, origin } = new URL(address)
-  const answer = parseObject(
-    await http.forOrigin(origin).getJson(`${pathname}${search}`, { method: 'POST', body }),
-    'FHIR',
-  )
-  const token = toText(answer['access_token'])
-  if (token === undefined) throw createResponseProblem('FHIR', 'an access_token')
-  return { authorization: `Bearer ${token}` }
-}
-
-function statement(
-  key: KeyObject,
-  { clientId, keyId, address }: { clientId: string; keyId: string | undefined; address: string },
-): string {
-  const rsa = key.asymmetricKeyType === 'rsa'
-  const now = Math.floor(Date.now() / 1000)
-  const header = { alg: rsa ? 'RS384' : 'ES384', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) }
-  const claims = { iss: clientId, sub: clientId, aud: address, iat: now, exp: now + lifetime, jti: randomUUID() }
-  const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
-  const signature = sign('sha384', Buffer.from(text), rsa ? key : { key, dsaEncoding: 'ieee-p1363' })
-  return `${text}.${signature.toString('base64url')}`
+  const { pathname, search, origin } = new URL(tokenEndpoint)
+  const response = await http.forOrigin(origin).getJson(`${pathname}${search}`, { method: 'POST', body })
+  return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
 }
 
 /** Parses a private key. The error names the problem and does not contain the key. */
-function keyOf(pem: string): KeyObject {
-  const refuse = (what: string) =>
-    new SourceProblem('AUTHENTICATION_FAILED', `The private key ${what}: give one of RSA or P-384 as PKCS #8 in PEM.`)
+function parsePrivateKey(pem: string): KeyObject {
+  const createProblem = (problem: string) =>
+    new SourceProblem(
+      'AUTHENTICATION_FAILED',
+      `The private key ${problem}. Enter an RSA or P-384 key as PKCS #8 in PEM.`,
+    )
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
   } catch {
-    throw refuse('cannot be read')
+    throw createProblem('cannot be read')
   }
   const curve = key.asymmetricKeyDetails?.namedCurve
   if (key.asymmetricKeyType === 'rsa' || (key.asymmetricKeyType === 'ec' && curve === 'secp384r1')) return key
-  throw refuse('is of a kind that servers do not take')
+  throw createProblem('has a type that servers do not accept')
 }

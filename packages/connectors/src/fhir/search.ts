@@ -1,22 +1,17 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { RequestOptions, HttpSession } from '../http-connector/connection.ts'
-import { detectEndlessPaging } from '../http-connector/paging.ts'
-import { overlapSeconds, type RecordPage } from '../system-connector/system.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import { detectEndlessPaging, boundCursor } from '../http-connector/paging.ts'
+import type { RecordPage } from '../http-connector/http-system.ts'
 
-export const lastUpdated = 'meta.lastUpdated'
-
-export interface SearchFilter {
-  /** Only resources that changed at or after this timestamp. */
-  since?: string
-}
-
-export interface SearchRequest extends SearchFilter {
+export interface SearchRequest {
   name: string
   type: string
-  path?: string
-  search: string
+  path: string
+  /** Search parameters of the user. */
+  search?: string | undefined
+  /** Only resources that changed at or after this timestamp. */
+  since?: string | undefined
   /** Returns the path of the link to the next page; by default, only links within the host are followed. */
   follow?(link: string): string
 }
@@ -31,100 +26,100 @@ const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
  */
 export async function* searchResources(
   http: HttpSession,
-  search: SearchRequest,
+  request: SearchRequest,
 ): AsyncGenerator<RecordPage, void, void> {
-  const { name, type, path: place = type, follow = (link) => http.resolveLink(link) } = search
-  const what = `The resources of type ${type}`
-  const seen = { latest: '', at: -Infinity, inOrder: true }
-  let { since } = search
-  let [count, sorted] = [pageSize, true]
-  let next: string | undefined
-  const told = detectEndlessPaging(name)
+  const { name, type, path, search = '', follow = (link) => http.resolveLink(link) } = request
+  const subject = `The resources of type ${type}`
+  const seen = { latest: '', latestTime: -Infinity, isInOrder: true }
+  let { since } = request
+  let [count, isSorted] = [pageSize, true]
+  let nextPath: string | undefined
+  const checkPage = detectEndlessPaging(name)
 
   for (;;) {
-    const first = next === undefined
-    const asked: RequestOptions = first
-      ? { subject: what, query: queryOf(search.search, { since, count, sorted }) }
-      : { subject: what }
-    let answer: unknown
+    const isFirst = nextPath === undefined
+    let response: unknown
     try {
-      answer = await http.getJson(next ?? place, asked)
+      const query = isFirst && { query: createQuery(search, { since, count, isSorted }) }
+      response = await http.getJson(nextPath ?? path, { subject, ...query })
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
+      const canContinue = isFirst || (isSorted && seen.isInOrder && seen.latest !== '')
       // Some servers refuse to sort; they then use an order of their own.
-      if (first && sorted && code === 'REQUEST_REFUSED') sorted = false
-      else if (first && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
-      else if (!first && code === 'ANSWER_TOO_LARGE' && count > 1 && canBeginAnew()) count = Math.ceil(count / 4)
-      else if (first || code !== 'NOT_FOUND' || !canBeginAnew() || seen.latest === since) throw forgotten(error, first)
-      if (!first) [next, since] = [undefined, seen.latest]
+      if (isFirst && isSorted && code === 'REQUEST_REFUSED') isSorted = false
+      else if (canContinue && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
+      else if (isFirst || code !== 'NOT_FOUND') throw error
+      else if (!canContinue || seen.latest === since) throw searchExpiredProblem(error)
+      if (!isFirst) [nextPath, since] = [undefined, seen.latest]
       continue
     }
-    const records = resourcesOf(answer, search)
-    for (const record of records) note(record)
-    told(records.length > 0)
-    const link = nextIn(answer)
-    const path = link === undefined ? undefined : follow(link)
-    const over = path === undefined
-    const asOf = { began: http.startedAt(), since: search.since, overlap: overlapSeconds }
-    const cursor = over ? boundCursor(seen.latest, asOf) : undefined
-    yield { records, ...(cursor !== undefined && { cursor }) }
-    if (over) return
-    if (path === next) throw createResponseProblem(name, 'a link to another page')
-    next = path
+    const records = parseBundle(response, request)
+    for (const record of records) updateLatest(record)
+    checkPage(records.length > 0)
+    const link = findNextLink(response)
+    const followingPath = link === undefined ? undefined : follow(link)
+    const isLast = followingPath === undefined
+    yield { records, cursor: isLast ? boundCursor(seen.latest, http.startedAt(), request.since) : undefined }
+    if (isLast) return
+    if (followingPath === nextPath) throw createResponseProblem(name, 'link to another page')
+    nextPath = followingPath
   }
 
-  function canBeginAnew(): boolean {
-    return sorted && seen.inOrder && seen.latest !== ''
-  }
-
-  function note(record: unknown): void {
+  function updateLatest(record: unknown): void {
     const meta = (record as { meta?: { lastUpdated?: unknown } } | null)?.meta
-    const moment = toText(meta?.lastUpdated)
-    const at = moment === undefined ? NaN : Date.parse(moment)
-    if (moment === undefined || Number.isNaN(at) || at < seen.at) seen.inOrder = false
-    else [seen.latest, seen.at] = [moment, at]
+    const lastUpdated = toText(meta?.lastUpdated)
+    const time = lastUpdated === undefined ? NaN : Date.parse(lastUpdated)
+    if (lastUpdated === undefined || Number.isNaN(time) || time < seen.latestTime) seen.isInOrder = false
+    else [seen.latest, seen.latestTime] = [lastUpdated, time]
   }
+}
+
+/** Requests one resource of a type. Throws `SourceProblem`. */
+export async function testSearch(
+  http: HttpSession,
+  request: Pick<SearchRequest, 'name' | 'type' | 'path'>,
+): Promise<void> {
+  const subject = `The resources of type ${request.type}`
+  parseBundle(await http.getJson(request.path, { query: { _count: 1 }, subject }), request)
 }
 
 /**
  * Returns the resources of a Bundle without their type, which is the table name. Omits included resources. Throws
  * `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
  */
-export function resourcesOf(answer: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
-  const { resourceType, entry = [] } = parseObject(answer, name)
-  if (resourceType !== 'Bundle' || !Array.isArray(entry)) throw createResponseProblem(name, 'a Bundle')
-  return (entry as unknown[]).flatMap((one) => {
-    const { resource, search } = parseObject(one, name) as { resource?: unknown; search?: { mode?: unknown } }
-    const { resourceType: kind, ...rest } = parseObject(resource ?? {}, name)
-    return kind === type && (search?.mode ?? 'match') === 'match' ? [rest] : []
+function parseBundle(response: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
+  const { resourceType, entry = [] } = parseObject(response, name)
+  if (resourceType !== 'Bundle' || !Array.isArray(entry)) throw createResponseProblem(name, 'Bundle')
+  return (entry as unknown[]).flatMap((item) => {
+    const { resource, search } = parseObject(item, name) as { resource?: unknown; search?: { mode?: unknown } }
+    const { resourceType: entryType, ...fields } = parseObject(resource ?? {}, name)
+    return entryType === type && (search?.mode ?? 'match') === 'match' ? [fields] : []
   })
 }
 
-function nextIn(answer: unknown): string | undefined {
-  const { link } = answer as { link?: unknown }
+function findNextLink(response: unknown): string | undefined {
+  const { link } = response as { link?: unknown }
   const links = Array.isArray(link) ? (link as { relation?: unknown; url?: unknown }[]) : []
-  return toText(links.find((one) => one?.relation === 'next')?.url)
+  return toText(links.find((item) => item?.relation === 'next')?.url)
 }
 
 /** Combines the user's parameters with those of the connector. If a parameter occurs twice, resources must match both. */
-function queryOf(
+function createQuery(
   search: string,
-  { since, count, sorted }: { since: string | undefined; count: number; sorted: boolean },
+  { since, count, isSorted }: { since: string | undefined; count: number; isSorted: boolean },
 ): Record<string, string[]> {
   const query: Record<string, string[]> = {}
   for (const [key, value] of new URLSearchParams(search))
     if (!reservedParameters.has(key)) (query[key] ??= []).push(value)
   if (since !== undefined) (query['_lastUpdated'] ??= []).push(`ge${since}`)
-  if (sorted) query['_sort'] = ['_lastUpdated']
+  if (isSorted) query['_sort'] = ['_lastUpdated']
   query['_count'] = [String(Math.min(count, Number(query['_count']?.[0]) || count))]
   return query
 }
 
-function forgotten(error: unknown, first: boolean): unknown {
-  if (first || (error as Partial<SourceProblem>).code !== 'NOT_FOUND') return error
-  return new SourceProblem(
+const searchExpiredProblem = (cause: unknown): SourceProblem =>
+  new SourceProblem(
     'SOURCE_FAILED',
-    'The FHIR server forgot the search before its last page was read, and does not sort by the time of changes, so it cannot be gone on with: narrow the search, or let the server keep searches for longer.',
-    { cause: error },
+    'The FHIR server dropped the search before its last page was read. It does not sort by time, so the search cannot be resumed: narrow it, or increase the time for which the server keeps searches.',
+    { cause },
   )
-}

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { BadRecord } from '../record-tables/flatten.ts'
+import { BadRecord } from '../http-connector/flatten-record.ts'
 import { type FhirPathExpression, fhirPath } from './fhirpath.ts'
 
 /** A compiled ViewDefinition (SQL on FHIR) of one resource type. */
@@ -27,33 +27,38 @@ interface SelectPart {
 }
 
 /** Parses a definition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
-export function resourceView(definition: unknown): ResourceView {
-  const view = fieldsOf(definition)
-  const name = textOf(view['name']) ?? textOf(view['resource']) ?? ''
-  const wrong = (what: string) =>
-    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" cannot be made: ${what}.`)
+export function parseView(definition: unknown): ResourceView {
+  const view = toFields(definition)
+  const name = toText(view['name']) ?? toText(view['resource']) ?? ''
+  const createProblem = (reason: string) =>
+    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}.`)
   /** `%rowIndex` is the current index in the innermost list. */
-  const variables: Record<string, unknown> = { rowIndex: 0, ...constants(view['constant'], wrong) }
+  const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 
   const path = (value: unknown): FhirPathExpression => {
-    if (typeof value !== 'string' || value === '') throw wrong('a path in it is no text')
+    if (typeof value !== 'string' || value === '') throw createProblem('one of its paths is not a text')
     return fhirPath(value, variables)
   }
 
   function part(select: DefinitionFields): SelectPart {
-    const own = listOf(select['column'], wrong).map((column): SelectPart => columnOf(column, path, wrong))
-    const below = listOf(select['select'], wrong).map(part)
-    const union = listOf(select['unionAll'], wrong).map(part)
+    const own = toList(select['column'], createProblem).map(
+      (column): SelectPart => compileColumn(column, path, createProblem),
+    )
+    const below = toList(select['select'], createProblem).map(part)
+    const union = toList(select['unionAll'], createProblem).map(part)
     const [first] = union
-    if (union.some(({ columns }) => names(columns) !== names(first!.columns)))
-      throw wrong('the parts of a unionAll have other columns, or in another order')
+    if (union.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
+      throw createProblem('the parts of a unionAll have different columns, or a different order of them')
     const parts = [...own, ...below]
     if (first)
-      parts.push({ columns: first.columns, rows: (focus) => stacked(union.values().map(({ rows }) => rows(focus))) })
-    if (parts.length === 0) throw wrong('a select has no columns')
+      parts.push({
+        columns: first.columns,
+        rows: (focus) => concatenateRows(union.values().map(({ rows }) => rows(focus))),
+      })
+    if (parts.length === 0) throw createProblem('a select has no columns')
     const whole: SelectPart = {
       columns: parts.flatMap(({ columns }) => columns),
-      rows: (focus) => cross(parts.map(({ rows }) => rows(focus))),
+      rows: (focus) => crossProduct(parts.map(({ rows }) => rows(focus))),
     }
     return { columns: whole.columns, rows: eachOf(select, whole.rows) }
   }
@@ -63,12 +68,12 @@ export function resourceView(definition: unknown): ResourceView {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
     const found =
-      repeat === undefined ? path(forEach ?? forEachOrNull) : repeated(listOf(repeat, wrong, true).map(path))
+      repeat === undefined ? path(forEach ?? forEachOrNull) : repeatPaths(toList(repeat, createProblem, true).map(path))
     return (focus) => {
       const items = found(focus)
       const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
       const outer = variables['rowIndex']
-      const made = stacked(
+      const made = concatenateRows(
         all.entries().map(([index, item]) => {
           variables['rowIndex'] = index
           return rows(item)
@@ -79,95 +84,103 @@ export function resourceView(definition: unknown): ResourceView {
     }
   }
 
-  const resource = textOf(view['resource'])
-  if (resource === undefined) throw wrong('it does not say of which resource')
+  const resource = toText(view['resource'])
+  if (resource === undefined) throw createProblem('it has no resource')
   const whole = part({ select: view['select'] })
-  const twice = whole.columns.find((one, index) => whole.columns.findIndex((other) => other.name === one.name) < index)
-  if (twice) throw wrong(`the column "${twice.name}" is there twice`)
-  const wanted = listOf(view['where'], wrong).map((where) => condition(path(fieldsOf(where)['path']), wrong))
+  const duplicate = whole.columns.find(
+    (column, index) => whole.columns.findIndex(({ name }) => name === column.name) < index,
+  )
+  if (duplicate) throw createProblem(`it has two columns "${duplicate.name}"`)
+  const conditions = toList(view['where'], createProblem).map((where) =>
+    compileCondition(path(toFields(where)['path']), createProblem),
+  )
   return {
     name,
     resource,
     columns: whole.columns,
     rows(focus) {
       variables['rowIndex'] = 0
-      return wanted.every((holds) => holds(focus)) ? whole.rows(focus) : []
+      return conditions.every((holds) => holds(focus)) ? whole.rows(focus) : []
     },
   }
 }
 
-type InvalidView = (what: string) => SourceProblem
+type CreateProblem = (reason: string) => SourceProblem
 
-function columnOf(column: unknown, path: (value: unknown) => FhirPathExpression, wrong: InvalidView): SelectPart {
-  const { name, path: where, type, collection } = fieldsOf(column)
+function compileColumn(
+  column: unknown,
+  path: (value: unknown) => FhirPathExpression,
+  createProblem: CreateProblem,
+): SelectPart {
+  const { name, path: columnPath, type, collection } = toFields(column)
   if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
-    throw wrong('a column needs a name of letters, digits and underscores')
-  const values = path(where)
-  const known = textOf(type)
+    throw createProblem('a column needs a name of letters, digits and underscores')
+  const getValues = path(columnPath)
+  const declaredType = toText(type)
   return {
-    columns: [{ name, ...(known !== undefined && collection !== true && { type: known }) }],
+    columns: [{ name, ...(declaredType !== undefined && collection !== true && { type: declaredType }) }],
     rows(focus) {
-      const found = values(focus)
-      if (collection === true) return [[found]]
-      if (found.length > 1)
-        throw new BadRecord(`has ${found.length} values where the view has one: say collection, or first()`, name)
-      return [[found[0] ?? null]]
+      const values = getValues(focus)
+      if (collection === true) return [[values]]
+      if (values.length > 1)
+        throw new BadRecord(`has ${values.length} values where the view has one: use collection, or first()`, name)
+      return [[values[0] ?? null]]
     },
   }
 }
 
 /** Maximum depth of recursion. No resource nests deeper, so a deeper path leads back to its start. */
-const deepest = 100
+const maxRepeatDepth = 100
 
 /** Returns the values of the paths, and recursively the values of the paths from there. */
-function repeated(paths: readonly FhirPathExpression[]): FhirPathExpression {
+function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
-    const found: unknown[] = []
+    const values: unknown[] = []
     const walk = (from: unknown, depth: number): void => {
       for (const path of paths)
-        for (const one of path(from)) {
-          if (depth > deepest || found.length === maxRows)
+        for (const item of path(from)) {
+          if (depth > maxRepeatDepth || values.length === maxRows)
             throw new BadRecord(`has no end, or more than ${maxRows} parts, where the view repeats`)
-          found.push(one)
-          walk(one, depth + 1)
+          values.push(item)
+          walk(item, depth + 1)
         }
     }
     walk(focus, 1)
-    return found
+    return values
   }
 }
 
-function condition(path: FhirPathExpression, wrong: InvalidView): (focus: unknown) => boolean {
+function compileCondition(path: FhirPathExpression, createProblem: CreateProblem): (focus: unknown) => boolean {
   return (focus) => {
     const [value = false, ...others] = path(focus)
-    if (typeof value !== 'boolean' || others.length > 0) throw wrong('a path of its where is not true or false')
+    if (typeof value !== 'boolean' || others.length > 0) throw createProblem('a path of its where is not boolean')
     return value
   }
 }
 
-function constants(given: unknown, wrong: InvalidView): Record<string, unknown> {
+function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
-    listOf(given, wrong).map((constant) => {
-      const { name, ...value } = fieldsOf(constant)
-      const [key = ''] = Object.keys(value).filter((one) => /^value[A-Z]/.test(one))
-      if (typeof name !== 'string' || key === '') throw wrong('a constant needs a name and a value')
+    toList(constants, createProblem).map((constant) => {
+      const { name, ...value } = toFields(constant)
+      const [key = ''] = Object.keys(value).filter((item) => /^value[A-Z]/.test(item))
+      if (typeof name !== 'string' || key === '') throw createProblem('a constant needs a name and a value')
       return [name, value[key]]
     }),
   )
 }
 
-const names = (columns: readonly ViewColumn[]): string => columns.map(({ name }) => name).join()
+const joinNames = (columns: readonly ViewColumn[]): string => columns.map(({ name }) => name).join()
 
-const fieldsOf = (value: unknown): DefinitionFields =>
+const toFields = (value: unknown): DefinitionFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as DefinitionFields) : {}
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 /** Returns a list of objects, or of texts if `texts` is true. */
-function listOf(value: unknown, wrong: InvalidView, texts = false): DefinitionFields[] {
+function toList(value: unknown, createProblem: CreateProblem, texts = false): DefinitionFields[] {
   if (value === undefined) return []
-  if (Array.isArray(value) && value.every((one) => texts || (typeof one === 'object' && one !== null))) return value
-  throw wrong('where a list belongs there is something else')
+  if (Array.isArray(value) && value.every((item) => texts || (typeof item === 'object' && item !== null))) return value
+  throw createProblem('a value is not a list where the definition needs one')
 }
 
 /** The values of a row, in the order of a view's columns. */
@@ -179,7 +192,7 @@ const maxRows = 100_000
 const maxRowValues = 500_000
 
 /** Returns the cross product of the parts of a view. Throws `BadRecord` if it has too many rows. */
-function cross(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
+function crossProduct(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   const count = parts.reduce((product, part) => product * part.length, 1)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
   assertRowLimit(count, width, ': its lists are side by side in the view')
@@ -193,7 +206,7 @@ function cross(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
 }
 
 /** Concatenates rows. Throws `BadRecord` before the maximum is exceeded. */
-function stacked(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
+function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
   for (const part of parts) {
     assertRowLimit(rows.length + part.length, part[0]?.length ?? 0, ' of the view')

@@ -1,12 +1,12 @@
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { QueryParameters } from '../http-connector/connection.ts'
+import type { QueryParameters } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
-import type { SystemContext, SettingsOf, HttpSystem } from '../system-connector/system.ts'
+import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system.ts'
 import { signInAsAccount } from './sign-in.ts'
-import { isExact } from '../http-connector/exact-numbers.ts'
-import type { RecordValue } from '../record-tables/flatten.ts'
+import { isExact } from '../http-connector/exact-json.ts'
+import type { RecordValue } from '../http-connector/flatten-record.ts'
 
 type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
 
@@ -14,9 +14,9 @@ const name = 'Google Sheets'
 /**
  * Maximum cells and rows of one request: a cell takes some hundred bytes in the response, and Google allows sixty requests per minute.
  */
-const [mostCells, mostRows] = [40_000, 4_000]
+const [maxCells, maxRows] = [40_000, 4_000]
 /** Limits for checking whether other tabs have rows: rows and columns of each tab, and number of tabs. */
-const [firstRows, firstColumns, mostTabs] = [20, 26, 20]
+const [checkedRows, checkedColumns, maxCheckedTabs] = [20, 26, 20]
 /** The column with the row number in the sheet, as Google counts. */
 const rowNumberColumn = '_row'
 
@@ -27,151 +27,153 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
     // Pipelines can only be saved with Google's address; any other address is a server with a compatible API.
     const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: url, hostname: '' }
-    const own = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
-    if (serviceAccountKey) return { url: own, signIn: (http) => signInAsAccount(http, serviceAccountKey) }
-    if (authToken) return { url: own, headers: { 'x-goog-api-key': authToken } }
+    const api = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
+    if (serviceAccountKey) return { url: api, signIn: (http) => signInAsAccount(http, serviceAccountKey) }
+    if (authToken) return { url: api, headers: { 'x-goog-api-key': authToken } }
     throw new SourceProblem(
       'CREDENTIALS_MISSING',
-      'There is nothing to sign in with: give the pipeline the key of a service account, or an API key for a spreadsheet that is open to everybody.',
+      'The pipeline has no credentials. Enter the key of a service account, or an API key for a public spreadsheet.',
     )
   },
 
-  async test(asking) {
-    const { sheet } = asking.settings
-    const tabs = await listTabs(asking)
+  async testConnection(context) {
+    const { sheet } = context.settings
+    const tabs = await listTabs(context)
     if (sheet !== undefined) findTab(tabs, sheet)
   },
 
-  lookup: (kind, asking) => (kind === 'sheets' ? choicesOf(asking) : undefined),
+  listOptions: (kind, context) => (kind === 'sheets' ? listSheetOptions(context) : undefined),
 
-  async streams(asking) {
-    const { sheet, range, headerRow = true } = asking.settings
-    const tabs = await listTabs(asking)
+  async streams(context) {
+    const { sheet, range, headerRow = true } = context.settings
+    const tabs = await listTabs(context)
     const tab = findTab(tabs, sheet)
-    const unread = sheet === undefined ? await unreadTabs(asking, tabs, tab) : undefined
-    const cells = cellsOf(tab, range)
-    const windows = windowsOf(asking, tab, cells)
+    const unreadWarning = sheet === undefined ? await describeUnreadTabs(context, tabs, tab) : undefined
+    const cells = parseRange(tab, range)
+    const windows = readWindows(context, tab, cells)
     // The first rows contain the names, which all further steps need.
-    const first = (await windows.next()).value ?? { from: cells.fromRow, rows: [] }
-    const named = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
-    const header = first.rows[named] ?? []
-    const nameAt = namesOf(header, [rowNumberColumn])
-    const records = ({ from, rows }: RowWindow, skipped: number) =>
-      rows.flatMap((row, index) => (index < skipped || row.length === 0 ? [] : [record(from + index, row, nameAt)]))
+    const first = (await windows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
+    const headerIndex = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
+    const header = first.rows[headerIndex] ?? []
+    const getColumnName = createColumnNames(header, [rowNumberColumn])
+    const createRecords = ({ firstRow, rows }: RowWindow, skippedRows: number) =>
+      rows.flatMap((row, index) =>
+        index < skippedRows || row.length === 0 ? [] : [createRecord(firstRow + index, row, getColumnName)],
+      )
     return {
       name: tab.title,
       key: [rowNumberColumn],
       columns: [
         { path: rowNumberColumn, dataType: 'INTEGER' as const },
-        ...header.flatMap((said, index) => (said === undefined ? [] : [{ path: nameAt(index) }])),
+        ...header.flatMap((cell, index) => (cell === undefined ? [] : [{ path: getColumnName(index) }])),
       ],
       // This connector writes dates as text.
       inferStrings: true,
-      unreadWarning: unread,
+      unreadWarning,
       async *pages() {
-        yield { records: records(first, named + 1) }
-        for await (const window of windows) yield { records: records(window, 0) }
+        yield { records: createRecords(first, headerIndex + 1) }
+        for await (const window of windows) yield { records: createRecords(window, 0) }
       },
     }
   },
 }
 
-function record(at: number, row: SheetRow, nameAt: (index: number) => string): object {
-  const fields = row.flatMap((value, index) => (value === undefined ? [] : [[nameAt(index), value] as const]))
-  return Object.fromEntries<unknown>([[rowNumberColumn, at], ...fields])
+function createRecord(rowNumber: number, row: SheetRow, getColumnName: (index: number) => string): object {
+  const fields = row.flatMap((value, index) => (value === undefined ? [] : [[getColumnName(index), value] as const]))
+  return Object.fromEntries<unknown>([[rowNumberColumn, rowNumber], ...fields])
 }
 
 interface RowWindow {
-  /** Row number in the sheet of the first row. */
-  from: number
+  /** Row number in the sheet. */
+  firstRow: number
   /** Each row ends with its last non-empty cell. */
   rows: SheetRow[]
 }
 
 /** Yields all rows of a range in windows of some thousand rows, or fewer if a window exceeds the size limit. */
-async function* windowsOf(
-  asking: SystemContext<GoogleSheetsSettings>,
+async function* readWindows(
+  context: SystemContext<GoogleSheetsSettings>,
   tab: SheetTab,
   cells: CellRange,
 ): AsyncGenerator<RowWindow, void, void> {
   const width = cells.toColumn - cells.fromColumn + 1
-  let most = Math.max(1, Math.min(mostRows, Math.floor(mostCells / width)))
-  for (let from = cells.fromRow; from <= cells.toRow; ) {
-    const begin = from
-    const { answer, limit } = await requestFittingPage(most, async (some) => {
-      const part = { ...cells, fromRow: begin, toRow: Math.min(cells.toRow, begin + some - 1) }
-      const fields = 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)'
-      return gridIn(await requestSpreadsheet(asking, { ranges: addressOf(tab, part), fields }))
+  const fields = 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)'
+  let limit = Math.max(1, Math.min(maxRows, Math.floor(maxCells / width)))
+  for (let firstRow = cells.fromRow; firstRow <= cells.toRow; ) {
+    const fromRow = firstRow
+    const { page: rows, pageSize } = await requestFittingPage(limit, async (size) => {
+      const window = { ...cells, fromRow, toRow: Math.min(cells.toRow, fromRow + size - 1) }
+      return parseGrid(await requestSpreadsheet(context, { ranges: formatRange(tab, window), fields }))
     })
-    most = limit
-    yield { from: begin, rows: answer }
-    from += limit
+    limit = pageSize
+    yield { firstRow, rows }
+    firstRow += pageSize
   }
 }
 
 /** Google omits empty cells and rows at the end, and empty lists. */
-function gridIn(answer: unknown): SheetRow[] {
-  const [sheet] = parseObject(answer, name)['sheets'] === undefined ? [] : parseList(answer, name, 'sheets')
-  const [data] = memberOf(sheet, 'data')
-  return memberOf(data, 'rowData').map((row) => {
-    const values = memberOf(row, 'values').map(valueOf)
+function parseGrid(response: unknown): SheetRow[] {
+  const [sheet] = parseObject(response, name)['sheets'] === undefined ? [] : parseList(response, name, 'sheets')
+  const [data] = getList(sheet, 'data')
+  return getList(data, 'rowData').map((row) => {
+    const values = getList(row, 'values').map(parseCell)
     return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1)
   })
 }
 
-const memberOf = (object: unknown, key: string): readonly unknown[] => {
-  const found = (object as Record<string, unknown> | null | undefined)?.[key]
-  return Array.isArray(found) ? (found as unknown[]) : []
+const getList = (object: unknown, key: string): readonly unknown[] => {
+  const list = (object as Record<string, unknown> | null | undefined)?.[key]
+  return Array.isArray(list) ? (list as unknown[]) : []
 }
 
-async function listTabs(asking: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
+async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
   const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
-  const answer = await requestSpreadsheet(asking, { fields })
-  return parseList(answer, name, 'sheets').flatMap((one) => {
-    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(one, name)['properties'], name)
+  const response = await requestSpreadsheet(context, { fields })
+  return parseList(response, name, 'sheets').flatMap((item) => {
+    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(item, name)['properties'], name)
     // A tab can also be a chart, which has no cells.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
     const { rowCount, columnCount } = parseObject(gridProperties ?? {}, name)
-    const [called, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
-    return called === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: called, rows, columns }]
+    const [text, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
+    return text === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: text, rows, columns }]
   })
 }
 
-const choicesOf = async (asking: SystemContext<GoogleSheetsSettings>): Promise<SourceOption[]> =>
-  (await listTabs(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
+const listSheetOptions = async (context: SystemContext<GoogleSheetsSettings>): Promise<SourceOption[]> =>
+  (await listTabs(context)).map(({ id, title }) => ({ id, code: title, name: title }))
 
 /** Returns a warning that names the other tabs with rows; undefined if no other tab has rows. */
-async function unreadTabs(
-  asking: SystemContext<GoogleSheetsSettings>,
+async function describeUnreadTabs(
+  context: SystemContext<GoogleSheetsSettings>,
   tabs: readonly SheetTab[],
-  read: SheetTab,
+  readTab: SheetTab,
 ): Promise<string | undefined> {
-  const others = tabs.filter((tab) => tab !== read && tab.rows > 0 && tab.columns > 0).slice(0, mostTabs)
+  const others = tabs.filter((tab) => tab !== readTab && tab.rows > 0 && tab.columns > 0).slice(0, maxCheckedTabs)
   if (others.length === 0) return undefined
   const ranges = others.map((tab) => {
-    const [toRow, toColumn] = [Math.min(firstRows, tab.rows), Math.min(firstColumns, tab.columns)]
-    return addressOf(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
+    const [toRow, toColumn] = [Math.min(checkedRows, tab.rows), Math.min(checkedColumns, tab.columns)]
+    return formatRange(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
-  const answer = await requestSpreadsheet(asking, { ranges, fields })
-  const unread = memberOf(answer, 'sheets').filter((sheet) =>
-    memberOf(sheet, 'data')
-      .flatMap((data) => memberOf(data, 'rowData'))
-      .some((row) => memberOf(row, 'values').some((cell) => parseObject(cell, name)['effectiveValue'] !== undefined)),
+  const response = await requestSpreadsheet(context, { ranges, fields })
+  const unread = getList(response, 'sheets').filter((sheet) =>
+    getList(sheet, 'data')
+      .flatMap((data) => getList(data, 'rowData'))
+      .some((row) => getList(row, 'values').some((cell) => parseObject(cell, name)['effectiveValue'] !== undefined)),
   )
   if (unread.length === 0) return undefined
-  const named = unread.map((sheet) => `"${toText(parseObject(parseObject(sheet, name)['properties'], name)['title'])}"`)
-  return `Only the sheet "${read.title}" was read. Sheets with rows that were not read: ${named.join(', ')}. Choose the sheet with the setting sheet.`
+  const titles = unread.map((sheet) => toText(parseObject(parseObject(sheet, name)['properties'], name)['title']))
+  return `Only the sheet "${readTab.title}" was read. Sheets with rows that were not read: ${titles.map((title) => `"${title}"`).join(', ')}. Choose the sheet with the setting sheet.`
 }
 
 /** Returns the tab with this name, or the first tab. Throws `SourceProblem`. */
 function findTab(tabs: readonly SheetTab[], sheet: string | undefined): SheetTab {
-  const found = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
-  if (found) return found
-  const there = tabs.slice(0, 20).map(({ title }) => `"${title}"`)
+  const tab = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
+  if (tab) return tab
+  const titles = tabs.slice(0, 20).map(({ title }) => `"${title}"`)
   throw new SourceProblem(
     'NOT_FOUND',
-    `The spreadsheet has no sheet ${sheet === undefined ? 'with cells' : `"${sheet}"`}: it has ${there.join(', ') || 'none'}. Choose one of them.`,
+    `The spreadsheet has no sheet ${sheet === undefined ? 'with cells' : `"${sheet}"`}: it has ${titles.join(', ') || 'none'}. Choose one of them.`,
   )
 }
 
@@ -187,7 +189,7 @@ async function requestSpreadsheet(
     if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
-      'Google refuses the API key: check it, that it has not expired, and that it may be used for the Google Sheets API.',
+      'Google rejected the API key. Check it, that it has not expired, and that it may be used for the Google Sheets API.',
       { cause: error },
     )
   }
@@ -202,56 +204,56 @@ interface GridCell {
   effectiveFormat?: { numberFormat?: { type?: unknown } }
 }
 
-const dayLength = 86_400_000
+const dayMs = 86_400_000
 /** Date of serial 0. Google counts days continuously from it, unlike Excel. */
-const dayZero = Date.UTC(1899, 11, 30)
+const epoch = Date.UTC(1899, 11, 30)
 /** Serials of the first and last day whose year has four digits. */
 const [firstDay, lastDay] = [-693_593, 2_958_465]
 
 /** The value of a cell: undefined for an empty cell, an empty text, and errors such as #N/A. */
-function valueOf(cell: unknown): RecordValue | undefined {
+function parseCell(cell: unknown): RecordValue | undefined {
   const { effectiveValue, effectiveFormat } = (cell ?? {}) as GridCell
   const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
   if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
   if (typeof boolValue === 'boolean') return boolValue
   if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExact(numberValue)))
     return undefined
-  return asShown(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
+  return formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
 }
 
 /**
  * Returns the text of a number that is formatted as a date or time; undefined for other numbers. Only the cell format
  * distinguishes them.
  */
-function asShown(serial: number, type: unknown): string | undefined {
+function formatSerial(serial: number, type: unknown): string | undefined {
   if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
-  const total = Math.round(serial * dayLength)
-  const day = Math.floor(total / dayLength)
-  const clock = clockOf(total - day * dayLength)
+  const ms = Math.round(serial * dayMs)
+  const day = Math.floor(ms / dayMs)
+  const time = formatTime(ms - day * dayMs)
   // A duration of a day or more is not a time of day.
-  if (type === 'TIME') return day === 0 ? clock : undefined
+  if (type === 'TIME') return day === 0 ? time : undefined
   if (day < firstDay || day > lastDay) return undefined
-  const date = new Date(dayZero + day * dayLength).toISOString().slice(0, 10)
-  return type === 'DATE' && clock === '00:00:00' ? date : `${date} ${clock}`
+  const date = new Date(epoch + day * dayMs).toISOString().slice(0, 10)
+  return type === 'DATE' && time === '00:00:00' ? date : `${date} ${time}`
 }
 
-function clockOf(time: number): string {
-  const text = new Date(time).toISOString().slice(11, 23)
+function formatTime(ms: number): string {
+  const text = new Date(ms).toISOString().slice(11, 23)
   return text.endsWith('.000') ? text.slice(0, 8) : text
 }
 
 /** Returns the column names by position: the text of the header row, with a number if it repeats, and `column_n` if it is empty. */
-function namesOf(header: SheetRow, taken: readonly string[]): (index: number) => string {
+function createColumnNames(header: SheetRow, reserved: readonly string[]): (index: number) => string {
   const names: string[] = []
-  const used = new Set(taken)
+  const used = new Set(reserved)
   return (index) => {
     while (names.length <= index) {
       const cell = header[names.length] ?? ''
-      const said = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
-      let name = said
-      for (let times = 2; used.has(name); times += 1) name = `${said}_${times}`
-      used.add(name)
-      names.push(name)
+      const text = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
+      let unique = text
+      for (let number = 2; used.has(unique); number += 1) unique = `${text}_${number}`
+      used.add(unique)
+      names.push(unique)
     }
     return names[index]!
   }
@@ -273,36 +275,36 @@ interface CellRange {
   toColumn: number
 }
 
-const range = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
+const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 
 /** Returns the cells of `A1:F500`, `B:D`, `C2` or `A2:F` that the tab has; the whole tab without a range. Throws `SourceProblem`. */
-function cellsOf(tab: SheetTab, given?: string): CellRange {
+function parseRange(tab: SheetTab, range?: string): CellRange {
   const { rows, columns } = tab
-  if (given === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
-  const [, left = '', top = '', right = left, bottom = given.includes(':') ? '' : top] = range.exec(given) ?? []
+  if (range === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
+  const [, left = '', top = '', right = left, bottom = range.includes(':') ? '' : top] = rangePattern.exec(range) ?? []
   const cells = {
     fromRow: Math.max(1, Number(top)),
     toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
-    fromColumn: columnNumber(left),
-    toColumn: Math.min(columns, columnNumber(right)),
+    fromColumn: parseColumn(left),
+    toColumn: Math.min(columns, parseColumn(right)),
   }
   if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
-    `The sheet "${tab.title}" ends at ${letters(columns)}${rows}, so it has no cells in ${given}: write the upper left cell first, as in A1:F500.`,
+    `The sheet "${tab.title}" ends at ${formatColumn(columns)}${rows}, so it has no cells in ${range}. Enter the upper left cell first, as in A1:F500.`,
   )
 }
 
 /** Returns the range in A1 notation: `'Tab'!A1:F500`. */
-const addressOf = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
-  `'${tab.title.replaceAll("'", "''")}'!${letters(fromColumn)}${fromRow}:${letters(toColumn)}${toRow}`
+const formatRange = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
+  `'${tab.title.replaceAll("'", "''")}'!${formatColumn(fromColumn)}${fromRow}:${formatColumn(toColumn)}${toRow}`
 
-const columnNumber = (name: string): number =>
+const parseColumn = (name: string): number =>
   [...name].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
 
-function letters(column: number): string {
-  let name = ''
+function formatColumn(column: number): string {
+  let letters = ''
   for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
-    name = String.fromCharCode(65 + ((left - 1) % 26)) + name
-  return name
+    letters = String.fromCharCode(65 + ((left - 1) % 26)) + letters
+  return letters
 }

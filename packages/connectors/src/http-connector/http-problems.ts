@@ -1,6 +1,5 @@
-import type { OutgoingCode, OutgoingProblem } from '@sluice/http-client'
+import { type OutgoingCode, type OutgoingProblem, parseRetryAfter } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import { maxRetryAfter, parseRetryAfter } from './retry-policy.ts'
 
 /** A failed request: the problem, and whether a retry can succeed. */
 export interface FailedRequest {
@@ -28,57 +27,51 @@ export function networkProblem(error: OutgoingProblem, { redactText }: RequestTa
 
 const hints: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the address.',
-  CONNECTION_REFUSED: ' Check the address and its port, and that a firewall lets this server in.',
-  CONNECTION_TIMEOUT: ' Check that it is up, or ask it for less at once.',
-  CONNECTION_LOST: ' Try again; if it stays so, look at the server, and at what is between.',
-  CERTIFICATE_NOT_TRUSTED: ' Give the server a certificate that is valid for its name.',
+  CONNECTION_REFUSED: ' Check the address and its port, and that no firewall blocks this server.',
+  CONNECTION_TIMEOUT: ' Check that it is running, or load less at once.',
+  CONNECTION_LOST: ' Try again. If it happens again, check the server and the network.',
+  CERTIFICATE_NOT_TRUSTED: ' Install a certificate on the server that is valid for its name.',
   OTHER_PROTOCOL: ' Check the address and its port.',
-  ANSWER_TOO_LARGE: ' Narrow down what is loaded.',
+  ANSWER_TOO_LARGE: ' Load less at once.',
 }
 
-export function statusProblem(status: number, headers: Headers, text: string, scene: RequestTarget): FailedRequest {
-  const { system, host, redactText, subject } = scene
-  const said = findErrorText(text)
-  const says = said ? ` It says: ${redactText(said)}` : ''
-  const at = `${system} at ${host}`
-  const who = capitalizeArticle(at)
-  const made = (
-    code: string,
-    sentence: string,
-    more: Omit<FailedRequest, 'problem' | 'isRetryable'> = {},
-    isRetryable = false,
-  ): FailedRequest => ({
-    problem: new SourceProblem(code, `${sentence}${says}`),
-    isRetryable,
-    ...more,
+export function statusProblem(status: number, headers: Headers, text: string, target: RequestTarget): FailedRequest {
+  const { system, host, redactText, subject } = target
+  const errorText = findErrorText(text)
+  const says = errorText ? ` It says: ${redactText(errorText)}` : ''
+  const place = `${system} at ${host}`
+  const server = capitalizeArticle(place)
+  const retryAfter = parseRetryAfter(headers)
+  const failure = (code: string, message: string, details: Partial<FailedRequest> = {}): FailedRequest => ({
+    problem: new SourceProblem(code, `${message}${says}`),
+    isRetryable: false,
+    ...details,
   })
-  const after = parseRetryAfter(headers)
   switch (status) {
     case 401:
-      return made(
+      return failure(
         'AUTHENTICATION_FAILED',
-        `${who} refuses who is asking (401): check the user and password, or the token, and that it has not expired.`,
+        `${server} rejected the credentials (401). Check the user and password, or the token, and that it has not expired.`,
         { signedOut: true },
       )
     case 403:
-      return made(
+      return failure(
         'PERMISSION_DENIED',
-        `The account may not read ${subject ?? 'this'} from ${at} (403): give it the right to, or use another account.`,
+        `The account may not read ${subject ?? 'this'} from ${place} (403). Grant it access, or use another account.`,
       )
     case 404:
     case 410:
-      return made(
+      return failure(
         'NOT_FOUND',
         subject
-          ? `${subject} is not at ${isSame(subject, system) ? host : at}, or the account may not see it (${status}): choose another one.`
-          : `${who} has nothing at this address (${status}): check the address.`,
+          ? `${subject} does not exist at ${isSame(subject, system) ? host : place}, or the account may not see it (${status}). Select another one.`
+          : `${server} has nothing at this address (${status}). Check the address.`,
       )
     case 429:
-      return made(
+      return failure(
         'RATE_LIMITED',
-        `${who} asks to be left alone${describeRetryAfter(after)} (429): load less often.`,
-        { retryAfter: after },
-        true,
+        `${server} limits the rate of requests (429)${describePause(retryAfter)}. Load less often.`,
+        { isRetryable: true, retryAfter },
       )
     case 408:
     case 425:
@@ -86,77 +79,64 @@ export function statusProblem(status: number, headers: Headers, text: string, sc
     case 502:
     case 503:
     case 504:
-      return made(
-        'SOURCE_FAILED',
-        `${who} fails (${status}): look what is wrong there, then run again.`,
-        { retryAfter: after },
-        true,
-      )
+      return failure('SOURCE_FAILED', describeFailure(server, status), { isRetryable: true, retryAfter })
     default:
       return status >= 500
-        ? made('SOURCE_FAILED', `${who} fails (${status}): look what is wrong there, then run again.`)
-        : made('REQUEST_REFUSED', `${who} refuses what it is asked (${status}): check what is to be loaded.`)
+        ? failure('SOURCE_FAILED', describeFailure(server, status))
+        : failure('REQUEST_REFUSED', `${server} rejected the request (${status}). Check the settings of the pipeline.`)
   }
 }
 
+const describeFailure = (place: string, status: number): string =>
+  `${place} failed (${status}). Check the system, then run again.`
+
 /** Whether the requested thing is the system itself, such as `the function`. The message then names the host as its place. */
-const isSame = (what: string, system: string): boolean => what.toLowerCase().startsWith(system.toLowerCase())
+const isSame = (subject: string, system: string): boolean => subject.toLowerCase().startsWith(system.toLowerCase())
 
 const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
 
-function describeRetryAfter(seconds: number | undefined): string {
+function describePause(seconds: number | undefined): string {
   if (seconds === undefined || seconds < 1) return ''
-  if (seconds <= maxRetryAfter && seconds < 120) return ` for ${Math.ceil(seconds)} seconds`
-  return ` for ${Math.ceil(seconds / 60)} minutes`
+  return seconds < 120
+    ? ` and requests a pause of ${Math.ceil(seconds)} seconds`
+    : ` and requests a pause of ${Math.ceil(seconds / 60)} minutes`
 }
 
 /** An HTML page instead of data, often a sign-in form. */
 export function webPageProblem(text: string, { system, host }: RequestTarget): FailedRequest {
-  const form = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
-  return {
-    isRetryable: false,
-    signedOut: form,
-    problem: form
-      ? new SourceProblem(
-          'AUTHENTICATION_FAILED',
-          `${host} answers with a page to sign in: ${system} refuses who is asking. Check the user and password, or the token, and the address.`,
-        )
-      : new SourceProblem(
-          'OTHER_PROTOCOL',
-          `${host} answers with a web page where the data of ${system} should be: check the address.`,
-        ),
-  }
+  const isSignInPage = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
+  if (!isSignInPage)
+    return failedFor('OTHER_PROTOCOL', `${host} returned a web page instead of data of ${system}. Check the address.`)
+  const message = `${host} returned a sign-in page, so ${system} rejected the credentials. Check the user and password, or the token, and the address.`
+  return { ...failedFor('AUTHENTICATION_FAILED', message), signedOut: true }
 }
 
-export const notJsonProblem = (type: string, { system, host }: RequestTarget): FailedRequest => ({
+const failedFor = (code: string, message: string): FailedRequest => ({
   isRetryable: false,
-  problem: new SourceProblem(
-    'OTHER_PROTOCOL',
-    `What ${host} answers is no JSON${type ? ` but ${type}` : ''}, so it is not the API of ${system}: check the address.`,
-  ),
+  problem: new SourceProblem(code, message),
 })
 
-export const redirectProblem = (to: string, { system, host }: RequestTarget): FailedRequest => ({
-  isRetryable: false,
-  problem: new SourceProblem(
+export const notJsonProblem = (type: string, { system, host }: RequestTarget): FailedRequest =>
+  failedFor(
+    'OTHER_PROTOCOL',
+    `${host} returned ${type || 'something'} instead of JSON, so it is not the API of ${system}. Check the address.`,
+  )
+
+export const redirectProblem = (to: string, { system, host }: RequestTarget): FailedRequest =>
+  failedFor(
     'REDIRECTED',
-    `${host} leads to ${to}, which is not asked since the credentials of ${system} would go there: type that address, if it is the right one.`,
-  ),
-})
+    `${host} redirects to ${to}. Sluice does not follow, because the credentials of ${system} would be sent there. Enter that address if it is the right one.`,
+  )
 
 /** The problem of a POST that the same host redirects, because its body is not sent to the new address. */
-export const redirectedPostProblem = (to: string, { host }: RequestTarget): FailedRequest => ({
-  isRetryable: false,
-  problem: new SourceProblem(
+export const redirectedPostProblem = (to: string, { host }: RequestTarget): FailedRequest =>
+  failedFor(
     'REDIRECTED',
-    `${host} leads to another of its addresses, ${to}, and what is sent to one address is not sent on to another: type that address, if it is the right one.`,
-  ),
-})
+    `${host} redirects to another of its addresses, ${to}. Sluice does not send data to the target of a redirect. Enter that address if it is the right one.`,
+  )
 
-export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest => ({
-  isRetryable: false,
-  problem: new SourceProblem('REDIRECTED', `${host} leads from one of its addresses to the next: check the address.`),
-})
+export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest =>
+  failedFor('REDIRECTED', `${host} redirects from one of its addresses to the next. Check the address.`)
 
 const errorTextKeys = [
   'detail',
@@ -167,9 +147,10 @@ const errorTextKeys = [
   'error',
   'reason',
   'diagnostics',
-]
   // Fields of AWS errors.
-  .concat('Message', 'errorMessage')
+  'Message',
+  'errorMessage',
+]
 
 /** Finds the error message in a JSON or plain text response. */
 export function findErrorText(text: string): string | undefined {
@@ -187,8 +168,8 @@ function findErrorValue(value: unknown, depth = 0): string | undefined {
   if (Array.isArray(value)) return findErrorValue(value[0], depth + 1)
   const fields = value as Record<string, unknown>
   for (const key of [...errorTextKeys, 'issue', 'errors', 'details']) {
-    const sentence = key in fields ? findErrorValue(fields[key], depth + 1) : undefined
-    if (sentence) return sentence
+    const text = key in fields ? findErrorValue(fields[key], depth + 1) : undefined
+    if (text) return text
   }
   return undefined
 }

@@ -1,23 +1,58 @@
 import { SourceProblem } from '@sluice/row-stream'
+import type { SourceOption } from '../connector.ts'
 
 /** Returns the fields of an object response. Throws `SourceProblem` OTHER_PROTOCOL for any other response. */
-export function parseObject(answer: unknown, system: string): Readonly<Record<string, unknown>> {
-  if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer as Record<string, unknown>
-  throw createResponseProblem(system, 'an object')
+export function parseObject(response: unknown, system: string): Readonly<Record<string, unknown>> {
+  if (typeof response === 'object' && response !== null && !Array.isArray(response))
+    return response as Record<string, unknown>
+  throw createResponseProblem(system, 'object')
 }
 
 /** Returns the list under a key of a response, or the response itself without a key. Throws the same problem. */
-export function parseList(answer: unknown, system: string, key?: string): readonly unknown[] {
-  const list = key === undefined ? answer : parseObject(answer, system)[key]
+export function parseList(response: unknown, system: string, key?: string): readonly unknown[] {
+  const list = key === undefined ? response : parseObject(response, system)[key]
   if (Array.isArray(list)) return list as unknown[]
-  throw createResponseProblem(system, key === undefined ? 'a list' : `a list under "${key}"`)
+  throw createResponseProblem(system, key === undefined ? 'list' : `list under "${key}"`)
 }
 
-export const createResponseProblem = (system: string, wanted: string): SourceProblem =>
+/** Returns the text under a key of a response, such as a token. Throws the same problem. */
+export function parseText(response: unknown, system: string, key: string): string {
+  const text = toText(parseObject(response, system)[key])
+  if (text !== undefined) return text
+  throw createResponseProblem(system, key)
+}
+
+export const createResponseProblem = (system: string, expected: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The answer of ${system} holds no ${wanted.replace(/^an? /, '')} where its API has one: check the address, and that its version is one that is supported.`,
+    `The response of ${system} has no ${expected} where its API has one. Check the address, and that this version of it is supported.`,
   )
 
+/** Undefined for empty texts, and for values that are neither texts nor numbers. */
 export const toText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined
+
+/** Returns an option of a look-up in a list, which is empty without an id. The id replaces a missing code or name. */
+export function createOption(id: unknown, { code, name }: { code?: unknown; name?: unknown }): SourceOption[] {
+  const text = toText(id)
+  return text === undefined ? [] : [{ id: text, code: toText(code) ?? text, name: toText(name) ?? text }]
+}
+
+export const compareNames = (a: SourceOption, b: SourceOption): number => a.name.localeCompare(b.name, 'en')
+
+interface Location {
+  latitude: unknown
+  longitude: unknown
+  altitude: unknown
+  accuracy: unknown
+}
+
+/** Returns the numbers of a location. Others are missing. */
+export const createLocation = (location: Location): object =>
+  Object.fromEntries(Object.entries(location).filter(([, value]) => Number.isFinite(value)))
+
+/** Parses an answer of a form: `latitude longitude altitude accuracy`. */
+export function parseGeopoint(text: string): object {
+  const [latitude, longitude, altitude, accuracy] = text.trim().split(/\s+/).map(Number)
+  return createLocation({ latitude, longitude, altitude, accuracy })
+}

@@ -5,7 +5,7 @@ import { fhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
 interface ReportColumn {
   name: string
   label: string
-  value: FhirPathExpression
+  getValues: FhirPathExpression
 }
 
 export interface ReportBlock {
@@ -27,7 +27,7 @@ export interface ReportLink extends ReportBlock {
 }
 
 export interface IhrisReport {
-  main: ReportBlock & { search: string; wanted: FhirPathExpression | undefined }
+  main: ReportBlock & { search: string; filter: FhirPathExpression | undefined }
   links: ReportLink[]
 }
 
@@ -41,54 +41,53 @@ interface ReportExtension {
 export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRelationship'
 
 /** Throws `SourceProblem`: OTHER_PROTOCOL if the resource is not a report, NOT_SUPPORTED for an unsupported path. */
-export function reportOf(resource: unknown): IhrisReport {
+export function parseReport(resource: unknown): IhrisReport {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
-  const details = extension.find((one) => ends(one, 'iHRISReportDetails'))
-  if (!details) throw createResponseProblem('iHRIS', 'a report')
-  const query = textIn(details, 'query')
+  const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
+  if (!details) throw createResponseProblem('iHRIS', 'report')
+  const query = findText(details, 'query')
   const main = {
-    ...blockOf(details),
-    search: textIn(details, 'initialFilter') ?? '',
-    wanted: query ? fhirPath(query) : undefined,
+    ...parseBlock(details),
+    search: findText(details, 'initialFilter') ?? '',
+    filter: query ? fhirPath(query) : undefined,
   }
-  return { main, links: extension.filter((one) => ends(one, 'iHRISReportLink')).map(linkOf) }
+  return { main, links: extension.filter((item) => isOfProfile(item, 'iHRISReportLink')).map(parseLink) }
 }
 
-/** Returns the code and the title of a report. */
-export function titleOf(resource: unknown): { code: string | undefined; name: string | undefined } {
+export function parseReportTitle(resource: unknown): { code: string | undefined; label: string | undefined } {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
-  const details = extension.find((one) => ends(one, 'iHRISReportDetails'))
-  return { code: details && textIn(details, 'name'), name: details && textIn(details, 'label') }
+  const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
+  return { code: details && findText(details, 'name'), label: details && findText(details, 'label') }
 }
 
-function blockOf(block: ReportExtension): ReportBlock {
-  const resource = textIn(block, 'resource')
-  if (resource === undefined) throw createResponseProblem('iHRIS', 'a resource in its report')
-  const columns = (block.extension ?? []).flatMap((one): ReportColumn[] => {
-    const [name, path] = [textIn(one, 'name'), textIn(one, 'fhirpath')]
-    if (!ends(one, 'iHRISReportElement') || name === undefined || path === undefined) return []
-    return [{ name, label: textIn(one, 'display') ?? name, value: fhirPath(path) }]
+function parseBlock(block: ReportExtension): ReportBlock {
+  const resource = findText(block, 'resource')
+  if (resource === undefined) throw createResponseProblem('iHRIS', 'resource in its report')
+  const columns = (block.extension ?? []).flatMap((item): ReportColumn[] => {
+    const [name, path] = [findText(item, 'name'), findText(item, 'fhirpath')]
+    if (!isOfProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
+    return [{ name, label: findText(item, 'display') ?? name, getValues: fhirPath(path) }]
   })
-  return { name: textIn(block, 'name') ?? resource, resource, columns }
+  return { name: findText(block, 'name') ?? resource, resource, columns }
 }
 
-function linkOf(link: ReportExtension): ReportLink {
-  const block = blockOf(link)
-  const element = textIn(link, 'linkElement') ?? `${block.resource}.id`
-  const [to = '', ...from] = (textIn(link, 'linkTo') ?? '').split('.')
-  const own = element === `${block.resource}.id`
+function parseLink(link: ReportExtension): ReportLink {
+  const block = parseBlock(link)
+  const element = findText(link, 'linkElement') ?? `${block.resource}.id`
+  const [to = '', ...from] = (findText(link, 'linkTo') ?? '').split('.')
+  const isById = element === `${block.resource}.id`
   const [, field = ''] = element.split('.')
   return {
     ...block,
     to,
     from: from.length > 0 ? fhirPath(from.join('.')) : undefined,
-    element: own ? undefined : fhirPath(element),
-    parameter: own ? '_id' : (textIn(link, 'linkElementSearchParameter') ?? field),
-    multiple: (link.extension ?? []).some((one) => one.url === 'multiple' && one['valueBoolean'] === true),
+    element: isById ? undefined : fhirPath(element),
+    parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? field),
+    multiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
   }
 }
 
-const ends = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
+const isOfProfile = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
 
-const textIn = ({ extension = [] }: ReportExtension, url: string): string | undefined =>
-  toText(extension.find((one) => one.url === url)?.['valueString'])
+const findText = ({ extension = [] }: ReportExtension, url: string): string | undefined =>
+  toText(extension.find((item) => item.url === url)?.['valueString'])

@@ -2,7 +2,7 @@ import {
   momentOf,
   writeMicroseconds,
   describeColumns,
-  type FeedColumn,
+  type Column,
   formatCount,
   maxColumns,
   SourceProblem,
@@ -13,9 +13,9 @@ import type { FieldSource } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 
 /** The columns that name the object of a row. No file has such columns: their names start with a letter or a digit. */
-const key: FeedColumn = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
-const row: FeedColumn = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
-const modified: FeedColumn = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
+const key: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
+const row: Column = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
+const modified: Column = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
 
 const own = [key, row, modified]
 
@@ -23,7 +23,7 @@ const own = [key, row, modified]
  * Returns the table of several objects with the union of their columns. It has a key only if rows are to be merged,
  * because a key costs an index. Throws TOO_MANY_COLUMNS.
  */
-export function createCombinedTable(united: readonly FeedColumn[], { keyed }: { keyed: boolean }): FeedColumn[] {
+export function createCombinedTable(united: readonly Column[], { keyed }: { keyed: boolean }): Column[] {
   const identity = keyed ? { primaryKey: true } : {}
   const columns = [...united, { ...key, ...identity }, { ...row, ...identity }, modified]
   if (columns.length > maxColumns) {
@@ -35,9 +35,9 @@ export function createCombinedTable(united: readonly FeedColumn[], { keyed }: { 
 
 /** Finds the source of each field of the table's rows, for an object with the columns `shape`. */
 export function findFieldSources(
-  columns: readonly FeedColumn[],
+  columns: readonly Column[],
   types: readonly StoredType[],
-  shape: readonly FeedColumn[],
+  shape: readonly Column[],
   object: StoredObject,
 ): FieldSource[] {
   const places = new Map(shape.map(({ name }, index) => [name, index]))
@@ -50,20 +50,20 @@ export function findFieldSources(
 }
 
 export function findStoredTypes(
-  columns: readonly FeedColumn[],
+  columns: readonly Column[],
   types: readonly StoredType[],
-  shape: readonly FeedColumn[],
+  shape: readonly Column[],
 ): StoredType[] {
   const byName = new Map(columns.map(({ name }, index) => [name, types[index]!]))
   return shape.map(({ name }) => byName.get(name)!)
 }
 
-export const omitOwnColumns = (columns: readonly FeedColumn[]): FeedColumn[] =>
+export const omitOwnColumns = (columns: readonly Column[]): Column[] =>
   columns.filter(({ name }) => !own.some((one) => one.name === name))
 
 /** Converts rows of a preview to the layout of the combined table. */
 export function addOwnColumns(
-  columns: readonly FeedColumn[],
+  columns: readonly Column[],
   rows: readonly PreviewCell[][],
   { key: name, lastModified }: StoredObject,
 ) {
@@ -111,9 +111,9 @@ export function widen(one: StoredType, other: StoredType): StoredType {
 }
 
 /** Unites two lists of columns: those of the first in order, then those that only the second has. */
-export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedColumn[]): FeedColumn[] {
+export function uniteColumns(one: readonly Column[], other: readonly Column[]): Column[] {
   const more = new Map(other.map((column) => [column.name, column]))
-  const all = one.map((column): FeedColumn => {
+  const all = one.map((column): Column => {
     const twin = more.get(column.name)
     more.delete(column.name)
     return twin ? { name: column.name, label: column.label, ...united(column, twin) } : column
@@ -122,7 +122,7 @@ export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedCol
 }
 
 /** A column without values does not change the type. Ambiguous dates stay text when the other type is decided. */
-function united(one: FeedColumn, other: FeedColumn): StoredType & Pick<FeedColumn, 'evidence'> {
+function united(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
   if (one.evidence === 'NOTHING') return { ...typeOf(other), ...(other.evidence && { evidence: other.evidence }) }
   if (other.evidence === 'NOTHING' || isSame(one, other)) {
     const evidence = other.evidence === 'NOTHING' || one.evidence === other.evidence ? one.evidence : undefined
@@ -155,8 +155,8 @@ const maxNamedColumns = 20
  * is the union of the columns.
  */
 export function describeDifferences(
-  shapes: readonly (readonly FeedColumn[])[],
-  united: readonly FeedColumn[],
+  shapes: readonly (readonly Column[])[],
+  united: readonly Column[],
 ): string | undefined {
   const all = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
   const notes = united.flatMap((column) => {

@@ -5,7 +5,7 @@ import { parquetSource } from '@sluice/file-formats/parquet/parquet-source'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
 import { diskProblem, openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { type FileOptions, readOpened } from '@sluice/file-formats/upload/read-upload'
-import { type RowStream, type FeedColumn, type LoadReport, SourceProblem } from '@sluice/row-stream'
+import { type RowStream, type Column, type LoadReport, SourceProblem } from '@sluice/row-stream'
 import { countAttempts, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -15,7 +15,7 @@ export interface ObjectReading {
   filesDirectory: string
   options: FileOptions
   /** The columns of the last load, without the columns that Sluice adds to name the object of a row. */
-  columnsBefore: readonly FeedColumn[]
+  columnsBefore: readonly Column[]
   retryPolicy: RetryPolicy
   limits?: DownloadLimits
 }

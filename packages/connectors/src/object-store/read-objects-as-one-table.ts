@@ -2,7 +2,7 @@ import {
   formatCount,
   type ColumnFacts,
   type RowStream,
-  type FeedColumn,
+  type Column,
   type LoadReport,
   type SourceProblem,
   type StoredType,
@@ -25,7 +25,7 @@ const maxFullyReadBytes = 1024 * 1024
 export interface CombinedReading {
   objects: readonly StoredObject[]
   /** Columns of objects that were loaded before, which the table has too. */
-  before?: readonly FeedColumn[]
+  before?: readonly Column[]
   keyed: boolean
   /** Receives the number of rows of each object, by key. */
   counts: Map<string, number>
@@ -51,7 +51,7 @@ export async function* readObjectsAsOneTable(
   const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
   const kept = keptOf(objects)
   let besides: ObjectCache | undefined
-  const shapes = new Map<string, FeedColumn[]>()
+  const shapes = new Map<string, Column[]>()
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
@@ -67,7 +67,7 @@ export async function* readObjectsAsOneTable(
   for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)
   const unite = () => {
-    const united = [...shapes.values()].reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
+    const united = [...shapes.values()].reduce((one: readonly Column[], other) => uniteColumns(one, other), before)
     return united.length > 0 ? united : reading.columnsBefore
   }
   if (emptyListProblem && unite().length === 0) throw emptyListProblem
@@ -149,7 +149,7 @@ function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
  * Returns the columns as all rows need them. It reads the whole file, because a thread that has read a file to its end
  * reads the next one. After an early stop a new thread is necessary, and its start takes longer than reading a small file.
  */
-async function provenShape({ columns, content }: RowStream): Promise<FeedColumn[]> {
+async function provenShape({ columns, content }: RowStream): Promise<Column[]> {
   for (let known = columns; ; ) {
     try {
       for await (const { release } of content.rows(known)) release?.()

@@ -1,4 +1,4 @@
-import { formatCount, emptyRowStream, type RowStream, type FeedColumn, type LoadReport } from '@sluice/row-stream'
+import { formatCount, emptyRowStream, type RowStream, type Column, type LoadReport } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
@@ -143,7 +143,7 @@ interface LoadedObjects {
   objects: Record<string, string>
   /** Numbers of rows, by key; absent if they were not counted. */
   rows: Record<string, number>
-  columns: FeedColumn[]
+  columns: Column[]
 }
 
 /** The difference between the objects of the store and those of the previous load. */
@@ -158,7 +158,7 @@ interface ObjectDifferences {
 function createLoadedObjects(
   settings: unknown,
   objects: readonly StoredObject[],
-  columns: FeedColumn[],
+  columns: Column[],
   rows: ReadonlyMap<string, number>,
 ): LoadedObjects {
   const marks = objects.map((object) => [object.key, versionOf(object)])

@@ -1,17 +1,21 @@
+import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import {
+  createOption,
+  parseObject,
+  parseList,
+  createResponseProblem,
+  toText,
+} from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
-import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession, QueryParameters } from '../http-connector/connection.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import {
   type SystemContext,
   type RecordPage,
   type SettingsOf,
-  type RecordStream,
   type HttpSystem,
   requireSecret,
-  overlapSeconds,
-} from '../system-connector/system.ts'
-import { boundCursor } from '../record-tables/timestamps.ts'
-import type { KnownColumn } from '../record-tables/table-spool.ts'
+} from '../http-connector/http-system.ts'
+import { boundCursor } from '../http-connector/paging.ts'
 
 type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
 
@@ -23,7 +27,7 @@ const maxConcurrentRequests = 4
 /** OpenLMIS 3: the requisitions that facilities started between two days, with their lines as child tables. */
 export const openlmis: HttpSystem<OpenlmisSettings> = {
   name,
-  increments: () => true,
+  canReadIncrement: () => true,
   cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url } }, secrets) => ({
@@ -32,7 +36,7 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
     headers: { authorization: `Bearer ${requireSecret(secrets, 'authToken', 'an API key of OpenLMIS')}` },
   }),
 
-  async test({ http, settings: { facilities } }) {
+  async testConnection({ http, settings: { facilities } }) {
     for (const facility of facilities.slice(0, 3)) {
       const id = encodeURIComponent(facility)
       parseObject(await http.getJson(`api/facilities/${id}`, { subject: `The facility "${facility}"` }), name)
@@ -41,30 +45,28 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
     if (facilities.length === 0) await http.getJson('api/facilities', { query: { page: 0, size: 1 } })
   },
 
-  lookup: (kind, { http }) => (kind === 'facilities' ? listFacilities(http) : undefined),
+  listOptions: (kind, { http }) => (kind === 'facilities' ? listFacilities(http) : undefined),
 
   async streams({ http, settings, signal }) {
-    const stream: RecordStream = {
+    return {
       name: 'requisitions',
       key: ['id'],
       columns,
-      pages: (cursor) => readRequisitions({ http, settings, signal }, cursor),
+      pages: (cursor) => readRequisitions({ http, settings, signal }, toText(cursor)),
     }
-    return stream
   },
 }
 
 async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
-  const found: SourceOption[] = []
+  const facilities: SourceOption[] = []
   for await (const page of readPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
-    for (const one of page) {
-      const { id, code, name: called } = parseObject(one, name)
-      const uuid = toText(id)
-      if (uuid !== undefined) found.push({ id: uuid, code: toText(code) ?? uuid, name: toText(called) ?? uuid })
+    for (const item of page) {
+      const { id, code, name: title } = parseObject(item, name)
+      facilities.push(...createOption(id, { code, name: title }))
     }
-    if (found.length >= maxFacilities) break
+    if (facilities.length >= maxFacilities) break
   }
-  return found
+  return facilities
 }
 
 /**
@@ -73,7 +75,7 @@ async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
  */
 async function* readRequisitions(
   { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
-  cursor: unknown,
+  since: string | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
   let latest = ''
   for (const facility of new Set(settings.facilities)) {
@@ -81,38 +83,36 @@ async function* readRequisitions(
       facility,
       initiatedDateFrom: settings.startDate,
       initiatedDateTo: settings.endDate,
-      modifiedDateFrom: typeof cursor === 'string' ? cursor : undefined,
+      modifiedDateFrom: since,
       sort: 'createdDate,asc',
     }
-    const what = `The facility "${facility}"`
-    for await (const found of readPages(http, 'api/requisitions/search', query, pageSize, what)) {
-      for (let from = 0; from < found.length; from += maxConcurrentRequests) {
+    const subject = `The facility "${facility}"`
+    for await (const page of readPages(http, 'api/requisitions/search', query, pageSize, subject)) {
+      for (let from = 0; from < page.length; from += maxConcurrentRequests) {
         signal.throwIfAborted()
-        const some = await Promise.all(
-          found.slice(from, from + maxConcurrentRequests).map((one) => readRequisition(http, one)),
-        )
-        const records = some.filter((one) => one !== undefined)
-        for (const one of records) latest = later(latest, one)
+        const batch = page.slice(from, from + maxConcurrentRequests)
+        const requisitions = await Promise.all(batch.map((item) => readRequisition(http, item)))
+        const records = requisitions.filter((record) => record !== undefined)
+        for (const record of records) latest = laterTime(latest, record)
         yield { records: records.map(parseRequisition) }
       }
     }
   }
   // Facilities are read one after another, so only all of them together are complete.
-  const next = boundCursor(latest, { began: http.startedAt(), since: toText(cursor), overlap: overlapSeconds })
-  yield { records: [], ...(next !== undefined && { cursor: next }) }
+  yield { records: [], cursor: boundCursor(latest, http.startedAt(), since) }
 }
 
-function later(latest: string, one: unknown): string {
-  const { modifiedDate, createdDate } = (one ?? {}) as Record<string, unknown>
-  const moment = toText(modifiedDate) ?? toText(createdDate)
-  if (moment === undefined || Number.isNaN(Date.parse(moment))) return latest
-  return Date.parse(moment) <= Date.parse(latest) ? latest : moment
+function laterTime(latest: string, record: unknown): string {
+  const { modifiedDate, createdDate } = (record ?? {}) as Record<string, unknown>
+  const time = toText(modifiedDate) ?? toText(createdDate)
+  if (time === undefined || Number.isNaN(Date.parse(time))) return latest
+  return Date.parse(time) <= Date.parse(latest) ? latest : time
 }
 
 /** Reads a requisition with its lines; undefined if it was deleted in the meantime. */
-async function readRequisition(http: HttpSession, one: unknown): Promise<unknown> {
-  const id = toText(parseObject(one, name)['id'])
-  if (id === undefined) return one
+async function readRequisition(http: HttpSession, summary: unknown): Promise<unknown> {
+  const id = toText(parseObject(summary, name)['id'])
+  if (id === undefined) return summary
   try {
     return await http.getJson(`api/requisitions/${encodeURIComponent(id)}`, { subject: `The requisition "${id}"` })
   } catch (error) {
@@ -127,41 +127,33 @@ async function* readPages(
   path: string,
   query: QueryParameters,
   size: number,
-  what?: string,
+  subject?: string,
 ): AsyncGenerator<readonly unknown[], void, void> {
   for (let page = 0; ; page += 1) {
-    const asked = { query: { ...query, page, size }, ...(what !== undefined && { subject: what }) }
-    const { content, last } = parsePage(await http.getJson(path, asked))
+    const options = { query: { ...query, page, size }, ...(subject !== undefined && { subject }) }
+    const { content, isLast } = parsePage(await http.getJson(path, options))
     yield content
-    if (last) return
+    if (isLast) return
   }
 }
 
-function parsePage(answer: unknown): { content: readonly unknown[]; last: boolean } {
-  const { last, totalPages, number = 0 } = parseObject(answer, name)
-  const content = parseList(answer, name, 'content')
-  if (typeof last === 'boolean') return { content, last: last || content.length === 0 }
-  if (typeof totalPages !== 'number') throw createResponseProblem(name, 'a page with "last" or "totalPages"')
-  return { content, last: Number(number) + 1 >= totalPages || content.length === 0 }
+function parsePage(response: unknown): { content: readonly unknown[]; isLast: boolean } {
+  const { last, totalPages, number = 0 } = parseObject(response, name)
+  const content = parseList(response, name, 'content')
+  if (typeof last === 'boolean') return { content, isLast: last || content.length === 0 }
+  if (typeof totalPages !== 'number') throw createResponseProblem(name, 'page with "last" or "totalPages"')
+  return { content, isLast: Number(number) + 1 >= totalPages || content.length === 0 }
 }
-
-const text = (path: string, groups?: readonly string[]): KnownColumn => ({
-  path,
-  dataType: 'TEXT',
-  ...(groups && { groups }),
-})
-
-const lines = ['requisitionLineItems']
 
 /** Codes are always text. */
 const columns: KnownColumn[] = [
-  ...['id', 'status', 'facility.id', 'facility.code', 'facility.name'].map((path) => text(path)),
-  ...['program.id', 'program.code', 'program.name', 'processingPeriod.id', 'processingPeriod.name'].map((path) =>
-    text(path),
+  ...createColumns('TEXT', ['id', 'status', 'facility.id', 'facility.code', 'facility.name']),
+  ...createColumns('TEXT', ['program.id', 'program.code', 'program.name']),
+  ...createColumns('TEXT', ['processingPeriod.id', 'processingPeriod.name']),
+  ...createColumns('TIMESTAMPTZ', ['createdDate', 'modifiedDate']),
+  ...createColumns('TEXT', ['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName']).map(
+    (column) => ({ ...column, groups: ['requisitionLineItems'] }),
   ),
-  { path: 'createdDate', dataType: 'TIMESTAMPTZ' },
-  { path: 'modifiedDate', dataType: 'TIMESTAMPTZ' },
-  ...['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName'].map((path) => text(path, lines)),
 ]
 
 /** Fields with the form's definition and the available products: the same in all requisitions, and larger than these. */
@@ -190,11 +182,11 @@ function parseRequisition(record: unknown): unknown {
   return Object.fromEntries(
     Object.entries(record)
       .filter(([key]) => !omittedFields.has(key))
-      .map(([key, value]) => [key, valueOf(key, value)]),
+      .map(([key, value]) => [key, parseField(key, value)]),
   )
 }
 
-function valueOf(key: string, value: unknown): unknown {
+function parseField(key: string, value: unknown): unknown {
   if (key === 'statusChanges') return listStatusChanges(value)
   if (referenceFields.has(key)) return omitNestedFields(value)
   if (key === 'requisitionLineItems' && Array.isArray(value)) return value.map(parseRequisition)
@@ -204,8 +196,11 @@ function valueOf(key: string, value: unknown): unknown {
 /** `{SUBMITTED: {…}}`, or lists of those. */
 function listStatusChanges(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.entries(value).flatMap(([status, one]) =>
-    (Array.isArray(one) ? (one as unknown[]) : [one]).map((change) => ({ status, ...(change as object | null) })),
+  return Object.entries(value).flatMap(([status, changes]) =>
+    (Array.isArray(changes) ? (changes as unknown[]) : [changes]).map((change) => ({
+      status,
+      ...(change as object | null),
+    })),
   )
 }
 

@@ -6,7 +6,7 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type LoadReport, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
-import type { HttpSystem } from '../system-connector/system.ts'
+import type { HttpSystem } from '../http-connector/http-system.ts'
 import { connectors, httpConnector, type RegistryContext } from './connectors.ts'
 
 /** The connectors of all pipeline types. Operations throw `SourceProblem` for problems that a user can fix. */

@@ -2,7 +2,7 @@ import type { Connector, ConnectorContext } from '../connector.ts'
 import type { DatabaseProduct, DatabaseType } from '../database-connector/database-product.ts'
 import type { DatasetDatabase } from '../public-dataset/public-datasets.ts'
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
-import type { HttpSystem } from '../system-connector/system.ts'
+import type { HttpSystem } from '../http-connector/http-system.ts'
 
 export interface RegistryContext extends ConnectorContext {
   /** If absent, public datasets cannot be read. */
@@ -72,15 +72,15 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   SOURCE_SYSTEM_E: {
     define: async () => (await import('../kobotoolbox/kobotoolbox-settings.ts')).kobotoolboxDefinition,
-    load: httpConnector(async () => (await import('../kobotoolbox/kobo.ts')).kobo),
+    load: httpConnector(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
   },
   SOURCE_SYSTEM_F: {
     define: async () => (await import('../community-health-toolkit/cht-settings.ts')).communityHealthToolkitDefinition,
-    load: httpConnector(async () => (await import('../community-health-toolkit/cht.ts')).cht),
+    load: httpConnector(async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit),
   },
   SOURCE_SYSTEM_G: {
     define: async () => (await import('../odk-central/odk-settings.ts')).odkCentralDefinition,
-    load: httpConnector(async () => (await import('../odk-central/odk.ts')).odk),
+    load: httpConnector(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
   },
   SOURCE_SYSTEM_H: {
     define: async () => (await import('../openlmis/openlmis-settings.ts')).openlmisDefinition,
@@ -101,7 +101,7 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
 }
 
 export function httpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
-  return async (context) => (await import('../system-connector/system-source.ts')).systemSource(load, context)
+  return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
 }
 
 function database<Type extends DatabaseType>(

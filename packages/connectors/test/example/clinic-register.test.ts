@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { conforms } from '../conformance.ts'
-import { clinicRegister } from './clinic-register.scene.ts'
+import { testConnector } from '../conformance.ts'
+import { clinicRegister } from './clinic-register-stand-in.ts'
 
 const here = (path: string) => new URL(path, import.meta.url)
-const blocks = [...readFileSync(here('../../../../docs/adding-a-source.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
-  ([, block = '']) => block.replaceAll(/^ {3}/gm, ''),
-)
+const blocks = [
+  ...readFileSync(here('../../../../docs/adding-a-connector.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs),
+].map(([, block = '']) => block.replaceAll(/^ {3}/gm, ''))
 
-conforms({ ...clinicRegister, module: here('clinic-register.ts').href })
+testConnector({ ...clinicRegister, module: here('clinic-register.ts').href })
 
 it.each([
   ['clinic-register.ts', '../../src/', '../'],
-  ['clinic-register.scene.ts', '../', '../../../test/'],
-])('the page on adding a source shows %s as it is here', (file, from, there) => {
+  ['clinic-register-stand-in.ts', '../', '../../../test/'],
+])('the page on adding a connector shows %s as it is here', (file, from, there) => {
   const shown = readFileSync(here(file), 'utf8').replaceAll(`from '${from}`, `from '${there}`)
   expect(blocks).toContain(shown)
 })

@@ -1,11 +1,6 @@
-import { parseObject, parseList, toText } from '../../src/http-connector/parse-response.ts'
-import {
-  type SystemContext,
-  requireSecret,
-  overlapSeconds,
-  type HttpSystem,
-} from '../../src/system-connector/system.ts'
-import { boundCursor } from '../../src/record-tables/timestamps.ts'
+import { type HttpSystem, requireSecret, type SystemContext } from '../../src/http-connector/http-system.ts'
+import { boundCursor } from '../../src/http-connector/paging.ts'
+import { createOption, parseList, parseObject, toText } from '../../src/http-connector/parse-response.ts'
 
 interface Settings {
   apiSource: { url: string }
@@ -15,10 +10,10 @@ interface Settings {
 const name = 'Clinic Register'
 const pageSize = 500
 
-/** Clinic Register: the visits of a clinic, and their symptoms as a table below. */
+/** Clinic Register: the visits of a clinic, with their symptoms as a child table. */
 export const clinicRegister: HttpSystem<Settings> = {
   name,
-  increments: () => true,
+  canReadIncrement: () => true,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -26,11 +21,11 @@ export const clinicRegister: HttpSystem<Settings> = {
     headers: { authorization: `Bearer ${requireSecret(secrets, 'authToken', 'a token')}` },
   }),
 
-  async test({ http }) {
+  async testConnection({ http }) {
     await http.getJson('api/me')
   },
 
-  lookup: (kind, asking) => (kind === 'clinics' ? clinics(asking) : undefined),
+  listOptions: (kind, context) => (kind === 'clinics' ? listClinics(context) : undefined),
 
   streams: async ({ http, settings: { clinic } }) => ({
     name: 'visits',
@@ -39,30 +34,27 @@ export const clinicRegister: HttpSystem<Settings> = {
       const updatedAfter = toText(cursor)
       let latest = ''
       for (let offset = 0; ; offset += pageSize) {
-        const answer = await http.getJson(`api/clinics/${encodeURIComponent(clinic)}/visits`, {
+        const response = await http.getJson(`api/clinics/${encodeURIComponent(clinic)}/visits`, {
           subject: `The clinic "${clinic}"`,
           query: { offset, limit: pageSize, updatedAfter },
         })
-        const records = parseList(answer, name, 'visits')
+        const records = parseList(response, name, 'visits')
         for (const record of records) {
           const { updatedAt } = (record ?? {}) as { updatedAt?: unknown }
           if (typeof updatedAt === 'string' && updatedAt > latest) latest = updatedAt
         }
-        const over = records.length < pageSize
-        // Only all pages together are complete: they need not be in the order of changes.
-        const asOf = { began: http.startedAt(), since: updatedAfter, overlap: overlapSeconds }
-        const next = over ? boundCursor(latest, asOf) : undefined
-        yield { records, ...(next !== undefined && { cursor: next }) }
-        if (over) return
+        const isLast = records.length < pageSize
+        // Only all pages together are complete, because they may not be in the order of changes.
+        yield { records, cursor: isLast ? boundCursor(latest, http.startedAt(), updatedAfter) : undefined }
+        if (isLast) return
       }
     },
   }),
 }
 
-async function clinics({ http }: SystemContext<Settings>) {
-  return parseList(await http.getJson('api/clinics'), name, 'clinics').map((one) => {
-    const { code, name: called } = parseObject(one, name)
-    const id = toText(code) ?? ''
-    return { id, code: id, name: toText(called) ?? id }
+async function listClinics({ http }: SystemContext<Settings>) {
+  return parseList(await http.getJson('api/clinics'), name, 'clinics').flatMap((clinic) => {
+    const { code, name: title } = parseObject(clinic, name)
+    return createOption(code, { name: title })
   })
 }

@@ -1,5 +1,5 @@
-import { type GuardedFetch, OutgoingProblem } from '@sluice/http-client'
-import { headersOf, nothingToSignInWith } from '@sluice/connectors/dhis2/requests'
+import { type GuardedFetch, OutgoingProblem, parseRetryAfter } from '@sluice/http-client'
+import { createAuthHeaders, missingCredentials } from '@sluice/connectors/dhis2/dhis2-api'
 import { secretRedactor } from '@sluice/process'
 import { DestinationProblem } from '../destination-problem.ts'
 import { type Target, baseUrl } from '../target.ts'
@@ -92,8 +92,8 @@ function addressOf(url: string, path: string, parameters: Parameters): URL {
 
 /** Throws `DestinationProblem` if the target has no credentials. */
 function authorizationHeaders(target: Target): Record<string, string> {
-  const headers = headersOf(target)
-  if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', nothingToSignInWith)
+  const headers = createAuthHeaders(target)
+  if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', missingCredentials)
   return headers
 }
 
@@ -124,7 +124,7 @@ function parseResponse(answer: Dhis2Response): unknown {
 function problemOf({ status, headers, host, words }: Dhis2Response, json: unknown): DestinationProblem {
   const said = messageOf(json)
   const says = said ? ` It says: ${words(said)}` : ''
-  const retryAfter = secondsOf(headers.get('retry-after'))
+  const retryAfter = parseRetryAfter(headers)
   switch (status) {
     case 401:
       return new DestinationProblem(
@@ -175,13 +175,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Returns the seconds of a Retry-After header, which contains a number or a date. */
-function secondsOf(header: string | null): number | undefined {
-  if (header === null) return undefined
-  const seconds = Number(header)
-  if (Number.isFinite(seconds)) return Math.max(0, seconds)
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000)
 }

@@ -1,7 +1,7 @@
-import { releaseOf } from '@sluice/connectors/dhis2/requests'
+import { parseRelease } from '@sluice/connectors/dhis2/dhis2-api'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { Dhis2 } from './dhis2-client.ts'
-import { choicesAsked, choicesIn, pluralOf } from '@sluice/connectors/dhis2/choices'
+import { createOptionsQuery, parseOptions, findObjectPath } from '@sluice/connectors/dhis2/dhis2-api'
 import type { ImportOptions } from '../target.ts'
 
 /** The server at an address, and the user that it authenticated. */
@@ -28,7 +28,7 @@ export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Dhis2
   const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
   return {
     version: dhis2.words(version).slice(0, 50),
-    release: releaseOf(version),
+    release: parseRelease(version),
     username: dhis2.words(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
     authorities,
   }
@@ -53,9 +53,9 @@ export async function lookUp(
   { query, most }: { query: string; most: number },
   signal: AbortSignal,
 ): Promise<Choice[] | undefined> {
-  const plural = pluralOf(kind)
+  const plural = findObjectPath(kind)
   if (!plural) return undefined
-  return (choicesIn(await dhis2.get(plural, choicesAsked(query, most), signal), plural) ?? []).slice(0, most)
+  return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, most), signal), plural) ?? []).slice(0, most)
 }
 
 /** From this release on, the values of a request must belong to one data set. */

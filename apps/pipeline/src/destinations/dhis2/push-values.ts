@@ -1,5 +1,6 @@
+import type { RetryPolicy } from '@sluice/http-client'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
-import { defaultRetryPolicy, retry, type RetryPolicy } from '../retry.ts'
+import { defaultRetryPolicy, retryRequest } from '../retry.ts'
 import { type ChunkLimits, chunksOf, type ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushResult, PushReport } from '../push.ts'
@@ -39,13 +40,8 @@ export async function pushValues(pushing: Pushing): Promise<PushResult> {
   const places = fieldPlaces(columns)
   const limits = { ...(pushing.limits ?? limitsAtFirst) }
   const { log } = report
-  const retrying = {
-    policy,
-    signal,
-    waits: ({ message, code }: DestinationProblem, seconds: number) =>
-      log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`),
-  }
-  const system = await retry(() => systemOf(dhis2, signal), retrying)
+  const retryOptions = { policy, signal, log }
+  const system = await retryRequest(() => systemOf(dhis2, signal), retryOptions)
   if (!mayImport(system))
     throw new DestinationProblem(
       'PERMISSION_DENIED',
@@ -54,7 +50,7 @@ export async function pushValues(pushing: Pushing): Promise<PushResult> {
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
   // If the view has a column for data sets, its values are used.
   const grouped = system.release >= oneDataSetFrom && !places.places.has('dataSet')
-  const dataSetOf = grouped ? await retry(() => dataSetsOf(dhis2, options, signal), retrying) : undefined
+  const dataSetOf = grouped ? await retryRequest(() => dataSetsOf(dhis2, options, signal), retryOptions) : undefined
   if (places.left.length > 0)
     log(
       'INFO',

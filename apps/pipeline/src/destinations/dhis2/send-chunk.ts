@@ -1,4 +1,5 @@
-import { retry, type RetryPolicy } from '../retry.ts'
+import type { RetryPolicy } from '@sluice/http-client'
+import { retryRequest } from '../retry.ts'
 import type { ChunkLimits, ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushReport } from '../push.ts'
@@ -31,15 +32,12 @@ export interface DataSet {
 /** Sends values. Halves requests that are too large. */
 export async function sendChunk(sending: Sending, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, sent } = sending
-  const waits = ({ message, code }: DestinationProblem, seconds: number) =>
-    log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`)
-
   // The limit may have decreased since the chunk was collected.
   for (let at = 0; at < items.length; ) {
     const part = items.slice(at, at + limits.values)
     const body = bodyOf(part, dataSet)
     try {
-      const summary = await retry(() => post(sending, body, dataSet), { policy, signal, waits })
+      const summary = await retryRequest(() => post(sending, body, dataSet), { policy, signal, log })
       sent(part, summary, Buffer.byteLength(body))
       at += part.length
     } catch (error) {

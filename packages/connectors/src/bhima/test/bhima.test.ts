@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { splitIntoMonths } from '../bhima.ts'
-import { jsonRecords } from '../../http-connector/json-records.ts'
+import { listDateRanges } from '../bhima.ts'
+import { jsonRecords } from '../json-records.ts'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { bhima, standIn } from './bhima.scene.ts'
-import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { bhima, standIn } from './bhima-stand-in.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
-conforms(bhima)
+testConnector(bhima)
 
 describe('BHIMA', () => {
   const scratch = scratchWarehouseForAll()
@@ -15,10 +15,10 @@ describe('BHIMA', () => {
 
   async function opened(own: object) {
     const started = await standIn(own)
-    return await openScene({ ...bhima, start: async () => started }, scratch.warehouse)
+    return await openFixture({ ...bhima, start: async () => started }, scratch.warehouse)
   }
 
-  it('fills a table for each resource, of its own project, and has one for a list of nothing', async () => {
+  it('fills a table for each resource of its project, also for an empty list', async () => {
     await using open = await opened({ resources: ['PATIENTS', 'VISITS', 'DEPOTS'] })
     open.people.put({ id: 1, children: ['one', 'another project'] })
     await open.load()
@@ -28,10 +28,10 @@ describe('BHIMA', () => {
     expect(await rowsOf(open.table.replace('patients', 'visits'))).toMatchObject([{ project_id: 1 }])
     expect(await rowsOf(open.table.replace('patients', 'depots'))).toEqual([])
     await open.load('INCREMENTAL')
-    expect(open.said.join()).toContain('The source cannot tell what is new of this')
+    expect(open.messages.join()).toContain('The source cannot tell what is new of this')
   })
 
-  it('is asked for days in parts of a month, and keeps rows that nothing tells apart', async () => {
+  it('is requested month by month, and equal rows are kept', async () => {
     const days = { startDate: '2026-01-31', endDate: '2026-03-04' }
     await using open = await opened({ resources: ['STOCK_LOT_MOVEMENTS'], ...days })
     await open.load()
@@ -48,7 +48,7 @@ describe('BHIMA', () => {
     ])
   })
 
-  it('has both sides of a movement, and lots of every origin in every depot', async () => {
+  it('loads both sides of a movement, and lots of all origins in all depots', async () => {
     await using open = await opened({ resources: ['STOCK_MOVEMENTS', 'STOCK_LOTS'] })
     await open.load()
     const movements = await rowsOf(open.table.replace('patients', 'stock_movements'))
@@ -64,7 +64,7 @@ describe('BHIMA', () => {
     expect(open.rejected).toEqual([])
   })
 
-  it('says which projects there are before one is chosen', async () => {
+  it('lists the projects before one is selected', async () => {
     await using open = await opened({ resources: ['PATIENTS'] })
     const reading = open.reading({ settings: { project: undefined } })
     const found = await open.sources.listOptions('projects', reading, open.never)
@@ -75,36 +75,36 @@ describe('BHIMA', () => {
   })
 })
 
-describe('parts of a month', () => {
+describe('date ranges', () => {
   it.each([
     [{}, [{}]],
     [{ endDate: '2026-02-03' }, [{ end: '2026-02-03' }]],
     [{ startDate: '2026-02-03', endDate: '2026-02-03' }, [{ start: '2026-02-03', end: '2026-02-03' }]],
     [{ startDate: '2025-12-31' }, [{ start: '2025-12-31', end: '2025-12-31' }, { start: '2026-01-01' }]],
     [{ startDate: '2027-01-01' }, [{ start: '2027-01-01' }]],
-  ])('are those of %j', (days, parts) => {
-    expect(splitIntoMonths(days, '2026-01-15')).toEqual(parts)
+  ])('of %j are split into months', (days, parts) => {
+    expect(listDateRanges(days, '2026-01-15')).toEqual(parts)
   })
 })
 
-describe('a list of JSON, taken member by member', () => {
+describe('jsonRecords', () => {
   async function members(text: string, size: number): Promise<unknown[]> {
     const bytes = Buffer.from(text)
     async function* chunks() {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
     }
     const found: unknown[] = []
-    for await (const some of jsonRecords(chunks(), { system: 'BHIMA', batch: 2 })) found.push(...some)
+    for await (const some of jsonRecords(chunks(), 'BHIMA')) found.push(...some)
     return found
   }
 
-  it.each([1, 2, 7, 1_000])('is what JSON.parse says, in chunks of %i bytes', async (size) => {
+  it.each([1, 2, 7, 1_000])('returns the same as JSON.parse, in chunks of %i bytes', async (size) => {
     const list = [{ a: 'é,]}"\\', b: [1, { c: [] }] }, null, 'x,y', 3.5, [], { d: '\\"' }]
     expect(await members(` ${JSON.stringify(list, null, 1)}\n`, size)).toEqual(list)
     expect(await members('[]', size)).toEqual([])
   })
 
-  it.each(['', '{}', '{"a":1}', '[1,', '[1', '[x]', '[1]]', '[1][2]', 'null'])('is refused as %j', async (text) => {
+  it.each(['', '{}', '{"a":1}', '[1,', '[1', '[x]', '[1]]', '[1][2]', 'null'])('rejects %j', async (text) => {
     await expect(members(text, 3)).rejects.toMatchObject({ code: 'OTHER_PROTOCOL' })
   })
 })

@@ -1,4 +1,4 @@
-import { commcareCases } from './commcare.scene.ts'
-import { conforms } from '../../../test/conformance.ts'
+import { commcareCases } from './commcare-stand-in.ts'
+import { testConnector } from '../../../test/conformance.ts'
 
-conforms(commcareCases)
+testConnector(commcareCases)

@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { visit } from './commcare-server.ts'
-import { commcareForms, standIn } from './commcare.scene.ts'
-import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { visit, commcareForms, standIn } from './commcare-stand-in.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
-conforms(commcareForms)
+testConnector(commcareForms)
 
 describe('CommCare', () => {
   const scratch = scratchWarehouseForAll()
@@ -14,11 +13,11 @@ describe('CommCare', () => {
 
   async function opened(own: object) {
     const started = await standIn(own, '/form/v1/')
-    const open = await openScene({ ...commcareForms, start: async () => started }, scratch.warehouse)
+    const open = await openFixture({ ...commcareForms, start: async () => started }, scratch.warehouse)
     return { open, archived: started.archived, target: open.table.replace('__form_visit', '') }
   }
 
-  it('fills a table for each form and type of case, and makes lists of groups that came once', async () => {
+  it('fills a table for each form and case type, and reads a repeat group that occurs once as a list', async () => {
     const { open, target } = await opened({ forms: [visit], caseTypes: ['pregnancy', 'depot'] })
     await using _ = open
     open.people.put({ id: 1, children: ['Ann'] })
@@ -45,7 +44,7 @@ describe('CommCare', () => {
     )
   })
 
-  it('goes from page to page by moments, also where more of one moment than a page takes', async () => {
+  it('pages by timestamps, also if a page cannot hold all submissions of one timestamp', async () => {
     const { open } = await opened({ forms: [visit] })
     await using _ = open
     for (let id = 1; id <= 2_500; id += 1) open.people.put({ id }, id < 1_200 ? 100 : id < 2_300 ? 200 : 300)
@@ -54,7 +53,7 @@ describe('CommCare', () => {
     expect(open.pages().some(({ query }) => query.get('offset') === '1000')).toBe(true)
   })
 
-  it('marks with an increment what was archived, and loses it with a full reading', async () => {
+  it('marks archived forms in an increment, and omits them in a full read', async () => {
     const { open, archived } = await opened({ forms: [visit] })
     await using _ = open
     for (const id of [1, 2]) open.people.put({ id })
@@ -67,7 +66,7 @@ describe('CommCare', () => {
     expect(await rowsOf(open.table)).toHaveLength(1)
   })
 
-  it('asks for a project space before it says which forms there are', async () => {
+  it('requires a project space to list forms', async () => {
     const { open } = await opened({ forms: [visit] })
     await using _ = open
     const reading = open.reading({ settings: { domain: undefined } })

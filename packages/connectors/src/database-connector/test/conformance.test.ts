@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals
 import type { ReadRequest } from '../../connector.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
-import { everyRow } from '../../../test/every-row.ts'
-import { never, openRig, type Rig } from '../../../test/rig.ts'
-import type { ofDatabases } from '../../../test/without.ts'
+import { testEveryRule } from '../../../test/every-rule.ts'
+import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
+import type { unsupportedByDatabases } from '../../../test/unsupported-rules.ts'
 
 /** Rows of a kilobyte: more than a process of this suite holds at once. */
 const crowd = 120_000
@@ -12,13 +12,13 @@ const crowd = 120_000
 describe.each(databasesHere)('$name, as every source', ({ missing, start, type, without }) => {
   const scratch = scratchWarehouseForAll()
   let database: TestDatabase
-  let rig: Rig
+  let rig: ConnectorHarness
   let table: string
 
   beforeAll(async () => {
     if (missing) return
     database = await start()
-    rig = await openRig(scratch)
+    rig = await openHarness(scratch)
   })
   beforeEach(async () => {
     if (missing) return
@@ -46,19 +46,19 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
   /** A query whose rows come so slowly that something can happen to it. */
   const slowly = () => reading({ sqlQuery: database.slow(table) })
 
-  everyRow<keyof typeof ofDatabases>(
+  testEveryRule<keyof typeof unsupportedByDatabases>(
     without,
     {
       async tried() {
-        expect(await rig.tried(reading())).toBeUndefined()
+        expect(await rig.testConnection(reading())).toBeUndefined()
       },
 
       async refused() {
-        expect(await rig.tried(reading({ password: 'not-the-password' }))).toMatchObject({
+        expect(await rig.testConnection(reading({ password: 'not-the-password' }))).toMatchObject({
           code: 'AUTHENTICATION_FAILED',
           message: expect.stringMatching(/check/i),
         })
-        expect(await rig.tried(reading({ jdbcSource: { port: 65_529 } }))).toMatchObject({
+        expect(await rig.testConnection(reading({ jdbcSource: { port: 65_529 } }))).toMatchObject({
           code: 'CONNECTION_REFUSED',
           message: expect.stringContaining('65529'),
         })
@@ -194,7 +194,7 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
       },
 
       async secrets() {
-        rig.expectUnsaid([database.jdbcSource.password])
+        rig.expectRedacted([database.jdbcSource.password])
       },
     },
     { missing },

@@ -1,8 +1,8 @@
 import { mariadbMissing, startMariadb } from './mariadb.ts'
 import { superuser } from './reading.ts'
 import { superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import type { Without } from '../../../test/rows.ts'
-import { ofDatabases, ofPostgres } from '../../../test/without.ts'
+import type { UnsupportedRules } from '../../../test/rules.ts'
+import { unsupportedByDatabases, unsupportedByPostgres } from '../../../test/unsupported-rules.ts'
 
 /** A real database with somebody who may only read, and what its SQL calls the same things. */
 export interface TestDatabase extends AsyncDisposable {
@@ -29,7 +29,7 @@ interface DatabaseHere {
   name: string
   type: 'SQL_DATABASE_B' | 'SQL_DATABASE_D'
   missing: string | undefined
-  without: Without & typeof ofDatabases
+  without: UnsupportedRules & typeof unsupportedByDatabases
   start(): Promise<TestDatabase>
 }
 
@@ -95,6 +95,18 @@ async function startMaria(): Promise<TestDatabase> {
 }
 
 export const databasesHere: readonly DatabaseHere[] = [
-  { name: 'PostgreSQL', type: 'SQL_DATABASE_D', missing: undefined, without: ofPostgres, start: startPostgres },
-  { name: 'MariaDB', type: 'SQL_DATABASE_B', missing: mariadbMissing(), without: ofDatabases, start: startMaria },
+  {
+    name: 'PostgreSQL',
+    type: 'SQL_DATABASE_D',
+    missing: undefined,
+    without: unsupportedByPostgres,
+    start: startPostgres,
+  },
+  {
+    name: 'MariaDB',
+    type: 'SQL_DATABASE_B',
+    missing: mariadbMissing(),
+    without: unsupportedByDatabases,
+    start: startMaria,
+  },
 ]

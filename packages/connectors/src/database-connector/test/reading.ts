@@ -2,7 +2,7 @@ import { sqlType } from '@sluice/row-stream/testing/sql-type'
 import { randomBytes } from 'node:crypto'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { RowStream, FeedColumn, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
+import type { RowStream, Column, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
 import type { ConnectableAddress, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
@@ -63,7 +63,7 @@ export async function loadFeed(
   return copy.rowCount
 }
 
-export const shape = (columns: readonly FeedColumn[]): string[] =>
+export const shape = (columns: readonly Column[]): string[] =>
   columns.map(({ name, dataType, precision, scale, primaryKey }) =>
     [name, dataType, precision !== undefined && `(${precision},${scale})`, primaryKey && 'key']
       .filter(Boolean)

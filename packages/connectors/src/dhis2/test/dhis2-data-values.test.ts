@@ -1,4 +1,4 @@
-import { conforms } from '../../../test/conformance.ts'
-import { dhis2DataValues } from './dhis2.scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { dhis2DataValues } from './dhis2-stand-in.ts'
 
-conforms(dhis2DataValues)
+testConnector(dhis2DataValues)

@@ -1,4 +1,4 @@
-import { conforms } from '../../../test/conformance.ts'
-import { dhis2Events } from './dhis2.scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { dhis2Events } from './dhis2-stand-in.ts'
 
-conforms(dhis2Events('2.42.1'))
+testConnector(dhis2Events('2.42.1'))

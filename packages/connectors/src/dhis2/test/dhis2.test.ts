@@ -1,26 +1,25 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { startDhis2 } from './dhis2-server.ts'
-import { dhis2Events } from './dhis2.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import type { Scene } from '../../../test/scene.ts'
-import { spanOf } from '../data-values.ts'
+import { startDhis2, dhis2Events } from './dhis2-stand-in.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { parsePeriod } from '../data-values.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) => (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows
 
-const content = (own: object, version = '2.41.3'): Scene => ({
+const content = (own: object, version = '2.41.3'): ConnectorFixture => ({
   ...dhis2Events(version),
   async start() {
     const { apiSource, ...started } = await startDhis2(version)
-    return { ...started, settings: { type: 'SOURCE_SYSTEM_C', apiSource, ...own }, isPage: () => true }
+    return { ...started, settings: { type: 'SOURCE_SYSTEM_C', apiSource, ...own }, isPageRequest: () => true }
   },
 })
 
 describe('DHIS2', () => {
-  it.each(['2.38.7', '2.40.0', '2.41.3', '2.42.1'])('gives its events page by page: %s', async (version) => {
-    await using open = await openScene(dhis2Events(version), scratch.warehouse)
-    open.people.crowd = 1_001
+  it.each(['2.38.7', '2.40.0', '2.41.3', '2.42.1'])('loads events page by page from version %s', async (version) => {
+    await using open = await openFixture(dhis2Events(version), scratch.warehouse)
+    open.people.generated = 1_001
     await open.load()
     const rows = await rowsOf(open.table)
     expect(rows).toHaveLength(1_001)
@@ -30,25 +29,25 @@ describe('DHIS2', () => {
     expect(contents).toEqual([{ table_name: open.table, content: 'Visit', rows_read: '1001' }])
   })
 
-  it('gives analytics in halves where they are too many rows at once, with the names of what they are of', async () => {
+  it('splits analytics queries above the row limit, and adds names', async () => {
     const own = {
       content: 'ANALYTICS',
       dataElements: ['a', 'b', 'c'],
       periods: ['202601', '202602'],
       orgUnits: ['LEVEL-2'],
     }
-    await using open = await openScene(content(own), scratch.warehouse)
+    await using open = await openFixture(content(own), scratch.warehouse)
     await open.load()
     const rows = await rowsOf(open.target)
     expect(rows).toHaveLength(6)
     expect(rows[0]).toMatchObject({ dx: 'a', pe: '202601', ou: 'LEVEL-2', value: '3410.50', dx_name: 'Name of a' })
-    expect(open.said.join()).toContain('it is asked for half of them')
+    expect(open.messages.join()).toContain('it is asked for half of them')
     await open.load('INCREMENTAL')
-    expect(open.said.join()).toContain('The source cannot tell what is new of this')
+    expect(open.messages.join()).toContain('The source cannot tell what is new of this')
   })
 
-  it('gives its tree of organisation units with a column for each level, and later what changed in it', async () => {
-    await using open = await openScene(content({ content: 'ORGANISATION_UNITS' }), scratch.warehouse)
+  it('loads organisation units with a column for each level, and later their changes', async () => {
+    await using open = await openFixture(content({ content: 'ORGANISATION_UNITS' }), scratch.warehouse)
     const table = open.target
     for (const id of [1, 2]) open.people.put({ id })
     await open.load()
@@ -66,9 +65,9 @@ describe('DHIS2', () => {
     ])
   })
 
-  it('gives a table for each kind of metadata, and tables for what they list', async () => {
+  it('loads a table for each kind of metadata, with child tables for lists', async () => {
     const own = { content: 'METADATA', metadata: ['DATA_ELEMENTS', 'DATA_SETS'] }
-    await using open = await openScene(content(own), scratch.warehouse)
+    await using open = await openFixture(content(own), scratch.warehouse)
     await open.load()
     const target = open.target
     expect(await rowsOf(`${target}__data_elements`)).toHaveLength(3)
@@ -80,9 +79,9 @@ describe('DHIS2', () => {
     ])
   })
 
-  it('is asked for days in parts of a month, of the organisation units of the account', async () => {
+  it('is requested month by month for the organisation units of the account', async () => {
     const own = { content: 'DATA_VALUES', dataSets: ['BfMAe6Itzgt'], startDate: '2026-01-15', endDate: '2026-03-02' }
-    await using open = await openScene(content(own), scratch.warehouse)
+    await using open = await openFixture(content(own), scratch.warehouse)
     open.people.put({ id: 1, name: '0012.50' })
     open.people.put({ id: 2, name: '12.50' })
     await open.load()
@@ -102,15 +101,15 @@ describe('DHIS2', () => {
     expect(second).toMatchObject({ value: '12.50', value_number: '12.50', period_type: 'Monthly' })
   })
 
-  it('is refused by what is no DHIS2', async () => {
-    await using open = await openScene(dhis2Events('2.42.1'), scratch.warehouse)
+  it('is rejected if the server is not DHIS2', async () => {
+    await using open = await openFixture(dhis2Events('2.42.1'), scratch.warehouse)
     open.server.fault = ({ path }) => (path.endsWith('/system/info') ? { body: { status: 'UP' } } : undefined)
     const wrong = await open.sources.testConnection(open.reading(), open.never)
     expect(wrong).toMatchObject({ code: 'OTHER_PROTOCOL', message: expect.stringContaining('DHIS2') })
   })
 })
 
-describe('a period of DHIS2', () => {
+describe('parsePeriod', () => {
   it.each([
     ['20260131', 'Daily', '2026-01-31', '2026-01-31'],
     ['2026W1', 'Weekly', '2025-12-29', '2026-01-04'],
@@ -124,7 +123,7 @@ describe('a period of DHIS2', () => {
     ['2026NovS1', 'SixMonthlyNov', '2025-11-01', '2026-04-30'],
     ['2026', 'Yearly', '2026-01-01', '2026-12-31'],
     ['2026July', 'FinancialJuly', '2026-07-01', '2027-06-30'],
-  ])('%s is %s, from %s to %s', (period, type, start, end) => expect(spanOf(period)).toEqual({ type, start, end }))
+  ])('%s is %s, from %s to %s', (period, type, start, end) => expect(parsePeriod(period)).toEqual({ type, start, end }))
 
-  it('is nothing where it is none', () => expect(spanOf('LAST_12_MONTHS')).toBeUndefined())
+  it('returns undefined for an invalid period', () => expect(parsePeriod('LAST_12_MONTHS')).toBeUndefined())
 })

@@ -1,25 +1,25 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { fhir } from './fhir.scene.ts'
-import { Population } from '../../../test/population.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import type { Scene } from '../../../test/scene.ts'
-import { type Answer, type Request, startServer } from '../../../test/stand-in.ts'
+import { fhir } from './fhir-stand-in.ts'
+import { People } from '../../../test/people.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
+import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
+import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 
 const token = 'a-bearer-token-0123456789'
 const moments = ['2026-03-01T10:00:00.000Z', '2026-03-02T10:00:00.000Z']
 
 /** A server of Bulk Data: its status and its files are beside its FHIR, and files may be at another host. */
-function exporting(files = ''): Scene {
+function exporting(files = ''): ConnectorFixture {
   return {
     ...fhir,
     async start() {
       let [kickedOff, polled] = [0, 0]
-      const server = await startServer(answer)
+      const server = await startStandInServer(answer)
       const lines = (type: string) =>
         [1, 2, 3].map((id) => `${JSON.stringify({ resourceType: type, id: `${type}-${id}`, value: id })}\n`).join('')
 
-      function answer({ method, path, headers }: Request): Answer {
+      function answer({ method, path, headers }: StandInRequest): StandInResponse {
         if (headers.authorization !== `Bearer ${token}`) return { status: 401, body: {} }
         if (path.endsWith('/$export')) {
           if (headers.prefer !== 'respond-async') return { status: 400, body: {} }
@@ -44,7 +44,7 @@ function exporting(files = ''): Scene {
 
       return {
         server,
-        people: new Population(),
+        people: new People(),
         settings: {
           type: 'FHIR',
           apiSource: { url: `${server.url}/fhir` },
@@ -52,7 +52,7 @@ function exporting(files = ''): Scene {
           resourceTypes: ['Patient', 'Observation'],
         },
         secrets: { authToken: token },
-        isPage: ({ path }: Request) => path.endsWith('/$export'),
+        isPageRequest: ({ path }: StandInRequest) => path.endsWith('/$export'),
       }
     },
   }
@@ -64,7 +64,7 @@ describe('an export of FHIR', () => {
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
   it('is prepared once for all types, waited for, read, and thrown away; the next one has what came since', async () => {
-    await using open = await openScene(exporting(), scratch.warehouse)
+    await using open = await openFixture(exporting(), scratch.warehouse)
     await open.load()
     for (const type of ['patient', 'observation']) expect(await rowsOf(`${open.target}__${type}`)).toHaveLength(3)
     expect(open.server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
@@ -84,20 +84,20 @@ describe('an export of FHIR', () => {
   })
 
   it('may be of a group', async () => {
-    await using open = await openScene(exporting(), scratch.warehouse)
+    await using open = await openFixture(exporting(), scratch.warehouse)
     await open.load('FULL', open.never, { settings: { group: '4/2' } })
     expect(open.pages()[0]!.path).toBe('/fhir/Group/4%2F2/$export')
   })
 
   it('does not have its files read from another host that wants the credentials of this one', async () => {
     const asked: (string | undefined)[] = []
-    await using files = await startServer(({ headers, path }) => {
+    await using files = await startStandInServer(({ headers, path }) => {
       asked.push(headers.authorization)
       const type = path.includes('Patient') ? 'Patient' : 'Observation'
       return { body: JSON.stringify({ resourceType: type, id: '1' }) }
     })
     const elsewhere = files.url.replace('127.0.0.1', 'localhost')
-    await using open = await openScene(exporting(elsewhere), scratch.warehouse)
+    await using open = await openFixture(exporting(elsewhere), scratch.warehouse)
     await expect(open.load()).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringContaining('localhost'),
@@ -106,8 +106,8 @@ describe('an export of FHIR', () => {
   })
 
   it('ends in a sentence when the server cannot export, breaks a file off for good, or writes none', async () => {
-    await using open = await openScene(exporting(), scratch.warehouse)
-    const faults: [RegExp, Answer | 'BREAKS_OFF', string][] = [
+    await using open = await openFixture(exporting(), scratch.warehouse)
+    const faults: [RegExp, StandInResponse | 'BREAKS_OFF', string][] = [
       [/export$/, { status: 404, body: {} }, 'NOT_FOUND'],
       [/export$/, { status: 202 }, 'OTHER_PROTOCOL'],
       [/status/, { status: 500, body: { issue: [{ diagnostics: 'Out of disk.' }] } }, 'SOURCE_FAILED'],
@@ -121,7 +121,7 @@ describe('an export of FHIR', () => {
   })
 
   it('is let go at once when the run is cancelled while the server prepares', async () => {
-    await using open = await openScene(exporting(), scratch.warehouse)
+    await using open = await openFixture(exporting(), scratch.warehouse)
     open.server.fault = ({ path }) =>
       path.includes('status') ? { status: 202, headers: { 'retry-after': '600', 'x-progress': '1%' } } : undefined
     const cancel = new AbortController()

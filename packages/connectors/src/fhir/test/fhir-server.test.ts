@@ -1,10 +1,10 @@
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { describeBeside } from '../../../test/counterpart.ts'
-import { fhir } from './fhir.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import { startServer } from '../../../test/stand-in.ts'
+import { describeWithServer } from '../../../test/independent-server.ts'
+import { fhir } from './fhir-stand-in.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
+import { startStandInServer } from '../../../test/stand-in-server.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>
@@ -12,8 +12,8 @@ const rowsOf = async (table: string) =>
 
 describe('FHIR', () => {
   it('begins a search anew, from where it was, when the server has forgotten it', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
-    open.people.crowd = 450
+    await using open = await openFixture(fhir, scratch.warehouse)
+    open.people.generated = 450
     let forgotten = 0
     open.server.fault = ({ query }) =>
       query.get('_getpagesoffset') === '200' && forgotten++ === 0 ? { status: 410, body: {} } : undefined
@@ -29,19 +29,22 @@ describe('FHIR', () => {
   })
 
   it('does not sort where the server refuses to, and says what is wrong when such a server forgets a search', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
-    open.people.crowd = 250
+    await using open = await openFixture(fhir, scratch.warehouse)
+    open.people.generated = 250
     const refused = { status: 400, body: { resourceType: 'OperationOutcome', issue: [{ diagnostics: 'No _sort.' }] } }
     open.server.fault = ({ query }) => (query.has('_sort') ? refused : undefined)
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(250)
     open.server.fault = ({ query }) =>
       query.has('_sort') ? refused : query.has('_getpages') ? { status: 410, body: {} } : undefined
-    await expect(open.load()).rejects.toMatchObject({ code: 'SOURCE_FAILED', message: expect.stringMatching(/forgot/) })
+    await expect(open.load()).rejects.toMatchObject({
+      code: 'SOURCE_FAILED',
+      message: expect.stringMatching(/dropped the search/),
+    })
   })
 
   it('narrows by the parameters of the user, and leaves to itself how pages are asked for', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
+    await using open = await openFixture(fhir, scratch.warehouse)
     const settings = { search: 'active=true&_lastUpdated=lt2030&_sort=name&_count=20&name=a%26b' }
     await open.load('FULL', open.never, { settings })
     expect([...open.pages()[0]!.query]).toEqual([
@@ -61,7 +64,7 @@ describe('FHIR', () => {
           ? generateKeyPairSync('rsa', { modulusLength: 2048 })
           : generateKeyPairSync('ec', { namedCurve: 'secp384r1' })
       let given = 0
-      await using tokens = await startServer(({ path, body, headers }) => {
+      await using tokens = await startStandInServer(({ path, body, headers }) => {
         const form = new URLSearchParams(body)
         const [header = '', claims = '', signature = ''] = form.get('client_assertion')!.split('.')
         const parsed = [header, claims].map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()))
@@ -82,14 +85,14 @@ describe('FHIR', () => {
         return { body: { access_token: `token-${(given += 1)}`, token_type: 'bearer', expires_in: 300 } }
       })
       const entry = [{ resource: { resourceType: 'Organization', id: '1', name: 'A' } }]
-      await using server = await startServer(({ path, headers }) => {
+      await using server = await startStandInServer(({ path, headers }) => {
         if (path === '/fhir/.well-known/smart-configuration')
           return { body: { token_endpoint: `${tokens.url}/oauth/token` } }
         // The first token ends before it is used.
         if (headers.authorization !== 'Bearer token-2') return { status: 401, body: {} }
         return { body: { resourceType: 'Bundle', type: 'searchset', entry } }
       })
-      await using open = await openScene(fhir, scratch.warehouse)
+      await using open = await openFixture(fhir, scratch.warehouse)
       const client = { clientId: 'us', keyId: 'key-1', scope: 'system/*.read' }
       const settings = { apiSource: { url: `${server.url}/fhir`, ...client } }
       const pem = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
@@ -104,7 +107,7 @@ describe('FHIR', () => {
   )
 })
 
-describeBeside('fhir', 'FHIR, a server of somebody else', (server) => {
+describeWithServer('fhir', 'FHIR, a server of somebody else', (server) => {
   it('is loaded page by page, and gone on with', async () => {
     const put = async (resource: object): Promise<{ id: string }> => {
       const { resourceType } = resource as { resourceType: string }
@@ -123,7 +126,7 @@ describeBeside('fhir', 'FHIR, a server of somebody else', (server) => {
     const code = { coding: [{ system: 'http://loinc.org', code: '8867-4' }], text: 'Heart rate' }
     const measured = { resourceType: 'Observation', status: 'final', code, subject: { reference: `Patient/${ids[0]}` } }
     await put({ ...measured, valueQuantity: { value: 44.5, unit: 'beats/minute' } })
-    await using open = await openScene(fhir, scratch.warehouse)
+    await using open = await openFixture(fhir, scratch.warehouse)
     const settings = { apiSource: { url: server.url }, resourceTypes: ['Patient', 'Observation'] }
     await open.load('FULL', open.never, { settings, secrets: {} })
     const patients = await rowsOf(`${open.target}__patient`)

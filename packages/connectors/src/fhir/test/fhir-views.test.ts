@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { fhir } from './fhir.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { fhir } from './fhir-stand-in.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>
@@ -36,7 +36,7 @@ const views = [
 
 describe('FHIR with views', () => {
   it('makes a table of each, with all of its columns and their types', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
+    await using open = await openFixture(fhir, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id, children: id === 1 ? ['Ann', 'Ben'] : [] })
     await open.load('FULL', open.never, { settings: { views } })
     expect(await rowsOf(`${open.target}__organisations`)).toMatchObject([
@@ -59,23 +59,23 @@ describe('FHIR with views', () => {
   })
 
   it('is read whole each time, and has no row twice although a search begins anew', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
+    await using open = await openFixture(fhir, scratch.warehouse)
     const settings = { views: views.slice(0, 1) }
-    open.people.crowd = 450
+    open.people.generated = 450
     let forgotten = 0
     open.server.fault = ({ query }) =>
       query.get('_getpagesoffset') === '200' && forgotten++ === 0 ? { status: 410, body: {} } : undefined
     await open.load('FULL', open.never, { settings })
     expect(await rowsOf(`${open.target}__organisations`)).toHaveLength(450)
-    open.people.crowd = 0
+    open.people.generated = 0
     open.people.put({ id: 7 })
     await open.load('INCREMENTAL', open.never, { settings })
     expect(await rowsOf(`${open.target}__organisations`)).toHaveLength(1)
-    expect(open.said.join()).toContain('cannot tell what is new')
+    expect(open.messages.join()).toContain('cannot tell what is new')
   })
 
   it('sets aside a resource with more values than a column takes, and says which', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
+    await using open = await openFixture(fhir, scratch.warehouse)
     open.people.put({ id: 1 })
     open.people.put({ id: 2, children: ['Ann', 'Ben'] })
     const select = [
@@ -94,7 +94,7 @@ describe('FHIR with views', () => {
   })
 
   it('says before anything is loaded what is wrong with a view', async () => {
-    await using open = await openScene(fhir, scratch.warehouse)
+    await using open = await openFixture(fhir, scratch.warehouse)
     const wrong = { name: 'v', resource: 'Organization', select: [{ column: [{ name: 'a', path: 'name ~ 1' }] }] }
     const found = await open.sources.testConnection(open.reading({ settings: { views: [wrong] } }), open.never)
     expect(found).toMatchObject({ code: 'NOT_SUPPORTED', message: expect.stringContaining('name ~ 1') })

@@ -1,4 +1,4 @@
-import { conforms } from '../../../test/conformance.ts'
-import { fhir } from './fhir.scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { fhir } from './fhir-stand-in.ts'
 
-conforms(fhir)
+testConnector(fhir)

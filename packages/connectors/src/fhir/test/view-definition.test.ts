@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { resourceView } from '../view-definition.ts'
-import { viewStream } from '../view-stream.ts'
+import { parseView } from '../view-definition.ts'
+import { createViewStream } from '../view-stream.ts'
 
 const patient = {
   resourceType: 'Patient',
@@ -21,7 +21,7 @@ const names = { name: 'use', valueCode: 'official' }
 
 /** The rows that a select makes of the patient, and what is told of the view besides. */
 const rows = (select: unknown, more: object = {}): unknown =>
-  resourceView({ name: 'v', resource: 'Patient', select, ...more }).rows(patient)
+  parseView({ name: 'v', resource: 'Patient', select, ...more }).rows(patient)
 const column = (name: string, path: string, more: object = {}) => ({ name, path, ...more })
 
 describe('a view of resources', () => {
@@ -73,7 +73,7 @@ describe('a view of resources', () => {
 
   it.each([
     ['several values where it has one', [{ column: [column('g', 'name.given')] }], /3 values/],
-    ['a column twice', [{ column: [column('a', 'id'), column('a', 'id')] }], /"a" is there twice/],
+    ['a column twice', [{ column: [column('a', 'id'), column('a', 'id')] }], /two columns "a"/],
     ['a name that is none', [{ column: [column('a b', 'id')] }], /letters, digits/],
     ['an unknown constant', [{ column: [column('a', '%other')] }], /FHIRPath "%other"/],
     [
@@ -89,23 +89,23 @@ describe('a view of resources', () => {
   it('does not grow beyond what lists side by side may come to', () => {
     const wide = { ...patient, telecom: Array.from({ length: 400 }, (_, at) => ({ value: String(at) })) }
     const select = [0, 1].map((at) => ({ forEach: 'telecom', column: [column(`v${at}`, 'value')] }))
-    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows(wide)).toThrow(/more than 100000 rows/)
+    expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows(wide)).toThrow(/more than 100000 rows/)
     const one = { forEach: 'telecom', column: [column('v', 'value')] }
     const tall = { name: 'v', resource: 'Patient', select: [{ unionAll: Array.from({ length: 300 }, () => one) }] }
-    expect(() => resourceView(tall).rows(wide)).toThrow(/more than 100000 rows/)
+    expect(() => parseView(tall).rows(wide)).toThrow(/more than 100000 rows/)
   })
 
   it('does not grow beyond what a wide view may hold, however few rows that are', () => {
     const wide = { ...patient, name: Array.from({ length: 100_000 }, () => ({ use: 'usual' })) }
     const columns = Array.from({ length: 100 }, (_, at) => column(`c${at}`, 'use'))
-    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ forEach: 'name', column: columns }] })
+    const view = parseView({ name: 'v', resource: 'Patient', select: [{ forEach: 'name', column: columns }] })
     expect(() => view.rows(wide)).toThrow(/more than 500000 values, 5001 rows or more of 100 columns/)
     const select = ['telecom', 'name'].map((forEach, part) => ({
       forEach,
       column: columns.slice(0, 50).map(({ name, path }) => column(`${name}_${part}`, path)),
     }))
     const few = { telecom: wide.name.slice(0, 100), name: wide.name.slice(0, 100) }
-    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows(few)).toThrow(/side by side/)
+    expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows(few)).toThrow(/side by side/)
   })
 
   it.each([
@@ -114,14 +114,14 @@ describe('a view of resources', () => {
   ])('does not go on for ever where it repeats %s', (_what, repeat) => {
     const item = Array.from({ length: 40 }).reduce<object>((below) => ({ linkId: 'x', item: [below] }), {})
     const select = [{ repeat, column: [column('id', 'linkId')] }]
-    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows({ item: [item] })).toThrow(/no end/)
+    expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows({ item: [item] })).toThrow(/no end/)
   })
 })
 
 describe('a view as a table', () => {
   it('makes the rows of one resource some at a time', async () => {
     const select = [{ forEach: 'name', column: [column('use', 'use')] }]
-    const { pages } = viewStream(resourceView({ name: 'v', resource: 'Patient', select }), async function* () {
+    const { pages } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {
       yield { records: [{ id: 'a', name: Array.from({ length: 1_200 }, (_, at) => ({ use: at })) }] }
     })
     const sizes: number[] = []
@@ -130,8 +130,8 @@ describe('a view as a table', () => {
   })
 
   it('takes resources one by one, and none twice that has an id', async () => {
-    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
-    const { pages } = viewStream(view, async function* () {
+    const view = parseView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
+    const { pages } = createViewStream(view, async function* () {
       yield { records: [{ id: 'a' }, {}, { id: 'a' }, {}, { id: 'b' }] }
     })
     const found = await Array.fromAsync(pages(undefined), ({ records }) => records)
@@ -140,7 +140,7 @@ describe('a view as a table', () => {
 
   it('has texts where a type is none that is known', () => {
     const select = [{ column: [column('id', 'id', { type: 'constructor' })] }]
-    const { columns } = viewStream(resourceView({ name: 'v', resource: 'Patient', select }), async function* () {})
+    const { columns } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {})
     expect(columns).toEqual([{ path: 'id', always: true, dataType: 'TEXT' }])
   })
 })
@@ -161,7 +161,7 @@ describe(`the cases of SQL on FHIR${folder === '' ? ' (set SLUICE_SQL_ON_FHIR)' 
     '%s',
     (_name: string, { view: definition, resources, expect: wanted, expectError }: any) => {
       const found = () => {
-        const view = resourceView(definition)
+        const view = parseView(definition)
         const own = resources.filter((one: any) => one.resourceType === view.resource)
         const all: (readonly unknown[])[] = own.flatMap((one: any) => view.rows(one))
         return all.map((row) => Object.fromEntries(view.columns.map(({ name }, at) => [name, row[at]])))

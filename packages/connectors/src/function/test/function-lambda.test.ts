@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
-import { invoked, lambdaFunction } from './function.scene.ts'
-import { openScene, type OpenScene } from '../../../test/reading-scene.ts'
-import type { Answer } from '../../../test/stand-in.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { invoked, lambdaFunction } from './function-stand-in.ts'
+import { openFixture, type FixtureHarness } from '../../../test/connector-harness.ts'
+import type { StandInResponse } from '../../../test/stand-in-server.ts'
 
-conforms(lambdaFunction)
+testConnector(lambdaFunction)
 
 describe('A function of AWS Lambda', () => {
   const scratch = scratchWarehouseForAll()
   let standIn: Awaited<ReturnType<typeof invoked>>
-  let open: OpenScene
+  let open: FixtureHarness
   beforeAll(async () => {
     standIn = await invoked()
-    open = await openScene({ ...lambdaFunction, start: async () => standIn }, scratch.warehouse)
+    open = await openFixture({ ...lambdaFunction, start: async () => standIn }, scratch.warehouse)
   })
   beforeEach(() => {
     delete standIn.say.answer
   })
   afterAll(() => open?.[Symbol.asyncDispose]())
 
-  const says = (...answers: Answer[]) => {
+  const says = (...answers: StandInResponse[]) => {
     standIn.say.answer = () => (answers.length > 1 ? answers.shift()! : answers[0]!)
   }
   const rows = async () =>
@@ -61,12 +61,12 @@ describe('A function of AWS Lambda', () => {
   })
 
   const failed = { 'x-amz-function-error': 'Unhandled' }
-  it.each<[string, Answer, string, RegExp]>([
+  it.each<[string, StandInResponse, string, RegExp]>([
     [
       'throws, which AWS answers with 200',
       { headers: failed, body: { errorType: 'KeyError', errorMessage: "'district'", trace: ['secret/path.py'] } },
       'SOURCE_FAILED',
-      /fails: look what is wrong there.* It says: KeyError: 'district'$/,
+      /failed\. Check the function.* It says: KeyError: 'district'$/,
     ],
     [
       'answers more than 6 MB',
@@ -86,9 +86,9 @@ describe('A function of AWS Lambda', () => {
       'SOURCE_FAILED',
       /answers 500 in its envelope.*no database/,
     ],
-    ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /holds no rows: let it answer a list/],
+    ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /has no rows\. Return a list/],
     ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the rejected rows say why/],
-    ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /holds no rows/],
+    ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /has no rows/],
     ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /never end/],
     [
       'is called with more than fits',
@@ -126,7 +126,7 @@ describe('A function of AWS Lambda', () => {
     expect(await tried({ ...place, region: 'EU_WEST_1' })).toBeUndefined()
     expect(await tried({ ...place, region: 'EU_WEST_1', qualifier: 'old' })).toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringMatching(/^The function "people" is not at 127\.0\.0\.1:\d+, or/),
+      message: expect.stringMatching(/^The function "people" does not exist at 127\.0\.0\.1:\d+, or/),
     })
     expect(await tried({ ...place, region: 'DEFAULT' })).toMatchObject({ code: 'REGION_MISSING' })
   })

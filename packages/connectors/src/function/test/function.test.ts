@@ -1,4 +1,4 @@
-import { conforms } from '../../../test/conformance.ts'
-import { addressedFunction } from './function.scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { addressedFunction } from './function-stand-in.ts'
 
-conforms(addressedFunction)
+testConnector(addressedFunction)

@@ -1,12 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
-import { googleSheets, standIn } from './google-sheets.scene.ts'
-import { apiKey, type Sheet } from './google-sheets-server.ts'
-import { openScene, type OpenScene } from '../../../test/reading-scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { googleSheets, standIn, apiKey, type Sheet } from './google-sheets-stand-in.ts'
+import { openFixture, type FixtureHarness } from '../../../test/connector-harness.ts'
 
-conforms(googleSheets)
+testConnector(googleSheets)
 
 const cases: Sheet = {
   title: "Cases of '26",
@@ -22,11 +21,11 @@ const cases: Sheet = {
 
 describe('A sheet', () => {
   const scratch = scratchWarehouseForAll()
-  let open: OpenScene
+  let open: FixtureHarness
   let started: Awaited<ReturnType<typeof standIn>>
   beforeAll(async () => {
     started = await standIn([cases, { title: 'Empty', rows: [] }])
-    open = await openScene({ ...googleSheets, start: async () => started }, scratch.warehouse)
+    open = await openFixture({ ...googleSheets, start: async () => started }, scratch.warehouse)
   })
   afterAll(() => open?.[Symbol.asyncDispose]())
 
@@ -65,7 +64,7 @@ describe('A sheet', () => {
     ])
     await expect(open.load('FULL', open.never, { settings: settings({ range: 'C9:A1' }) })).rejects.toMatchObject({
       code: 'RANGE_INVALID',
-      message: expect.stringContaining('write the upper left cell first'),
+      message: expect.stringContaining('Enter the upper left cell first'),
     })
   })
 
@@ -91,7 +90,7 @@ describe('A sheet', () => {
     expect(await tried({}, { authToken: apiKey })).toBeUndefined()
     expect(await tried({}, { authToken: 'another-key' })).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
-      message: expect.stringMatching(/refuses the API key: check it/),
+      message: expect.stringMatching(/rejected the API key\. Check it/),
     })
     expect(await tried({}, {})).toMatchObject({ code: 'CREDENTIALS_MISSING' })
   })
@@ -101,7 +100,7 @@ describe('A sheet', () => {
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
     expect(await tried({}, { serviceAccountKey: started.keyFile(pem) })).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
-      message: expect.stringMatching(/not taken by Google: check .* It says: Invalid JWT Signature/),
+      message: expect.stringMatching(/rejected by Google\. Check .* It says: Invalid JWT Signature/),
     })
   })
 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
-import { ihris } from './ihris.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { ihris } from './ihris-stand-in.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
-conforms(ihris)
+testConnector(ihris)
 
 describe('a report of iHRIS', () => {
   const scratch = scratchWarehouseForAll()
@@ -13,7 +13,7 @@ describe('a report of iHRIS', () => {
   const settings = { report: 'ihris-es-report-staff', resourceTypes: undefined }
 
   it('has a row for each of its people, with what hangs on them, and a table where that may be several', async () => {
-    await using open = await openScene(ihris, scratch.warehouse)
+    await using open = await openFixture(ihris, scratch.warehouse)
     open.people.put({ id: 1, name: 'Doe', children: ['Asha', 'B'] })
     open.people.put({ id: 2, name: 'Gone', extra: 'left' })
     open.people.put({ id: 3, name: 'Roe' })
@@ -34,10 +34,10 @@ describe('a report of iHRIS', () => {
   })
 
   it('is read anew each time, since what hangs on its people changes without them', async () => {
-    await using open = await openScene(ihris, scratch.warehouse)
+    await using open = await openFixture(ihris, scratch.warehouse)
     open.people.put({ id: 1 })
     for (const mode of ['FULL', 'INCREMENTAL'] as const) await open.load(mode, open.never, { settings })
-    expect(open.said.join()).toContain('The source cannot tell what is new of this')
+    expect(open.messages.join()).toContain('The source cannot tell what is new of this')
     const gone = open.reading({ settings: { ...settings, report: 'gone' } })
     expect(await open.sources.testConnection(gone, open.never)).toMatchObject({
       code: 'NOT_FOUND',

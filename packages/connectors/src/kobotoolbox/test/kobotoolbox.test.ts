@@ -1,4 +1,4 @@
-import { conforms } from '../../../test/conformance.ts'
-import { kobo } from './kobotoolbox.scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { kobotoolbox } from './kobotoolbox-stand-in.ts'
 
-conforms(kobo)
+testConnector(kobotoolbox)

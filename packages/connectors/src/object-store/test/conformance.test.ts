@@ -4,9 +4,9 @@ import { describeUnless, itUnless } from '@sluice/testing/skip'
 import { kindsOfStores, type TestStore } from './stores.ts'
 import { type Trouble, type TroubledProxy, troubledProxy } from './troubled-proxy.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { everyRow } from '../../../test/every-row.ts'
-import { never, openRig, type Rig } from '../../../test/rig.ts'
-import { ofStores } from '../../../test/without.ts'
+import { testEveryRule } from '../../../test/every-rule.ts'
+import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
+import { unsupportedByStores } from '../../../test/unsupported-rules.ts'
 
 /** One object for each person, of NDJSON: what is new is an object more. */
 const person = (id: number, more: object = {}) => `${JSON.stringify({ id, name: `Person ${id}`, ...more })}\n`
@@ -23,14 +23,14 @@ for (const { name, missing, start, expired } of stores)
     const scratch = scratchWarehouseForAll()
     let store: TestStore
     let proxy: TroubledProxy
-    let rig: Rig
+    let rig: ConnectorHarness
     let trouble: (url: string, range: string | undefined) => Trouble | undefined
     let folder: string
 
     beforeAll(async () => {
       store = await start()
       proxy = await troubledProxy(store.endpoint, (url, range) => trouble(url, range))
-      rig = await openRig(scratch)
+      rig = await openHarness(scratch)
     })
     beforeEach(() => {
       trouble = () => undefined
@@ -68,24 +68,24 @@ for (const { name, missing, start, expired } of stores)
       body: `<Error><Code>${code}</Code><Message>Away, ${Object.values(reading().secrets).join()}</Message></Error>`,
     })
 
-    everyRow(
-      ofStores,
+    testEveryRule(
+      unsupportedByStores,
       {
         async tried() {
           await three()
-          expect(await rig.tried(reading())).toBeUndefined()
+          expect(await rig.testConnection(reading())).toBeUndefined()
         },
 
         async refused() {
           const secrets = Object.fromEntries(
             Object.entries(reading().secrets).map(([name, value]) => [name, value.replace(/^.{4}/, 'AAAA')]),
           )
-          expect(await rig.tried(reading({ secrets }))).toMatchObject({
+          expect(await rig.testConnection(reading({ secrets }))).toMatchObject({
             code: 'AUTHENTICATION_FAILED',
             message: expect.stringMatching(/check/i),
           })
           const endpoint = proxy.endpoint.replace(/:\d+/, ':65529')
-          expect(await rig.tried(reading({ source: { endpoint } }))).toMatchObject({
+          expect(await rig.testConnection(reading({ source: { endpoint } }))).toMatchObject({
             code: 'CONNECTION_REFUSED',
             message: expect.stringContaining('127.0.0.1:65529'),
           })
@@ -171,7 +171,7 @@ for (const { name, missing, start, expired } of stores)
           atObject(2, { cutAfter: 10 })
           await rig.load(reading())
           expect(await names()).toHaveLength(3)
-          expect(rig.said.join('\n')).toMatch(/continues at byte 10 after a failure/)
+          expect(rig.messages.join('\n')).toMatch(/goes on at byte 10, where it broke/)
         },
 
         async keepsBreaking() {
@@ -251,7 +251,7 @@ for (const { name, missing, start, expired } of stores)
         },
 
         async secrets() {
-          rig.expectUnsaid(Object.values(reading().secrets))
+          rig.expectRedacted(Object.values(reading().secrets))
         },
       },
       { missing },
@@ -300,6 +300,6 @@ for (const { name, missing, start, expired } of stores)
       expect(await names()).toHaveLength(3)
       const source = await store.another('empty')
       await expect(rig.load(store.reading('/', { source }))).rejects.toMatchObject({ code: 'NO_OBJECTS' })
-      expect(await rig.tried(store.reading('**/*.csv', { source }))).toMatchObject({ code: 'NO_OBJECTS' })
+      expect(await rig.testConnection(store.reading('**/*.csv', { source }))).toMatchObject({ code: 'NO_OBJECTS' })
     })
   })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
-import { facilities, openlmis } from './openlmis.scene.ts'
-import { openScene } from '../../../test/reading-scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { facilities, openlmis } from './openlmis-stand-in.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
 
-conforms(openlmis)
+testConnector(openlmis)
 
 describe('OpenLMIS', () => {
   const scratch = scratchWarehouseForAll()
@@ -12,8 +12,8 @@ describe('OpenLMIS', () => {
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
   it('searches one facility after another, page by page, between the two days', async () => {
-    await using open = await openScene(openlmis, scratch.warehouse)
-    open.people.crowd = 101
+    await using open = await openFixture(openlmis, scratch.warehouse)
+    open.people.generated = 101
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(101)
     const asked = open
@@ -27,7 +27,7 @@ describe('OpenLMIS', () => {
   })
 
   it('has lines, what was adjusted in them, and changes of status in tables below; codes keep their zeros', async () => {
-    await using open = await openScene(openlmis, scratch.warehouse)
+    await using open = await openFixture(openlmis, scratch.warehouse)
     open.people.put({ id: 1, children: ['Late'] })
     await open.load()
     const [row] = await rowsOf(open.table)
@@ -42,7 +42,7 @@ describe('OpenLMIS', () => {
   })
 
   it('does without a requisition that was deleted while it was read, and names a facility that is not there', async () => {
-    await using open = await openScene(openlmis, scratch.warehouse)
+    await using open = await openFixture(openlmis, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id })
     open.server.fault = ({ path }) => (path.endsWith('000001') ? { status: 404, body: {} } : undefined)
     await open.load()

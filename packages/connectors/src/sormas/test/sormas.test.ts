@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { conforms } from '../../../test/conformance.ts'
-import { openScene } from '../../../test/reading-scene.ts'
-import { sormas } from './sormas.scene.ts'
+import { testConnector } from '../../../test/conformance.ts'
+import { openFixture } from '../../../test/connector-harness.ts'
+import { sormas } from './sormas-stand-in.ts'
 
-conforms(sormas)
+testConnector(sormas)
 
 describe('SORMAS', () => {
   const scratch = scratchWarehouseForAll()
@@ -12,7 +12,7 @@ describe('SORMAS', () => {
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
   it('goes on behind the last record of a page, also where many were changed at one moment', async () => {
-    await using open = await openScene(sormas, scratch.warehouse)
+    await using open = await openFixture(sormas, scratch.warehouse)
     for (let id = 1; id <= 1_500; id += 1) open.people.put({ id }, 60)
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(1_500)
@@ -23,7 +23,7 @@ describe('SORMAS', () => {
   })
 
   it('has moments for milliseconds, the early ones among them, and codes with their zeros', async () => {
-    await using open = await openScene(sormas, scratch.warehouse)
+    await using open = await openFixture(sormas, scratch.warehouse)
     open.people.put({ id: 1, children: ['Market'] })
     await open.load()
     expect(await rowsOf(open.table)).toMatchObject([
@@ -40,17 +40,17 @@ describe('SORMAS', () => {
   })
 
   it('begins with the first day that is asked for', async () => {
-    await using open = await openScene(sormas, scratch.warehouse)
+    await using open = await openFixture(sormas, scratch.warehouse)
     await open.load('FULL', open.never, { settings: { startDate: '2026-02-01' } })
     expect(open.pages()[0]!.path).toContain(`/all/${Date.UTC(2026, 1, 1)}/1000/`)
   })
 
   it('asks for more at once where a whole page has only parts that were changed later, and gives up some time', async () => {
-    await using open = await openScene(sormas, scratch.warehouse)
+    await using open = await openFixture(sormas, scratch.warehouse)
     const settings = { startDate: '2026-02-01' }
     let there = 1_500
     open.server.fault = (request) => {
-      if (!open.isPage(request)) return undefined
+      if (!open.isPageRequest(request)) return undefined
       const size = Math.min(there, Number(request.path.split('/')[5]))
       return { body: Array.from({ length: size }, (_, id) => ({ uuid: `U-${id}`, changeDate: 1_000_000 + id })) }
     }

@@ -1,0 +1,87 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { createResponseProblem } from '../http-connector/parse-response.ts'
+import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
+
+const maxRecordLength = 16_000_000
+/** Bytes after which a batch is full, regardless of its number of members, because they can contain a million values. */
+const maxBatchBytes = 4_000_000
+const maxBatchRecords = 500
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const opening = new Set([0x5b, 0x7b])
+const closing = new Set([0x5d, 0x7d])
+
+/**
+ * Yields the members of a JSON list in UTF-8 in batches with a limited number of members and 4 MB. Keeps only one batch in memory.
+ * Throws `SourceProblem` if the text is not a list or has no end, or if a member is larger than 16 MB or has too many values.
+ */
+export async function* jsonRecords(
+  chunks: AsyncIterable<Buffer>,
+  system: string,
+): AsyncGenerator<unknown[], void, void> {
+  let records: unknown[] = []
+  let bytes = 0
+  /** The parts of the current member from earlier chunks. */
+  let parts: Buffer[] = []
+  let heldBytes = 0
+  let depth = 0
+  let inText = false
+  let escaped = false
+  let hasStarted = false
+
+  function addMember(part: Buffer): void {
+    const text = Buffer.concat([...parts, part])
+      .toString()
+      .trim()
+    bytes += heldBytes + part.length
+    parts = []
+    heldBytes = 0
+    if (text === '') return
+    try {
+      records.push(parseJson(text, maxRecordValues))
+    } catch (error) {
+      if (error instanceof SourceProblem) throw error
+      throw createResponseProblem(system, 'list of JSON')
+    }
+  }
+
+  for await (const chunk of chunks) {
+    let from = 0
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at]!
+      if (inText) {
+        if (escaped) escaped = false
+        else if (byte === backslash) escaped = true
+        else if (byte === quote) inText = false
+      } else if (byte === quote) inText = true
+      else if (opening.has(byte)) {
+        if (depth === 0) {
+          if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
+          hasStarted = true
+          from = at + 1
+        }
+        depth += 1
+      } else if (closing.has(byte)) {
+        depth -= 1
+        if (depth === 0) addMember(chunk.subarray(from, at))
+      } else if (byte === comma && depth === 1) {
+        addMember(chunk.subarray(from, at))
+        from = at + 1
+        if (records.length >= maxBatchRecords || bytes >= maxBatchBytes) {
+          yield records
+          records = []
+          bytes = 0
+        }
+      }
+    }
+    if (depth === 0) continue
+    // The source reuses the buffer for the next chunk, so the part is copied.
+    parts.push(Buffer.from(chunk.subarray(from)))
+    heldBytes += chunk.length - from
+    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of small records')
+  }
+  if (!hasStarted || depth !== 0) throw createResponseProblem(system, 'complete list')
+  if (records.length > 0) yield records
+}

@@ -1,0 +1,175 @@
+import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
+import type { SourceOption } from '../connector.ts'
+import { basicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
+import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
+import { requestFittingPage } from '../http-connector/paging.ts'
+
+type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
+
+const name = 'the Community Health Toolkit'
+
+/**
+ * Community Health Toolkit: one row for each report and contact, and a table with the contents for each form and each kind of
+ * contact. All of them come from one changes feed, which is read once.
+ */
+export const communityHealthToolkit: HttpSystem<ChtSettings> = {
+  name,
+  canReadIncrement: () => true,
+
+  connect: ({ apiSource: { url, username } }, secrets) => ({
+    url,
+    ignoredSegments: ['v1', 'api', '_utils', 'medic'],
+    headers: {
+      authorization: basicAuthorization(username, requireSecret(secrets, 'password', 'the password of an account')),
+    },
+  }),
+
+  async testConnection({ http }) {
+    parseText(await http.getJson('medic', { subject: 'The database "medic"' }), name, 'db_name')
+  },
+
+  listOptions: (kind, context) => (kind === 'forms' ? listForms(context) : undefined),
+
+  async streams({ http, settings: { forms: codes, contacts = true } }) {
+    const filter: DocumentFilter = { forms: codes && new Set(codes), contacts }
+    return {
+      name: 'documents',
+      key: ['_id'],
+      columns: [...systemColumns, ...(codes ?? []).map(createReportColumn)],
+      // Forms write all answers as text.
+      inferStrings: true,
+      isStoredAsJson: (path) => path === '_attachments',
+      async *pages(cursor) {
+        let lastSequence: string | undefined
+        for await (const { results, sequence } of readChanges(http, cursor)) {
+          // A full read omits deleted documents.
+          const documents = results.map((result) => parseDocument(result, filter, cursor !== undefined))
+          const records = documents.filter((document) => document !== undefined)
+          lastSequence = sequence
+          // The documents of a rare form are on few of many pages.
+          if (records.length > 0) yield { records, cursor: sequence }
+        }
+        if (lastSequence !== undefined) yield { records: [], cursor: lastSequence }
+      },
+    }
+  },
+}
+
+const systemColumns: KnownColumn[] = [
+  ...createColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
+  { path: 'reported_date', dataType: 'TIMESTAMPTZ' },
+  { path: 'deleted', dataType: 'BOOLEAN' },
+]
+
+/** The table of a selected form exists before its first report. */
+const createReportColumn = (code: string): KnownColumn => ({
+  path: 'reported_date',
+  dataType: 'TIMESTAMPTZ',
+  groups: [`report ${code}`],
+})
+
+/** Lists the forms for reports. The response also contains forms that create contacts. */
+async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
+  const files = parseList(await http.getJson('api/v1/forms'), name)
+  const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
+  const reportCodes = [...new Set(codes)].filter((code) => !code.startsWith('contact:'))
+  return reportCodes.toSorted().flatMap((code) => createOption(code, {}))
+}
+
+const maxPageSize = 1_000
+
+/** Reads the changes feed of CouchDB: each document once, in its current version, after an opaque sequence. */
+async function* readChanges(
+  http: HttpSession,
+  cursor: unknown,
+): AsyncGenerator<{ results: readonly unknown[]; sequence: string }, void, void> {
+  let since = toText(cursor) ?? '0'
+  let limit = maxPageSize
+  for (;;) {
+    const { page, pageSize } = await requestFittingPage(limit, (size) =>
+      http.getJson('medic/_changes', {
+        subject: 'The changes feed',
+        query: { since, limit: size, include_docs: true, seq_interval: size },
+      }),
+    )
+    limit = pageSize
+    const results = parseList(page, 'CouchDB', 'results')
+    const { last_seq: lastSequence, pending } = parseObject(page, 'CouchDB')
+    const sequence = toText(lastSequence) ?? since
+    // CouchDB can return different texts for the same sequence, so the cursor stays the same if the page is empty.
+    if (results.length === 0) return
+    yield { results, sequence }
+    if (pending === 0 || sequence === since) return
+    since = sequence
+  }
+}
+
+interface DocumentFilter {
+  forms: ReadonlySet<string> | undefined
+  contacts: boolean
+}
+
+type DocumentFields = Readonly<Record<string, unknown>>
+
+/** Kinds of contacts of installations that do not configure their own. */
+const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
+
+/**
+ * Returns a row for a document, with the contents of the document as the only row of a group, so that each form and each kind
+ * of contact gets its own table. Undefined for a document that is neither a report nor a contact, or that the settings
+ * exclude. The type of a deleted document is unknown.
+ */
+function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
+  const { id, deleted, doc } = (result ?? {}) as DocumentFields
+  const key = toText(id)
+  if (key === undefined || key.startsWith('_design/') || key.startsWith('org.couchdb.user:')) return undefined
+  if (deleted === true) return includeDeleted ? { _id: key, deleted: true } : undefined
+  if (typeof doc !== 'object' || doc === null) return undefined
+  const group = findGroup(doc as DocumentFields, filter)
+  if (group === undefined) return undefined
+  const { _id, _rev, type, form, contact_type, name, reported_date, ...contents } = doc as DocumentFields
+  const reported = parseTimestamp(reported_date)
+  return {
+    _id,
+    type,
+    form,
+    contact_type,
+    ...(group.startsWith('contact') && { name }),
+    reported_date: reported,
+    deleted: false,
+    [group]: [{ reported_date: reported, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
+  }
+}
+
+/** Returns the group of a report or contact; undefined for other documents, and for those that the settings exclude. */
+function findGroup(
+  { type, form, contact_type: contactType }: DocumentFields,
+  { forms, contacts }: DocumentFilter,
+): string | undefined {
+  if (type === 'data_record') {
+    const code = toText(form)
+    return code !== undefined && (forms?.has(code) ?? true) ? `report ${code}` : undefined
+  }
+  const kind = type === 'contact' ? toText(contactType) : contactTypes.has(String(type)) ? String(type) : undefined
+  return contacts && kind !== undefined ? `contact ${kind}` : undefined
+}
+
+/** Converts milliseconds since 1970 to a timestamp. */
+function parseTimestamp(value: unknown): unknown {
+  const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
+  return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
+}
+
+/** Omits unanswered questions, which are empty strings. */
+function omitEmptyAnswers(value: unknown): object {
+  return Object.fromEntries(
+    Object.entries(value as object).flatMap(([key, answer]): [string, unknown][] => {
+      if (answer === '') return []
+      return [[key, isPlainObject(answer) ? omitEmptyAnswers(answer) : answer]]
+    }),
+  )
+}
+
+const isPlainObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype

@@ -1,0 +1,87 @@
+import { SourceProblem } from '@sluice/row-stream'
+
+/** Maximum characters of one row. */
+const maxRowLength = 16_000_000
+
+const QUOTE = 34
+const COMMA = 44
+const LF = 10
+const CR = 13
+
+/**
+ * Yields the rows of RFC 4180 text in UTF-8, including the header, in limited batches. Throws `SourceProblem` for a row without an end.
+ */
+export async function* csvRecords(
+  chunks: AsyncIterable<Buffer>,
+  { system, batchSize = 1_000 }: { system: string; batchSize?: number },
+): AsyncGenerator<string[][], void, void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of chunks) {
+    const text = rest + decoder.decode(chunk, { stream: true })
+    const from = yield* takeCompleteRows(text, batchSize)
+    rest = text.slice(from)
+    if (rest.length > maxRowLength) throw endlessRowProblem(system)
+  }
+  rest += decoder.decode()
+  if (rest === '') return
+  const lastText = rest.endsWith('\n') ? rest : `${rest}\n`
+  if ((yield* takeCompleteRows(lastText, batchSize)) < lastText.length) throw endlessRowProblem(system)
+}
+
+/** Yields the complete rows of a text and returns the start of the first incomplete one. */
+function* takeCompleteRows(text: string, batchSize: number): Generator<string[][], number, void> {
+  let rows: string[][] = []
+  let from = 0
+  for (;;) {
+    const row = parseRow(text, from)
+    if (!row) break
+    from = row.next
+    rows.push(row.fields)
+    if (rows.length < batchSize) continue
+    yield rows
+    rows = []
+  }
+  if (rows.length > 0) yield rows
+  return from
+}
+
+function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
+  const fields: string[] = []
+  for (let at = from; at < text.length; ) {
+    const quoted = text.charCodeAt(at) === QUOTE
+    const end = quoted ? findQuotedEnd(text, at) : findPlainEnd(text, at)
+    if (end < 0) return undefined
+    fields.push(quoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
+    at = text.charCodeAt(end) === CR ? end + 1 : end
+    if (at >= text.length) return undefined
+    if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
+    if (text.charCodeAt(at) !== COMMA) return undefined
+    at += 1
+    // The field after the last comma is empty.
+    if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
+  }
+  return undefined
+}
+
+function findQuotedEnd(text: string, from: number): number {
+  for (let at = from + 1; ; at += 2) {
+    at = text.indexOf('"', at)
+    if (at < 0 || at + 1 >= text.length) return -1
+    if (text.charCodeAt(at + 1) !== QUOTE) return at + 1
+  }
+}
+
+function findPlainEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === COMMA || code === LF || (code === CR && text.charCodeAt(at + 1) === LF)) return at
+  }
+  return -1
+}
+
+const endlessRowProblem = (system: string): SourceProblem =>
+  new SourceProblem(
+    'OTHER_PROTOCOL',
+    `The response of ${system} is not valid CSV: a row has no end. Run again. If it happens again, check the system.`,
+  )

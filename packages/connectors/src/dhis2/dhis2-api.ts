@@ -1,0 +1,76 @@
+import { basicAuthorization } from '../http-connector/http-session.ts'
+
+/** What the connector and the destination have in common. */
+
+interface Dhis2Credentials {
+  username?: string | undefined
+  password?: string | undefined
+  authToken?: string | undefined
+}
+
+/** Returns the headers that authenticate a request: a token, or a username and a password. Undefined without credentials. */
+export function createAuthHeaders({
+  username,
+  password,
+  authToken,
+}: Dhis2Credentials): Record<string, string> | undefined {
+  const authorization = authToken
+    ? `ApiToken ${authToken}`
+    : username && password
+      ? basicAuthorization(username, password)
+      : undefined
+  // Without the second header, DHIS2 redirects to its login page instead of a 401.
+  return authorization ? { authorization, 'x-requested-with': 'XMLHttpRequest' } : undefined
+}
+
+export const missingCredentials = 'The credentials for DHIS2 are missing. Enter a username and a password, or a token.'
+
+/** Returns the release of a version, such as 41 for `2.41.3`; 0 if it is unknown. */
+export const parseRelease = (version: string): number => Number(/^(?:2\.)?(\d{2,3})\b/.exec(version)?.[1] ?? 0)
+
+/** The kinds of objects that users can select, and their paths below /api. */
+const objectPaths: ReadonlyMap<string, string> = new Map([
+  ['data-sets', 'dataSets'],
+  ['data-elements', 'dataElements'],
+  ['data-element-groups', 'dataElementGroups'],
+  ['indicators', 'indicators'],
+  ['indicator-groups', 'indicatorGroups'],
+  ['programs', 'programs'],
+  ['program-stages', 'programStages'],
+  ['organisation-units', 'organisationUnits'],
+  ['organisation-unit-groups', 'organisationUnitGroups'],
+  ['organisation-unit-levels', 'organisationUnitLevels'],
+  ['category-option-combos', 'categoryOptionCombos'],
+  ['attributes', 'attributes'],
+])
+
+/** Returns the path of a kind below /api. Undefined for an unknown kind. */
+export const findObjectPath = (kind: string): string | undefined => objectPaths.get(kind)
+
+/** Returns the parameters that request the first `limit` objects by name whose name contains `search`. */
+export const createOptionsQuery = (search: string | undefined, limit: number) => ({
+  fields: 'id,code,displayName~rename(name)',
+  order: 'displayName:asc',
+  page: '1',
+  pageSize: String(limit),
+  filter: search ? `name:ilike:${search}` : undefined,
+})
+
+export interface Dhis2Option {
+  id: string
+  code: string
+  name: string
+}
+
+/** Returns the options of a response. Undefined if it contains no such list. */
+export function parseOptions(response: unknown, path: string): Dhis2Option[] | undefined {
+  const list = (response as Readonly<Record<string, unknown>> | null | undefined)?.[path]
+  if (!Array.isArray(list)) return undefined
+  return (list as (Readonly<Record<string, unknown>> | null)[]).flatMap((object) => {
+    const { id, code, name } = object ?? {}
+    if (typeof id !== 'string' || id === '') return []
+    return [{ id: truncate(id), code: truncate(code ?? id), name: truncate(name ?? id) }]
+  })
+}
+
+const truncate = (value: unknown): string => String(value).slice(0, 300)

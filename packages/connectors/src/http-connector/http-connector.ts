@@ -1,0 +1,128 @@
+import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
+import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
+import {
+  backgroundRetry,
+  guardedFetch,
+  interactiveRetry,
+  type RetryPolicy,
+} from '@sluice/http-client'
+import type { LoadReport } from '@sluice/row-stream'
+import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
+import { maxInteractiveValues } from './exact-json.ts'
+import { openHttpSession } from './http-session.ts'
+import type { HttpSystem, SystemContext } from './http-system.ts'
+import { createReadReporter, type ReadReporter } from './read-reporter.ts'
+import { canReadIncrement, readSystem } from './read-system.ts'
+
+/** Timeouts in milliseconds: for one complete response, and for a connection. */
+const responseTimeoutMs = 300_000
+const connectTimeoutMs = 10_000
+/** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
+const maxResponseBytes = 32_000_000
+const maxDownloadBytes = 8_000_000_000
+
+interface SessionOptions {
+  signal: AbortSignal
+  retryPolicy: RetryPolicy
+  report?: LoadReport
+  maxValues?: number
+}
+
+/** If a user waits for the result. */
+const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
+
+/** Creates the connector of an HTTP system. The module of the system is imported at the first use. */
+export function createHttpConnector(
+  load: () => Promise<HttpSystem>,
+  { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
+): Connector {
+  const directory = spoolDirectory(filesDirectory)
+
+  /** Opens a session for `work` and closes all connections afterwards. */
+  async function* withSession<T>(
+    reading: ReadRequest,
+    { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
+    work: (system: HttpSystem, context: SystemContext, reporter: ReadReporter) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void, void> {
+    signal.throwIfAborted()
+    const system = await load()
+    const { settings, secrets, query, within } = reading
+    const reporter = createReadReporter(report)
+    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, handOnRedirects: true }
+    const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
+    const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
+    const http = openHttpSession(system.connect(settings, secrets), {
+      fetch,
+      downloads,
+      system: system.name,
+      secrets: Object.values(secrets),
+      retryPolicy,
+      ...(maxValues !== undefined && { maxValues }),
+      directory,
+      signal,
+      onBytes: reporter.bytes,
+      onRetry: ({ message, code }, seconds) =>
+        reporter.log('WARN', 'LOW', `${message} (${code}; retried in ${Math.ceil(seconds)} seconds)`),
+      onAlive: reporter.alive,
+    })
+    try {
+      yield* work(system, { http, settings, secrets, query, within, signal, log: reporter.log }, reporter)
+    } finally {
+      await http.signOut()
+      await Promise.all([fetch.close(), downloads.close()])
+    }
+  }
+
+  return {
+    async canReadIncrement(reading) {
+      return canReadIncrement(await load(), reading)
+    },
+    async getCursorKind() {
+      const { canReadIncrement, cursorAt } = await load()
+      return !canReadIncrement ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
+    },
+    read: (reading, report, signal) =>
+      withSession(reading, { signal, retryPolicy, report }, (system, context, reporter) =>
+        readSystem({ system, context, reading, directory, reporter }),
+      ),
+    async testConnection(reading, signal) {
+      await firstValue(
+        withSession(reading, { signal, ...interactiveOptions }, (system, context) =>
+          yieldOne(system.testConnection(context)),
+        ),
+      )
+    },
+    listOptions: (kind, reading, signal) =>
+      firstValue(
+        withSession(reading, { signal, ...interactiveOptions }, (system, context) =>
+          yieldOne(system.listOptions?.(kind, context)),
+        ),
+      ),
+    preview: (reading, rows, signal) =>
+      previewFeed(
+        (report, previewSignal) =>
+          withSession(reading, { signal: previewSignal, ...interactiveOptions, report }, (system, context, reporter) =>
+            readSystem({ system, context, reading, directory, reporter, maxRecords: rows }),
+          ),
+        rows,
+        signal,
+      ),
+  }
+}
+
+const silentReport: LoadReport = {
+  progress: () => {},
+  reject: () => {},
+  rejectMore: () => {},
+  startOver: async () => {},
+  log: () => {},
+}
+
+async function* yieldOne<T>(value: Promise<T> | undefined): AsyncGenerator<T | undefined, void, void> {
+  yield await value
+}
+
+async function firstValue<T>(values: AsyncIterable<T>): Promise<T | undefined> {
+  for await (const value of values) return value
+  return undefined
+}

@@ -1,0 +1,118 @@
+import type { LoadReport, RejectedRow } from '@sluice/row-stream'
+import { BadRecord } from './flatten-record.ts'
+
+/** Maximum number of stored rejected rows, which are reported again when a table is read again. */
+const maxStoredRejects = 1_000
+/** Maximum characters of a stored rejected row. */
+const maxRawLength = 4_000
+const maxColumnLength = 300
+const maxReasonLength = 300
+
+/** Reports the progress of several tables as one read. */
+export interface ReadReporter {
+  /** Adds bytes that the system returned. */
+  bytes(count: number): void
+  /** Number of rejected records so far. */
+  readonly rejected: number
+  alive(): void
+  /** Returns the result of `add`, or undefined if the record was rejected. `number` counts from 1. */
+  tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
+  /** Rejects a whole record. `number` counts from 1. */
+  rejectRecord(number: number, record: unknown, reason: string): void
+  /** Reports that everything is read although an increment was requested. */
+  reportFullRead(reason: string): void
+  forTable(): LoadReport
+  log: LoadReport['log']
+}
+
+export function createReadReporter(report: LoadReport): ReadReporter {
+  let bytesRead = 0
+  let rowsOfEarlierTables = 0
+  let rowsOfTable = 0
+  const rejected: RejectedRow[] = []
+  let moreRejected = 0
+
+  function reject({ line, column, reason, raw }: RejectedRow): void {
+    const row: RejectedRow = {
+      line,
+      ...(column !== undefined && { column: truncateText(column, maxColumnLength) }),
+      reason: truncateText(reason, maxReasonLength),
+      raw: truncateText(raw, maxRawLength),
+    }
+    if (rejected.length < maxStoredRejects) rejected.push(row)
+    else moreRejected += 1
+    report.reject(row)
+  }
+
+  return {
+    log: (level, importance, message) => report.log(level, importance, message),
+    bytes(count) {
+      bytesRead += count
+      report.progress({ bytesRead })
+    },
+    get rejected() {
+      return rejected.length + moreRejected
+    },
+    alive: () => report.progress({}),
+    tryRecord(number, record, add) {
+      try {
+        return add()
+      } catch (error) {
+        if (!(error instanceof BadRecord)) throw error
+        const { message: reason, path } = error
+        reject({ line: number, reason, raw: formatRecord(record), ...(path !== undefined && { column: path }) })
+        return undefined
+      }
+    },
+    rejectRecord: (number, record, reason) => reject({ line: number, reason, raw: formatRecord(record) }),
+    reportFullRead(reason) {
+      report.log('INFO', 'MEDIUM', reason)
+      report.readsEverything?.(reason)
+    },
+    forTable() {
+      rowsOfEarlierTables += rowsOfTable
+      rowsOfTable = 0
+      const [storedBefore, moreBefore] = [rejected.length, moreRejected]
+      return {
+        log: () => {},
+        progress({ rowsRead }) {
+          rowsOfTable = rowsRead ?? rowsOfTable
+          report.progress({ bytesRead, rowsRead: rowsOfEarlierTables + rowsOfTable })
+        },
+        reject,
+        rejectMore(count) {
+          moreRejected += count
+          report.rejectMore(count)
+        },
+        async startOver() {
+          rowsOfTable = 0
+          rejected.length = storedBefore
+          moreRejected = moreBefore
+          await report.startOver()
+          for (const row of rejected) report.reject(row)
+          if (moreRejected > 0) report.rejectMore(moreRejected)
+          report.progress({ bytesRead, rowsRead: rowsOfEarlierTables })
+        },
+      }
+    },
+  }
+}
+
+/** Formats the record as text; empty if it is nested too deeply to be formatted. */
+function formatRecord(record: unknown): string {
+  try {
+    return JSON.stringify(record) ?? String(record)
+  } catch (error) {
+    if (error instanceof RangeError) return ''
+    throw error
+  }
+}
+
+/**
+ * Truncates and cleans a text for storage, because the invalid part can be in the text itself. Copies it, because a substring
+ * keeps the whole text in memory.
+ */
+function truncateText(text: string, maxLength: number): string {
+  const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()
+  return text.length > maxLength ? Buffer.from(truncated).toString() : truncated
+}

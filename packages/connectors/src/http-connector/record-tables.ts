@@ -1,0 +1,296 @@
+import { hash } from 'node:crypto'
+import { closeSync, writeSync } from 'node:fs'
+import type { DataType } from '@sluice/contracts'
+import { diskProblem, openSpool } from '@sluice/file-formats/spool/spool-file'
+import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
+import { SourceProblem } from '@sluice/row-stream'
+import { isExact } from './exact-json.ts'
+import { BadRecord, flatten, type FlattenOptions, idText, type RecordRow, type RecordValue } from './flatten-record.ts'
+import { tableName } from './table-names.ts'
+
+/** A column that the system declares. */
+export interface KnownColumn {
+  /** Its path in the record. */
+  path: string
+  label?: string
+  dataType?: DataType
+  /** Whether the column exists even if no record has it. */
+  always?: boolean
+  /** The groups that contain the column, from the outermost; empty for columns of the record itself. */
+  groups?: readonly string[]
+}
+
+export const createColumns = (dataType: DataType, paths: readonly string[]): KnownColumn[] =>
+  paths.map((path) => ({ path, dataType }))
+
+/**
+ * Returns the text column of a question of a form, in the table of its innermost repeat group and by its path below that group.
+ * `isRepeatGroup` receives a list of the first names in the path.
+ */
+export function createQuestionColumn(
+  names: readonly string[],
+  isRepeatGroup: (names: readonly string[]) => boolean,
+  separator: '.' | '/',
+): KnownColumn {
+  const groups: string[] = []
+  let below: string[] = []
+  names.forEach((name, index) => {
+    below.push(name)
+    if (!isRepeatGroup(names.slice(0, index + 1))) return
+    groups.push(below.join(separator))
+    below = []
+  })
+  return { path: below.join(separator), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
+}
+
+export interface RecordShape extends FlattenOptions {
+  table: string
+  /** Paths of the key; empty without a key. */
+  key: readonly string[]
+  columns?: readonly KnownColumn[]
+}
+
+const maxTables = 100
+/** Maximum number of cached group tables by group path: building the name takes longer than writing a row. */
+const maxCachedGroups = 1_000
+
+/** Converts records of one kind to rows of their table and of the tables of their groups. Keeps only keys in memory. */
+export class RecordTables implements Disposable {
+  readonly root: TableSpool
+  readonly shape: RecordShape
+  /** Number of records so far, including rejected ones. */
+  records = 0
+  readonly #groupTables = new Map<string, TableSpool>()
+  readonly #tablesByPath = new Map<string, TableSpool>()
+  readonly #keys = new SeenKeys()
+  readonly #directory: string
+  readonly #maxBytes: number
+
+  /** Creates spools in `directory`, each of at most `maxBytes` bytes. */
+  constructor(shape: RecordShape, directory: string, maxBytes: number) {
+    this.shape = shape
+    this.#directory = directory
+    this.#maxBytes = maxBytes
+    const known = shape.columns ?? []
+    const rootColumns = known.filter(({ groups }) => groups === undefined)
+    this.root = new TableSpool(shape.table, shape.key, rootColumns, directory, maxBytes)
+    for (const { groups } of known) if (groups) this.#findOrCreateGroupTable(groups)
+  }
+
+  get all(): TableSpool[] {
+    return [this.root, ...this.#groupTables.values()]
+  }
+
+  /** Adds a record if its key is new; returns how it compares with earlier records. Throws `BadRecord`. */
+  add(record: unknown): KeyComparison {
+    this.records += 1
+    if (record instanceof BadRecord) throw record
+    if (typeof record !== 'object' || record === null || Array.isArray(record))
+      throw new BadRecord('is not an object, so it has no fields')
+    const { key } = this.shape
+    const ids = key.map((path) => readKeyValue(record, path))
+    const [id = this.records] = ids
+    const { row, groups } = flatten(record, ids.length > 1 ? ids.map(idText).join('/') : id, this.shape)
+    const comparison = key.length > 0 ? this.#keys.compare(JSON.stringify(ids), JSON.stringify(record)) : 'NEW'
+    if (comparison !== 'NEW') return comparison
+    this.root.add(row)
+    for (const group of groups) this.#getGroupTable(group.groups).add(group.row)
+    return comparison
+  }
+
+  flush(): void {
+    for (const table of this.all) table.flush()
+  }
+
+  [Symbol.dispose](): void {
+    for (const table of this.all) table[Symbol.dispose]()
+  }
+
+  #getGroupTable(groups: readonly string[]): TableSpool {
+    const path = groups.join('\0')
+    const cached = this.#tablesByPath.get(path)
+    if (cached) return cached
+    if (this.#tablesByPath.size === maxCachedGroups) this.#tablesByPath.clear()
+    const table = this.#findOrCreateGroupTable(groups)
+    this.#tablesByPath.set(path, table)
+    return table
+  }
+
+  #findOrCreateGroupTable(groups: readonly string[]): TableSpool {
+    const name = tableName(this.shape.table, groups)
+    const existing = this.#groupTables.get(name)
+    if (existing) return existing
+    if (this.#groupTables.size === maxTables)
+      throw new SourceProblem(
+        'TOO_MANY_TABLES',
+        `The records of ${this.shape.table} have more than ${maxTables} groups, and each would become a table. Load less.`,
+      )
+    const path = groups.join('\0')
+    const known = (this.shape.columns ?? []).filter((column) => column.groups?.join('\0') === path)
+    const columns = [...this.#createLinkColumns(groups.length), ...known]
+    const table = new TableSpool(name, ['_row_id'], columns, this.#directory, this.#maxBytes)
+    this.#groupTables.set(name, table)
+    return table
+  }
+
+  /** The columns that link the rows of a group to their parents. Ids of records have the same type as in the records. */
+  #createLinkColumns(depth: number): KnownColumn[] {
+    const { key } = this.shape
+    const dataType = key.length === 1 ? this.root.known.get(key[0]!)?.dataType : undefined
+    const recordId = dataType && { dataType }
+    return [
+      { path: '_row_id', dataType: 'TEXT' },
+      { path: '_parent_row_id', ...(depth > 1 ? { dataType: 'TEXT' } : recordId) },
+      { path: '_root_row_id', ...recordId },
+      { path: '_index', dataType: 'INTEGER' },
+    ]
+  }
+}
+
+/** Returns the value at a path. Dots separate its parts, unless a field has the whole path as its name. */
+function readKeyValue(record: object, path: string): RecordValue {
+  const fields = record as Record<string, unknown>
+  const value =
+    path in fields
+      ? fields[path]
+      : path.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], record)
+  if ((typeof value === 'string' && value !== '') || typeof value === 'number') return value
+  if (typeof value === 'object' && value !== null && isExact(value)) return value
+  throw new BadRecord(`has no value in "${path}", which identifies it`, path)
+}
+
+/**
+ * NEW: the key is new. SAME: an earlier record has the same key and content. OTHER: an earlier record has the same key and
+ * other content.
+ */
+type KeyComparison = 'NEW' | 'SAME' | 'OTHER'
+
+/** Maximum number of keys in each of two generations: when the newer one is full, the older one is discarded. */
+const maxKeysPerGeneration = 250_000
+/** Maximum characters of a key that is stored unchanged; longer keys are stored as hashes. */
+const maxStoredKeyLength = 64
+
+/**
+ * Detects repeated keys. Lists that are read page by page shift during the read, so that a record can occur twice within some
+ * pages. Records that repeat after more than half a million keys are not detected here; the warehouse rejects them.
+ */
+export class SeenKeys {
+  /** 32 bits of a hash of the content, by key. */
+  #newer = new Map<string, number>()
+  #older = new Map<string, number>()
+
+  /** Returns whether the key is new. */
+  add(key: string): boolean {
+    return this.compare(key, '') === 'NEW'
+  }
+
+  /** Stores the key with its content and returns how it compares with an earlier one. */
+  compare(fullKey: string, content: string): KeyComparison {
+    const key = fullKey.length > maxStoredKeyLength ? hash('sha256', fullKey, 'base64') : fullKey
+    const contentHash = content === '' ? 0 : hash('sha1', content, 'buffer').readInt32LE()
+    const earlier = this.#newer.get(key) ?? this.#older.get(key)
+    if (earlier !== undefined) return earlier === contentHash ? 'SAME' : 'OTHER'
+    if (this.#newer.size === maxKeysPerGeneration) [this.#older, this.#newer] = [this.#newer, new Map()]
+    this.#newer.set(key, contentHash)
+    return 'NEW'
+  }
+}
+
+/** Flags for the kinds of values in a column. */
+const TEXT = 1
+const OTHER = 2
+const NESTED = 4
+
+const bufferCharacters = 64 * 1024
+const maxColumnsPerTable = 1_600
+
+/** The spooled rows of one table: a JSON line for each, in an unnamed file. */
+export class TableSpool implements Disposable {
+  readonly name: string
+  readonly key: readonly string[]
+  /** The columns that the system declares, found or not. */
+  readonly known: ReadonlyMap<string, KnownColumn>
+  /** Columns by path in the order of their first occurrence, with flags for the kinds of values seen. */
+  readonly seen = new Map<string, number>()
+  rows = 0
+  size = 0
+  readonly #maxBytes: number
+  readonly #directory: string
+  #descriptor: number | undefined
+  #buffer = ''
+
+  constructor(
+    name: string,
+    key: readonly string[],
+    known: readonly KnownColumn[],
+    directory: string,
+    maxBytes: number,
+  ) {
+    this.name = name
+    this.key = key
+    this.known = new Map(known.map((column) => [column.path, column]))
+    this.#directory = directory
+    this.#maxBytes = maxBytes
+  }
+
+  get descriptor(): number {
+    return (this.#descriptor ??= openSpool(this.#directory))
+  }
+
+  add(row: RecordRow): void {
+    let line = '{'
+    for (const [path, value] of this.rows === 0 ? this.#addEmptyColumns(row) : row) {
+      this.seen.set(path, (this.seen.get(path) ?? this.#addColumn()) | getValueKind(value))
+      line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
+    }
+    this.rows += 1
+    this.#buffer += `${line}}\n`
+    if (this.#buffer.length >= bufferCharacters) this.flush()
+  }
+
+  flush(): void {
+    if (this.#buffer === '') return
+    const bytes = Buffer.from(this.#buffer)
+    this.#buffer = ''
+    if (this.size + bytes.length > this.#maxBytes) throw tooLarge(this.name, this.#maxBytes)
+    try {
+      for (let offset = 0; offset < bytes.length; ) {
+        const written = writeSync(this.descriptor, bytes, offset, bytes.length - offset, this.size)
+        offset += written
+        this.size += written
+      }
+    } catch (error) {
+      throw diskProblem(error) ?? error
+    }
+  }
+
+  /** Whether all values of a column are texts. */
+  isText(path: string): boolean {
+    return this.seen.get(path) === TEXT
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
+  }
+
+  /** Returns a row that starts with the columns that always exist, in their order. */
+  #addEmptyColumns(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
+    const always = [...this.known.values()].filter((column) => column.always)
+    return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])
+  }
+
+  #addColumn(): number {
+    if (this.seen.size < maxColumnsPerTable) return 0
+    throw new SourceProblem(
+      'TOO_MANY_COLUMNS',
+      `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Load less.`,
+    )
+  }
+}
+
+function getValueKind(value: RecordValue | null): number {
+  if (value === null) return 0
+  if (typeof value === 'string') return TEXT
+  return typeof value === 'object' && !isExact(value) ? NESTED : OTHER
+}

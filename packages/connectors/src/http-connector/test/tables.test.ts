@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals'
+import { csvRecords } from '../../dhis2/csv-records.ts'
+import { parseJson } from '../exact-json.ts'
+import { BadRecord, flatten, type RecordRow } from '../flatten-record.ts'
+import { subtractSeconds } from '../paging.ts'
+import { columnNames, tableName } from '../table-names.ts'
+import { SeenKeys } from '../record-tables.ts'
+import fc from 'fast-check'
+
+const cells = (row: RecordRow) => Object.fromEntries(row)
+
+describe('names of columns', () => {
+  it('are paths in snake_case', () => {
+    expect(columnNames(['_id', 'demo/age', 'orgUnit', 'a.b', '__version__', 'größe', '7'])).toEqual([
+      '_id',
+      'demo_age',
+      'org_unit',
+      'a_b',
+      '_version',
+      'grosse',
+      '_7',
+    ])
+  })
+
+  it('do not depend on the order of paths or on other paths', () => {
+    const long = `group/${'question '.repeat(10)}`
+    const both = columnNames(['a/b', 'a.b', 'a_b', `${long}1`, `${long}2`])
+    expect(columnNames(['a.b', `${long}2`, 'a_b', 'a/b', `${long}1`])).toEqual([
+      both[1],
+      both[4],
+      both[2],
+      both[0],
+      both[3],
+    ])
+    expect(both[2]).toBe('a_b')
+    expect(new Set(both).size).toBe(5)
+    expect(columnNames([`${long}1`])).toEqual([both[3]])
+    for (const name of both) expect(Buffer.byteLength(name)).toBeLessThanOrEqual(63)
+  })
+
+  it('of group tables contain the path of the group', () => {
+    expect(tableName('homes', ['child', 'toy/part'])).toBe('homes__child__toy_part')
+    const long = tableName('t'.repeat(60), ['child'])
+    expect(long).toMatch(/^t+_[0-9a-f]{8}$/)
+    expect(Buffer.byteLength(long)).toBeLessThanOrEqual(63)
+  })
+})
+
+describe('a record', () => {
+  it('has a column for each nested field, and JSON for lists of plain values', () => {
+    const { row, groups } = flatten(
+      { id: 7, a: { b: { c: 'x' }, d: null }, tags: ['p', 'q'], none: [], mixed: [{}, 1] },
+      7,
+    )
+    expect(cells(row)).toEqual({ id: 7, 'a.b.c': 'x', tags: ['p', 'q'], mixed: [{}, 1] })
+    expect(groups).toEqual([])
+  })
+
+  it('has rows of nested groups that refer to their parents', () => {
+    const record = { 'hh/size': 2, hh: [{ 'hh/name': 'A' }, { 'hh/name': 'B', 'hh/toy': [{ 'hh/toy/what': 'ball' }] }] }
+    const { row, groups } = flatten(record, 'r1')
+    expect(cells(row)).toEqual({ 'hh/size': 2 })
+    expect(groups.map(({ groups: way, row: one }) => [way.join(), ...one.values()])).toEqual([
+      ['hh', 'r1/hh[0]', 'r1', 'r1', 0, 'A'],
+      ['hh', 'r1/hh[1]', 'r1', 'r1', 1, 'B'],
+      ['hh,toy', 'r1/hh[1]/toy[0]', 'r1/hh[1]', 'r1', 0, 'ball'],
+    ])
+  })
+
+  it('has a repeat group without a list and paths that stay JSON if the system declares them', () => {
+    const how = { isRepeatGroup: (path: string) => path === 'item', isStoredAsJson: (path: string) => path === 'meta' }
+    const { row, groups } = flatten({ item: { n: 1 }, meta: { a: 1 } }, 1, how)
+    expect([cells(row), groups.length]).toEqual([{ meta: { a: 1 } }, 1])
+  })
+
+  it('has columns for a point, and JSON for other shapes', () => {
+    const line = { type: 'LineString', coordinates: [[1, 2]] }
+    const { row } = flatten({ here: { type: 'Point', coordinates: [36.8, -1.3] }, line }, 1)
+    expect(cells(row)).toEqual({ here_latitude: -1.3, here_longitude: 36.8, line })
+  })
+
+  it.each([
+    [{ a: 'x\0' }, 'U+0000'],
+    [{ a: { b: ['\0'] } }, 'U+0000'],
+    [{ a: '\ud83d' }, 'surrogate'],
+    [{ list: ['\ud83d'] }, 'surrogate'],
+  ])('is rejected if no row can hold it: %j', (record, reason) => {
+    expect(() => flatten(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
+  })
+
+  it('is rejected if it is nested too deeply', () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
+    expect(() => flatten(deep, 1)).toThrow(BadRecord)
+  })
+
+  it('keeps numbers of any length, as ids too', () => {
+    const record = parseJson('{"id": 12345678901234567890123, "list": [{"n": 1}]}') as { id: object }
+    const { row, groups } = flatten(record, record.id)
+    expect(JSON.stringify(row.get('id'))).toBe('12345678901234567890123')
+    expect(groups[0]!.row.get('_row_id')).toBe('12345678901234567890123/list[0]')
+  })
+})
+
+describe('keys', () => {
+  it('are recognised within half a million keys, which bounds memory', () => {
+    const keys = new SeenKeys()
+    expect([keys.add('a'), keys.add('a'), keys.add('b')]).toEqual([true, false, true])
+    for (let key = 0; key < 500_000; key += 1) keys.add(String(key))
+    expect([keys.add('a'), keys.add('499999')]).toEqual([true, false])
+  })
+})
+
+describe('CSV', () => {
+  const read = async (text: string, size: number) => {
+    const bytes = Buffer.from(text)
+    const chunks = (async function* () {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+    })()
+    const rows: string[][] = []
+    for await (const some of csvRecords(chunks, { system: 'Example', batchSize: 2 })) rows.push(...some)
+    return rows
+  }
+
+  it('is parsed equally for any division into chunks', async () => {
+    const field = fc.string({ unit: fc.constantFrom('a', 'ä', '"', ',', '\n', '\r', ' ', '😀') })
+    const table = fc.array(fc.array(field, { minLength: 2, maxLength: 4 }), { minLength: 1, maxLength: 5 })
+    const written = (rows: string[][], quoteAll: boolean, end: string) =>
+      rows
+        .map((row) =>
+          row.map((one) => (quoteAll || /[",\n\r]/.test(one) ? `"${one.replaceAll('"', '""')}"` : one)).join(','),
+        )
+        .join(end)
+    await fc.assert(
+      fc.asyncProperty(
+        table,
+        fc.boolean(),
+        fc.boolean(),
+        fc.integer({ min: 1, max: 9 }),
+        async (rows, all, crlf, size) => {
+          expect(await read(written(rows, all, crlf ? '\r\n' : '\n') + (crlf ? '\r\n' : ''), size)).toEqual(rows)
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+
+  it.each(['a,"b\nc', 'a,"b"c,d\n'])('without an end is rejected: %j', async (text) => {
+    await expect(read(text, 3)).rejects.toMatchObject({ code: 'OTHER_PROTOCOL' })
+  })
+})
+
+describe('subtractSeconds', () => {
+  it.each([
+    ['2026-01-01T00:04:00', '2025-12-31T23:59:00.000'],
+    ['2026-01-01T00:10:00.500Z', '2026-01-01T00:05:00.500Z'],
+    ['2026-01-01T02:10:00.000+0200', '2026-01-01T00:05:00.000Z'],
+    ['soon', 'soon'],
+  ])('%s is %s', (moment, earlier) => expect(subtractSeconds(moment, 300)).toBe(earlier))
+})

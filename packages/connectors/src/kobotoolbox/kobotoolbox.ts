@@ -1,0 +1,193 @@
+import type { SourceOption } from '../connector.ts'
+import type { HttpSession, RequestOptions } from '../http-connector/http-session.ts'
+import {
+  type HttpSystem,
+  type RecordPage,
+  requireSecret,
+  type SettingsOf,
+  type SystemContext,
+} from '../http-connector/http-system.ts'
+import { boundCursor, detectEndlessPaging, requestFittingPage } from '../http-connector/paging.ts'
+import {
+  createLocation,
+  createOption,
+  createResponseProblem,
+  parseGeopoint,
+  parseList,
+  parseObject,
+  toText,
+} from '../http-connector/parse-response.ts'
+import { createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
+
+type KobotoolboxSettings = SettingsOf<'SOURCE_SYSTEM_E'>
+
+const name = 'KoboToolbox'
+/** Current servers silently return at most this many submissions; older ones allowed more. */
+const maxPageSize = 1_000
+const maxListedSurveys = 10_000
+
+/** KoboToolbox: the submissions of one form, with its repeat groups as child tables. */
+export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
+  name,
+  canReadIncrement: () => true,
+  cursorAt: (moment) => moment.slice(0, 23),
+
+  connect: ({ apiSource: { url } }, secrets) => ({
+    url,
+    ignoredSegments: ['v2', 'api'],
+    headers: { authorization: `Token ${requireSecret(secrets, 'authToken', 'the API key of an account')}` },
+  }),
+
+  async testConnection({ http, settings: { survey } }) {
+    const query = { format: 'json', limit: 1, q: 'asset_type:survey' }
+    parseList(await http.getJson('api/v2/assets/', { query }), name, 'results')
+    // The connection can be tested before a form is selected.
+    if (survey !== undefined) await readForm(http, survey)
+  },
+
+  listOptions: (kind, context) => (kind === 'surveys' ? listSurveys(context) : undefined),
+
+  async streams({ http, settings: { survey } }) {
+    const form = await readForm(http, survey)
+    return {
+      name: survey,
+      key: ['_id'],
+      columns: form.columns,
+      // The form declares text answers; the types of all others are inferred.
+      inferStrings: true,
+      isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
+      async *pages(cursor) {
+        for await (const page of readSubmissions(http, survey, toText(cursor)))
+          yield { ...page, records: page.records.map((record) => parseSubmission(record, form.geopoints)) }
+      },
+    }
+  },
+}
+
+/** Lists deployed forms by name. Other forms have no submissions. */
+async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
+  const surveys: SourceOption[] = []
+  const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
+  const checkPage = detectEndlessPaging(name)
+  let [path, options]: [string, RequestOptions] = ['api/v2/assets/', { query }]
+  while (surveys.length < maxListedSurveys) {
+    const response = parseObject(await http.getJson(path, options), name)
+    const assets = parseList(response, name, 'results').map((asset) => parseObject(asset, name))
+    // Forms that are not deployed are omitted but count as progress, because an account can have thousands of them.
+    checkPage(assets.length > 0)
+    for (const { uid, name: title, has_deployment: isDeployed } of assets)
+      if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
+    const next = toText(response['next'])
+    if (next === undefined) break
+    ;[path, options] = [http.resolveLink(next), {}]
+  }
+  return surveys
+}
+
+/**
+ * Reads submissions ordered by `_id`. Each page starts after the last id of the previous page, so that submissions and deletions during
+ * the read do not shift the pages. Edits keep the submission time, and deletions leave no trace: only the next full read notices both.
+ */
+async function* readSubmissions(
+  http: HttpSession,
+  survey: string,
+  since: string | undefined,
+): AsyncGenerator<RecordPage, void, void> {
+  let lastId: number | undefined
+  let latestTime = ''
+  let limit = maxPageSize
+  for (;;) {
+    const filter = {
+      ...(since !== undefined && { _submission_time: { $gte: since } }),
+      ...(lastId !== undefined && { _id: { $gt: lastId } }),
+    }
+    const { page, pageSize } = await requestFittingPage(limit, (size) =>
+      http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/data/`, {
+        subject: `The survey "${survey}"`,
+        query: { format: 'json', limit: size, sort: '{"_id":1}', query: JSON.stringify(filter) },
+      }),
+    )
+    limit = pageSize
+    const records = parseList(page, name, 'results')
+    const isLast = records.length === 0 || toText(parseObject(page, name)['next']) === undefined
+    const previousId = lastId
+    for (const record of records) {
+      const { _id: id, _submission_time: time } = (record ?? {}) as Record<string, unknown>
+      if (typeof id === 'number' && id > (lastId ?? -Infinity)) lastId = id
+      if (typeof time === 'string' && time > latestTime) latestTime = time
+    }
+    // Only all pages together are complete, because the submission times are not always in the order of the ids.
+    yield { records, cursor: isLast ? boundCursor(latestTime, http.startedAt(), since) : undefined }
+    if (isLast) return
+    if (lastId === previousId) throw createResponseProblem(name, '_id that grows')
+  }
+}
+
+/** Parses geopoints and adds the zone to timestamps, which lack it. */
+function parseSubmission(record: unknown, geopoints: ReadonlySet<string>): unknown {
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, geopoints)]))
+}
+
+function parseAnswer(key: string, value: unknown, geopoints: ReadonlySet<string>): unknown {
+  if (typeof value === 'string') {
+    if (geopoints.has(key)) return parseGeopoint(value)
+    return key === '_submission_time' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value
+  }
+  if (!Array.isArray(value)) return value
+  if (key !== '_geolocation') return key.startsWith('_') ? value : value.map((row) => parseSubmission(row, geopoints))
+  const [latitude, longitude, altitude, accuracy] = value as unknown[]
+  return createLocation({ latitude, longitude, altitude, accuracy })
+}
+
+interface SurveyForm {
+  columns: KnownColumn[]
+  /** Paths of geopoint questions. */
+  geopoints: ReadonlySet<string>
+}
+
+/** Question types whose answers have inferred types. Answers to all other questions are text. */
+const typedQuestionPattern =
+  /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
+
+/** Columns that the server adds to all submissions. */
+const systemColumns: KnownColumn[] = [
+  { path: '_id', dataType: 'BIGINT' },
+  { path: '_uuid', dataType: 'TEXT' },
+  { path: '_submission_time', dataType: 'TIMESTAMPTZ' },
+  { path: '_submitted_by', dataType: 'TEXT' },
+  { path: '_status', dataType: 'TEXT' },
+  { path: '_xform_id_string', dataType: 'TEXT' },
+  { path: '__version__', dataType: 'TEXT' },
+  { path: 'meta/instanceID', dataType: 'TEXT' },
+  { path: 'formhub/uuid', dataType: 'TEXT' },
+]
+
+/** Reads the deployed version of the form. The types of answers to questions that only earlier versions had are inferred. */
+async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
+  const asset = parseObject(
+    await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, {
+      subject: `The survey "${survey}"`,
+      query: { format: 'json' },
+    }),
+    name,
+  )
+  const content = (asset['content'] ?? {}) as { survey?: unknown }
+  const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
+  const columns = [...systemColumns]
+  const geopoints = new Set<string>()
+  const openGroups: { name: string; repeats: boolean }[] = []
+  for (const question of questions) {
+    const type = toText(question?.['type']) ?? ''
+    const questionName = toText(question?.['name']) ?? toText(question?.['$autoname']) ?? ''
+    if (type.startsWith('begin_')) openGroups.push({ name: questionName, repeats: type.includes('repeat') })
+    else if (type.startsWith('end_')) openGroups.pop()
+    else if (questionName !== '') {
+      const names = [...openGroups.map((group) => group.name), questionName]
+      if (type.endsWith('geopoint')) geopoints.add(names.join('/'))
+      else if (!typedQuestionPattern.test(type))
+        columns.push(createQuestionColumn(names, ({ length }) => openGroups[length - 1]?.repeats === true, '/'))
+    }
+  }
+  return { columns, geopoints }
+}

@@ -1,4 +1,0 @@
-import { outgoingAllowed } from '@sluice/http-client'
-
-/** Stand-ins on this machine may be asked, by http as well. */
-export const allowedHere = outgoingAllowed().parse('127.0.0.1')
