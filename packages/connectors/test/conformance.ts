@@ -38,7 +38,8 @@ export function conforms(scene: Scene): void {
     >[]
   const names = async () => (await rowsOf()).map((one) => one[name])
   const typeOf = async (column: string) =>
-    (await scratch.warehouse.findTable('health', open.table))?.columns.find((one) => one.name === column)?.dataType
+    (await scratch.warehouse.catalog.findTable('health', open.table))?.columns.find((one) => one.name === column)
+      ?.dataType
 
   describe(`${scene.system}, before anything is saved`, () => {
     row('tried', async () => {
@@ -78,7 +79,7 @@ export function conforms(scene: Scene): void {
     row('whole', async () => {
       await open.load()
       expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
-      const table = await scratch.warehouse.findTable('health', open.table)
+      const table = await scratch.warehouse.catalog.findTable('health', open.table)
       expect(table?.columns.filter((column) => column.primaryKey).length).toBeGreaterThan(0)
     })
 

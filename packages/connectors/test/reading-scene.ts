@@ -58,8 +58,8 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     changes: Parameters<typeof reading>[0] = {},
   ) {
     rejected.length = 0
-    const cursor = await warehouse.findCursor('health', target)
-    const remembered = await warehouse.findFeed('health', target)
+    const cursor = await warehouse.loader.findCursor('health', target)
+    const remembered = await warehouse.loader.findFeed('health', target)
     const known = { ...(cursor !== undefined && { cursor }), ...(remembered && { remembered }) }
     const asked = { ...reading(changes), mode, ...known }
     const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
@@ -70,7 +70,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
         target: { schema: 'health', table: target },
         run: word('run'),
         attempt: 1,
-        stillOurs: async () => true,
+        isCurrentAttempt: async () => true,
         signal,
         rejected: () => ({ count: rejected.length, first: rejected[0]?.reason }),
         ...(merged && { mode: 'MERGE' as const }),
@@ -93,7 +93,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     never,
     /** The pipeline's own table, and what is kept with it. */
     target,
-    cursor: () => warehouse.findCursor('health', target),
+    cursor: () => warehouse.loader.findCursor('health', target),
     /** Of the records themselves. */
     table: `${target}${scene.table ?? ''}`,
     groupTable: `${target}${scene.table ?? ''}${scene.group?.table ?? ''}`,

@@ -39,7 +39,7 @@ export function realAccount(scene: Scene, account: Account, warehouse: () => War
         const { columns } = await sources.preview(reading, 10, signal)
         expect(columns.length).toBeGreaterThan(0)
         for (const mode of ['FULL', 'INCREMENTAL'] as const) {
-          const cursor = await warehouse().findCursor('health', table)
+          const cursor = await warehouse().loader.findCursor('health', table)
           const asked = { ...reading, mode, cursor }
           const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
           const tables = await loadFeeds({
@@ -48,7 +48,7 @@ export function realAccount(scene: Scene, account: Account, warehouse: () => War
             target: { schema: 'health', table },
             run: word('run'),
             attempt: 1,
-            stillOurs: async () => true,
+            isCurrentAttempt: async () => true,
             signal,
             rejected: () => ({ count: 0 }),
             ...(merged && { mode: 'MERGE' as const }),

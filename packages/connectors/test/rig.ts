@@ -46,7 +46,7 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
     async load(asked: SourceReading, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
       rejected.length = 0
       const { table } = rig
-      const cursor = await warehouse.findCursor('health', table)
+      const cursor = await warehouse.loader.findCursor('health', table)
       const reading: SourceReading = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await sources.increments(reading))
       try {
@@ -56,7 +56,7 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
           target: { schema: 'health', table },
           run: word('run'),
           attempt: 1,
-          stillOurs: async () => true,
+          isCurrentAttempt: async () => true,
           signal,
           rejected: () => ({ count: rejected.length, first: rejected[0]?.reason }),
           ...(merged && { mode: 'MERGE' as const }),
@@ -79,7 +79,7 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       return (await superuser.query<(string | null)[]>({ text, rowMode: 'array' })).rows
     },
     async typeOf(column: string) {
-      const found = await warehouse.findTable('health', rig.table)
+      const found = await warehouse.catalog.findTable('health', rig.table)
       return found?.columns.find(({ name }) => name === column)?.dataType
     },
     /** Reads in a process of its own whose heap has at most so many megabytes; `peak` is in bytes. */

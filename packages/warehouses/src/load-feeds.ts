@@ -1,7 +1,7 @@
 import { failpoint } from '@sluice/process'
 import { type SourceFeed, TypesWidened, tooManyRejected } from '@sluice/row-stream'
 import type {
-  TableLoad,
+  StagedTable,
   PublishedTable,
   PlanOptions,
   PublishOptions,
@@ -16,7 +16,7 @@ export type LoadedTable = PublishedTable
 export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
   warehouse: Warehouse
   /** Whether this attempt may still publish. Called again just before the publication. */
-  stillOurs: () => Promise<boolean>
+  isCurrentAttempt: () => Promise<boolean>
   signal: AbortSignal
   /** Whether staging tables are kept for inspection when the load fails. */
   retain?: boolean
@@ -26,7 +26,7 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behin
 
 /** The rows of all feeds of a run, complete, transformed and not published. */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
-  loads: readonly TableLoad[]
+  loads: readonly StagedTable[]
   /** Cursors by table. */
   cursors: Record<string, unknown>
 }
@@ -73,7 +73,7 @@ export class LoadProblem extends Error {
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const { warehouse, run } = job
-  const earlier = await warehouse.findPublication(run)
+  const earlier = await warehouse.loader.findPublication(run)
   if (earlier) return earlier.tables
 
   return withStaging(job, (staging) => stageAndPublish(job, staging))
@@ -105,7 +105,7 @@ async function withStaging(
 /** Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, which drops it when it is disposed. */
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
-  const loads = new Map<string, TableLoad>()
+  const loads = new Map<string, StagedTable>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
   let whole = false
@@ -118,7 +118,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
     const { load, written } = await stage(feed, job.signal, staging, (columns, number) =>
-      warehouse.beginLoad(
+      warehouse.loader.stage(
         {
           schema: target.schema,
           table,
@@ -147,9 +147,12 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
-  await warehouse.transform(all, transformation, signal, { retain: job.retain === true, dry: planned !== undefined })
+  await warehouse.loader.transform(all, transformation, signal, {
+    retain: job.retain === true,
+    dry: planned !== undefined,
+  })
   if (planned) {
-    await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
+    await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
     return []
   }
   const feedsToPublish = { loads: all, cursors, ...(mode && { mode }) }
@@ -160,7 +163,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
 
 async function publishStaged(
   { loads, cursors, mode }: StagedFeeds,
-  { warehouse, stillOurs, signal, gate, behind, waiting }: PublicationOfFeeds,
+  { warehouse, isCurrentAttempt, signal, gate, behind, waiting }: PublicationOfFeeds,
 ): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
@@ -169,7 +172,7 @@ async function publishStaged(
     ...(behind && { behind }),
     ...(waiting && { waiting }),
   }
-  return (await warehouse.publish(loads, stillOurs, signal, options)).tables
+  return (await warehouse.loader.publish(loads, isCurrentAttempt, signal, options)).tables
 }
 
 /**
@@ -186,7 +189,7 @@ async function stage(
   { columns, content }: SourceFeed,
   signal: AbortSignal,
   staged: AsyncDisposableStack,
-  begin: (columns: SourceFeed['columns'], staging: number) => Promise<TableLoad>,
+  begin: (columns: SourceFeed['columns'], staging: number) => Promise<StagedTable>,
 ) {
   let known = withShortLabels(columns)
   for (let staging = 1; ; staging += 1) {

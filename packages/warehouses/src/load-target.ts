@@ -1,5 +1,4 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { PartOf } from './whole-records.ts'
 import type { Evidence } from './shape/feed-memory.ts'
 
 /** A column to be created. Structurally what a source's feed offers, so neither module imports the other. */
@@ -124,3 +123,20 @@ export interface Publication {
 
 /** The stored type of a column of the staging table. */
 export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>
+
+/**
+ * The rows of one table are parts of the records of another table. A merge removes the parts of each record that it brings, unless they come again.
+ */
+export interface PartOf {
+  /** The table of the records, in the same schema. */
+  table: string
+  /** The columns that identify a record. Their values, joined by `/`, are the record's id. */
+  keys: readonly string[]
+  /** The column of the parts that holds the id of their record. */
+  column: string
+}
+
+/** The staging table of the records that rows are parts of. */
+export interface StagedRecords extends Pick<PartOf, 'keys' | 'column'> {
+  staging: string
+}

@@ -1,5 +1,5 @@
 import { assertPlainComments, type SqlToken, tokensOf } from './sql-tokens.ts'
-import type { TablePlace } from './views.ts'
+import type { TablePlace } from './catalog.ts'
 import type { AmbiguousTable } from './warehouse.ts'
 
 /** The users' names for tables, and the server's. */

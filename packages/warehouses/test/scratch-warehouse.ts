@@ -112,7 +112,7 @@ export function scratchWarehouseForAll(): Omit<ScratchWarehouse, symbol> {
   let scratch: ScratchWarehouse
   beforeAll(async () => {
     scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
+    await scratch.warehouse.catalog.ensureSchema('health')
   })
   afterAll(() => scratch?.[Symbol.asyncDispose]())
   return {

@@ -2,7 +2,8 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { failpoint } from '@sluice/process'
 import { LeaseLost } from '@sluice/warehouses/lease-lost'
-import { definitionHash, type TablePlace } from '@sluice/warehouses/views'
+import { definitionHash } from '@sluice/warehouses/view-store'
+import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver, selectsAll } from './make-view.ts'
@@ -64,7 +65,7 @@ export async function refreshView(
     const pending = pendingReason(error)
     // A later load cannot fix an error in the query.
     if (pending === undefined && error instanceof WarehouseProblem && !error.retryable) await keepPending(db, id, null)
-    if (pending === undefined || (await warehouse.isManaged(view.uid))) throw error
+    if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
     await keepPending(db, id, pending)
     return { message: pending, pending: true, rows: 0, bytes: 0 }
   }
@@ -72,13 +73,13 @@ export async function refreshView(
   const stale = await staleInputs(db, id)
   const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
   if (!view.materialized) {
-    const { columns } = await warehouse.readTable(view.schema, view.name, { limit: 100, offset: 0 })
+    const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
     return { message: `${place} can be read: ${count(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
   }
-  if (!made) await warehouse.refreshView(view.schema, view.name, signal)
+  if (!made) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
-  const now = await warehouse.findView(view.schema, view.name)
+  const now = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
   return { message: `Filled ${place} anew: ${count(rows, 'row')}.${older}`, rows, bytes }
 }
@@ -90,18 +91,18 @@ async function makeAsSaved(
   view: StoredView,
   { signal, say }: { signal: AbortSignal; say: (line: string) => void },
 ): Promise<boolean> {
-  const there = await warehouse.findView(view.schema, view.name)
+  const there = await warehouse.views.find(view.schema, view.name)
   const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
   const anew = same && selectsAll(view.query)
   if (same && !anew) {
     // A process that created the view may have been killed before it stored what the view reads.
-    await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
+    await keepReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
   if (!anew) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
-  await warehouse.ensureSchema(view.schema)
+  await warehouse.catalog.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
-  const { reads } = await warehouse.defineView(
+  const { reads } = await warehouse.views.define(
     { ...view, id: view.uid, takesOver, anew },
     { seconds: statementTimeout },
     signal,

@@ -77,7 +77,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
   function warehouseOf(row: WarehouseRow): Warehouse {
     const now = Date.now()
     for (const [other, { usedAt, warehouse }] of known)
-      if (now - usedAt > idleTimeoutMs && warehouse.connections() === 0) known.delete(other)
+      if (now - usedAt > idleTimeoutMs && warehouse.upkeep.countConnections() === 0) known.delete(other)
     const one = known.get(row.client)
     if (one) {
       one.usedAt = now
@@ -94,7 +94,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
     const row = (await rowOf(db, client)) ?? (await insertRow(parts, client))
     const warehouse = warehouseOf(row)
     if (row.provisioned_at) {
-      const problem = await warehouse.check().catch((error: unknown) => error)
+      const problem = await warehouse.upkeep.check().catch((error: unknown) => error)
       if (problem === undefined) return warehouse
       if (!(problem instanceof WarehouseProblem && repairableCodes.has(problem.code))) throw problem
       logger.warn({ client, reason: problem.message }, 'making a warehouse again')

@@ -85,7 +85,7 @@ async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSucc
 
   // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
   const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
-  const earlier = await warehouse.findPublication(claim.uid)
+  const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
     return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
@@ -108,10 +108,10 @@ async function loadFromSource(
   const { claim } = attempt
   if (claim.attempt > 1) {
     await forgetStagedLoads(parts.db, claim)
-    await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
+    await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   }
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.ensureSchema(pipeline.schema)
+  await warehouse.catalog.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
 }
 
@@ -135,7 +135,7 @@ async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSucces
     `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await parts.warehouses.open(claim.client)
-  if (claim.attempt > 1) await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
+  if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
@@ -208,7 +208,7 @@ async function publicationOf(
   const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
-    stillOurs: isCurrentAttempt,
+    isCurrentAttempt: isCurrentAttempt,
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
@@ -350,7 +350,7 @@ async function recover(
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
 ): Promise<RunSuccess | undefined> {
   const warehouse = await warehouses.find(client)
-  const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
+  const publication = await warehouse?.loader.fenceRun(uid, attempt).catch((error: unknown) => {
     if (isWarehouseGone(error)) return undefined
     throw error
   })

@@ -1,5 +1,5 @@
 import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
-import { resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
+import { acquireQuery, resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
 import { trimStatementEnd } from '../sql-text.ts'
 import {
@@ -11,8 +11,9 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { listSchemas, relations } from './clickhouse-catalog.ts'
-import type { TablePlace } from '../views.ts'
+import type { QueryRunner } from '../query-runner.ts'
+import type { ClickHouseServer } from './clickhouse-server.ts'
+import type { TablePlace } from '../catalog.ts'
 import { type ServerAccess, sendStatement, execute } from './http.ts'
 import {
   checkSchemaName,
@@ -27,10 +28,28 @@ import {
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
 import { exactly, format, takeRows } from './result.ts'
-import { type ClickHouseShape, describeColumn, readShape } from './table-shape.ts'
+import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** Seconds in which the server should stop the query itself. */
 const grace = 5
+
+export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
+  const share = `clickhouse ${access.key}`
+  return {
+    async query(request, signal) {
+      using _slot = await acquireQuery('queries', share, signal)
+      return await run('the warehouse', () => query(access, request, signal))
+    },
+    async *queryPages(request, pageRows, signal) {
+      using _slot = await acquireQuery('pushes', share, signal)
+      await ensureProvisioned()
+      yield* queryPages(access, request, pageRows, signal)
+    },
+    readTable: (schema, table, page, limits) =>
+      run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
+    findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
+  }
+}
 
 /** The text before the user's query. It is a line of its own, so line numbers in server errors are one too high. */
 export const readOptions = 'select * from (\n'
@@ -42,7 +61,7 @@ export async function prepareQuery(
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
-  const there = await relations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
+  const there = await listRelations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
   const parameters: Record<string, string | null> = {}
   const around = {
     schemas,
@@ -62,7 +81,7 @@ export async function prepareQuery(
 }
 
 /** See `Warehouse.query`. */
-export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(asked.limits)
   const { text, parameters, database } = await prepareQuery(access, asked).catch((error: unknown) => {
     throw queryProblem(error, asked, seconds)
@@ -123,14 +142,14 @@ export const stopAtServer = (service: ServerAccess, queryId: string): Promise<vo
   execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
 
 /** See `Warehouse.ambiguousTable`. */
-export async function ambiguousTable(
+async function ambiguousTable(
   access: ClientAccess,
   asked: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
   const { bare } = await prepareQuery(access, asked)
   const schemas = asked.schemas ?? []
-  const there = await relations(access, schemas)
+  const there = await listRelations(access, schemas)
   return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
@@ -160,7 +179,7 @@ function orderOf({ engine, columns }: ClickHouseShape): string {
 }
 
 /** Reads a page of a table as role `read`. */
-export async function readTable(
+async function readTable(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
   page: { limit: number; offset: number },
@@ -190,7 +209,7 @@ export async function readTable(
  * See `Warehouse.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
  * the result is consistent, and no connection stays open between pages.
  */
-export async function* queryPages(
+async function* queryPages(
   access: ClientAccess,
   asked: UserQuery,
   pageRows: number,

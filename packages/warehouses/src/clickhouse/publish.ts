@@ -26,10 +26,10 @@ import {
   proposeClosing,
   findPublication,
 } from './ledger.ts'
-import { type ClickHouseLoad, assertTableOwned } from './clickhouse-loader.ts'
+import { assertTableOwned, type ClickHouseLoad, completeStaging, loadedOf } from './staged-table.ts'
 import { countMerged, writeMergedTable } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
-import { completeStaging, feedOf, loadedOf, planTableAfterLoad } from './plan-load.ts'
+import { feedOf, planTableAfterLoad } from './plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from './replace-view.ts'
 import { warehouseProblem } from './problems.ts'
 import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
@@ -50,7 +50,7 @@ const decisionRetries = { tries: 40, wait: 250 }
 export async function publish(
   access: ClientAccess,
   given: readonly ClickHouseLoad[],
-  stillOurs: () => Promise<boolean>,
+  isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
@@ -76,7 +76,7 @@ export async function publish(
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decided)
-    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     for (const load of loads) load.decided = true

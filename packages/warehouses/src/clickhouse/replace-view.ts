@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { ClickHouseError, execute, rowsOf } from './http.ts'

@@ -17,7 +17,7 @@ import { columnText, createTable, emptyColumn, textsOf } from './staging.ts'
 
 interface RestoreRequest {
   target: RestoreTarget
-  stillOurs: () => Promise<boolean>
+  isCurrentAttempt: () => Promise<boolean>
   options: Pick<PublishOptions, 'behind'>
   keepDays: number
 }
@@ -28,7 +28,7 @@ interface RestoreRequest {
  */
 export async function restore(
   access: ClientAccess,
-  { target, stillOurs, options, keepDays }: RestoreRequest,
+  { target, isCurrentAttempt, options, keepDays }: RestoreRequest,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = target
@@ -50,7 +50,7 @@ export async function restore(
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decisions)
-    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     decided = true

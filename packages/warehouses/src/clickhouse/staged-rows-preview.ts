@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'

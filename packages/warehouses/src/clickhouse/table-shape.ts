@@ -1,6 +1,11 @@
 import type { DataType } from '@sluice/contracts'
-import type { WarehouseColumn } from '../warehouse.ts'
+import type { TablePlace, WarehouseColumn, WarehouseTable } from '../catalog.ts'
+import { measuredColumn } from '../measured.ts'
+import { historyOf } from '../shape/feed-memory.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './http.ts'
+import { entryOf } from './ledger.ts'
+import { databaseOf, schemaPrefix, shownPrefix } from './names.ts'
 import { describeType, withoutWrappers } from './types.ts'
 
 /** The metadata in a table's comment. It moves with the rows, so it stays true under any table name. */
@@ -145,3 +150,46 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   // Tables are created with their primary key as the order of their rows.
   ...(primaryKey && { sortKey: true }),
 })
+
+/** Returns the table. The server counts the rows; the load measured the columns. */
+export async function describeTable(
+  access: ClientAccess,
+  schema: string,
+  shape: ClickHouseShape,
+): Promise<WarehouseTable> {
+  const entry = await entryOf(access, shape.mark?.load)
+  const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
+  const history = historyOf(entry?.feed)
+  const columns = shape.columns.map((column) => ({
+    ...describeColumn(column),
+    ...history(column.name),
+    ...measuredColumn(profiles.get(column.name)),
+  }))
+  return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
+}
+
+export async function listSchemas({ key, service }: ClientAccess): Promise<string[]> {
+  const prefix = schemaPrefix(key)
+  const rows = await rowsOf<{ name: string }>(
+    service,
+    'select name from system.databases where startsWith(name, {prefix:String}) order by name',
+    { parameters: { prefix } },
+  )
+  return rows.map(({ name }) => name.slice(prefix.length))
+}
+
+/** Sorted by the bytes of the schema, then of the name. */
+export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
+  if (schemas.length === 0) return []
+  const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
+  const rows = await rowsOf<{ database: string; name: string }>(
+    service,
+    `select database, name from system.tables
+     where startsWith(database, {prefix:String}) or startsWith(database, {shown:String}) order by database, name`,
+    { parameters: { prefix: schemaPrefix(key), shown: shownPrefix(key) } },
+  )
+  return rows.flatMap(({ database, name }) => {
+    const schema = wanted.get(database)
+    return schema === undefined ? [] : [{ schema, name }]
+  })
+}

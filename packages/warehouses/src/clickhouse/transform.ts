@@ -3,12 +3,11 @@ import { resolveNames } from '../sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { ClickHouseError, execute } from './http.ts'
-import type { ClickHouseLoad } from './clickhouse-loader.ts'
+import type { ClickHouseLoad } from './staged-table.ts'
 import { databaseOf, literal, qualified } from './names.ts'
 import { codes, warehouseProblem } from './problems.ts'
-import { relations, listSchemas } from './clickhouse-catalog.ts'
 import { stopAtServer } from './clickhouse-queries.ts'
-import { holdsRows, readShape } from './table-shape.ts'
+import { holdsRows, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200
@@ -47,7 +46,7 @@ async function runStatement(
 ): Promise<void> {
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const schemas = await listSchemas(access)
-  const there = await relations(access, schemas)
+  const there = await listRelations(access, schemas)
   // Unqualified names refer to the loaded rows, and to tables that earlier statements created.
   const { text } = resolveNames(statement, {
     schemas: [],

@@ -16,7 +16,7 @@ describe('SQL that tries to do more than read', () => {
   let before: unknown
   beforeAll(async () => {
     other = await scratchWarehouse()
-    await other.warehouse.ensureSchema('private matters')
+    await other.warehouse.catalog.ensureSchema('private matters')
     const one = columns({ id: 'INTEGER' })
     await loadAll(other.warehouse, { schema: 'private matters', table: 'patients', columns: one }, [[1]])
     await loadAll(scratch.warehouse, { table: 'cases', columns: one }, [[1], [2], [3]])
@@ -45,7 +45,7 @@ describe('SQL that tries to do more than read', () => {
   /** Waits until the server has ended the sessions of all readers. */
   const nobody = () => until(async () => (await readers()).length === 0, { within: 30_000 })
   const ask = (text: string, more: Partial<UserQuery> = {}) =>
-    scratch.warehouse.query({ text, schemas: ['health'], limits: { seconds: 1 }, ...more })
+    scratch.warehouse.queries.query({ text, schemas: ['health'], limits: { seconds: 1 }, ...more })
   const refusal = (text: string, more?: Partial<UserQuery>): Promise<{ code: string; message: string }> =>
     ask(text, more).then(
       ({ rows }) => ({ code: 'ANSWERED', message: JSON.stringify(rows) }),
@@ -237,7 +237,7 @@ describe('SQL that tries to do more than read', () => {
     await scratch.superuser.query(`alter role ${scratch.access.read.user} set temp_file_limit = '20MB'`)
     try {
       const pages = async () => {
-        for await (const _ of scratch.warehouse.queryPages({ text }, 10, never));
+        for await (const _ of scratch.warehouse.queries.queryPages({ text }, 10, never));
       }
       await expect(pages()).rejects.toMatchObject({ code: 'RESULT_TOO_LARGE' })
     } finally {
@@ -248,7 +248,7 @@ describe('SQL that tries to do more than read', () => {
 
   it('ends at the server when nobody waits for it any more', async () => {
     const asking = new AbortController()
-    const asked = scratch.warehouse.query({ text: 'select pg_sleep(1000)' }, asking.signal)
+    const asked = scratch.warehouse.queries.query({ text: 'select pg_sleep(1000)' }, asking.signal)
     await until(async () => (await readers()).length > 0)
     asking.abort(new Error('gone'))
     await expect(asked).rejects.toThrow('gone')

@@ -33,11 +33,11 @@ describe('merging increments beside others', () => {
     await refused
     while (await merging()) await sleep(20)
     expect(performance.now() - start).toBeLessThan(10_000)
-    expect([await scratch.warehouse.findPublication(run), await rowsOf(), await leftovers(scratch.superuser)]).toEqual([
-      undefined,
-      [...numbered(3, 'old')],
-      [],
-    ])
+    expect([
+      await scratch.warehouse.loader.findPublication(run),
+      await rowsOf(),
+      await leftovers(scratch.superuser),
+    ]).toEqual([undefined, [...numbered(3, 'old')], []])
     await scratch.superuser.query('drop function sluice.dawdle() cascade')
     await publish(numbered(3, 'new'), { run, attempt: 2 })
     expect(await rowsOf()).toEqual([...numbered(3, 'new')])

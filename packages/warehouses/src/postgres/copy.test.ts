@@ -19,7 +19,7 @@ describe('copying binary tuples', () => {
   })
 
   const targeted = (attempt = 1) => ({ schema: 'health', table, columns: two, run: word('run'), attempt })
-  const begin = (attempt = 1) => scratch.warehouse.beginLoad(targeted(attempt), never)
+  const begin = (attempt = 1) => scratch.warehouse.loader.stage(targeted(attempt), never)
   const rowsIn = async (staging: string) =>
     (
       await scratch.superuser.query(
@@ -125,7 +125,7 @@ describe('copying binary tuples', () => {
         .filter(({ pid, usename }) => usename === user && !before.has(pid))
         .map(({ pid }) => getPriority(pid))
     await using nice = openPostgresWarehouse({ ...scratch.access, niceness })
-    await using open = await nice.beginLoad(targeted(), never)
+    await using open = await nice.loader.stage(targeted(), never)
     let whileCopied: number[] = []
     async function* watched() {
       yield* numberedTuples(10, name)
@@ -136,7 +136,7 @@ describe('copying binary tuples', () => {
     expect(whileCopied.length).toBeGreaterThan(2)
     expect(new Set(whileCopied)).toEqual(new Set([niceness]))
 
-    const query = nice.query({ text: 'select pg_sleep(0.5)::text as slept' }, never)
+    const query = nice.queries.query({ text: 'select pg_sleep(0.5)::text as slept' }, never)
     await until(async () => (await nicenessOf(read.user)).length > 0)
     await sleep(50)
     expect(await nicenessOf(read.user)).toEqual([niceness])
@@ -149,8 +149,8 @@ describe('copying binary tuples', () => {
     async () => {
       const user = scratch.access.load.user
       await using fresh = openPostgresWarehouse(scratch.access)
-      await fresh.check()
-      await using load = await fresh.beginLoad(targeted(), never)
+      await fresh.upkeep.check()
+      await using load = await fresh.loader.stage(targeted(), never)
       // Those of this moment, idle or not, and one more.
       const { rows } = await scratch.superuser.query(
         'select count(*)::int as now from pg_stat_activity where usename = $1',

@@ -35,7 +35,7 @@ describe('the limit of a client’s database', () => {
   }
   const opened = async (free: number, limits = {}) =>
     openPostgresWarehouse(scratch.access, { databaseBytes: (await size()) + free, ...limits })
-  const rowsOf = async (name = table) => (await scratch.warehouse.findTable('health', name))?.rowCount
+  const rowsOf = async (name = table) => (await scratch.warehouse.catalog.findTable('health', name))?.rowCount
 
   it('ends a load that starts below it and exceeds it, and the old rows stay', async () => {
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
@@ -67,7 +67,7 @@ describe('the limit of a client’s database', () => {
       target: { schema: 'health', table },
       run: word('run'),
       attempt: 1,
-      stillOurs: async () => true,
+      isCurrentAttempt: async () => true,
       signal: never,
       rejected: () => ({ count: 0 }),
       ...changes,
@@ -92,7 +92,7 @@ describe('the limit of a client’s database', () => {
       target: { schema: 'health', table },
       run: word('run'),
       attempt: 1,
-      stillOurs: async () => true,
+      isCurrentAttempt: async () => true,
       signal: never,
       rejected: () => ({ count: 0 }),
       retain: true,
@@ -107,7 +107,7 @@ describe('the limit of a client’s database', () => {
     await loadAll(keeping, { table, columns: two }, numbered(3))
     await using warehouse = await opened(mega, { keepDays: 3 })
     await loadAll(warehouse, { table: word('other_'), columns: two }, large(6))
-    expect(await warehouse.findPrevious('health', table)).toBeUndefined()
+    expect(await warehouse.loader.findPrevious('health', table)).toBeUndefined()
   })
 
   it('does not wait for itself when many loads find it full at once', async () => {
@@ -116,7 +116,7 @@ describe('the limit of a client’s database', () => {
     await loadAll(keeping, { table, columns: two }, numbered(3))
     await using warehouse = await opened(mega, { keepDays: 3, loads: 8 })
     const begin = () =>
-      warehouse.beginLoad({ schema: 'health', table: word('other_'), columns: two, run: word(), attempt: 1 }, never)
+      warehouse.loader.stage({ schema: 'health', table: word('other_'), columns: two, run: word(), attempt: 1 }, never)
     const loads = await Promise.all(Array.from({ length: 8 }, begin))
     await loadAll(scratch.warehouse, { table: word('filler_'), columns: two }, large(3))
     const written = await Promise.all(loads.map((load) => load.write(given(numbered(2)), never)))
@@ -131,7 +131,7 @@ describe('the limit of a client’s database', () => {
     await using warehouse = await opened(3 * mega)
     const target = { table, columns: [...keyed, ...columns({ village: 'TEXT' })], shape: { merging: true } }
     await using load = await stage(warehouse, target, [[1, 'x', 'y']])
-    const publishing = warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    const publishing = warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE' })
     await expect(publishing).rejects.toMatchObject({ code: 'WAREHOUSE_FULL', retryable: false })
     expect(await rowsOf()).toBe(4096)
   })
@@ -141,7 +141,7 @@ describe('the limit of a client’s database', () => {
     {
       await using load = await stage(warehouse, { table, columns: two }, large(9))
       const statement = `delete from ${table} where id < 10`
-      const running = warehouse.transform([load], [{ statement }], never, { dry: true })
+      const running = warehouse.loader.transform([load], [{ statement }], never, { dry: true })
       await expect(running).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
     }
     expect(await leftovers(scratch.superuser)).toEqual([])

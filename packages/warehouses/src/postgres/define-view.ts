@@ -1,10 +1,11 @@
 import { trimStatementEnd } from '../sql-text.ts'
 import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
-import { type DefinedView, type TablePlace, type ViewDefinition } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
+import type { DefinedView, ViewDefinition } from '../view-store.ts'
 import { borrow } from './postgres-connections.ts'
 import { dependentViews } from './dependent-views.ts'
-import type { PostgresPools } from './postgres-loader.ts'
+import type { PostgresPools } from './postgres-connections.ts'
 import {
   commentOf,
   findManagedView,
@@ -15,12 +16,12 @@ import {
   readsRelation,
   listReads,
   type PostgresRelation,
+  assertViewSize,
 } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { runStoppable } from './statement-watch.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
-import { assertViewSize } from './postgres-views.ts'
 
 /** SQLSTATE invalid_table_definition: CREATE OR REPLACE VIEW cannot change the columns in this way. */
 const otherColumns = '42P16'

@@ -13,7 +13,7 @@ describe('views over a table whose types widen', () => {
 
   beforeAll(async () => {
     scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
+    await scratch.warehouse.catalog.ensureSchema('health')
     user = await connectedAs(scratch.access, 'load')
   })
   beforeEach(async () => {

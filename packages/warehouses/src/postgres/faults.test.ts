@@ -21,7 +21,8 @@ describe('a warehouse in trouble', () => {
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
   })
 
-  const count = async () => (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows.length
+  const count = async () =>
+    (await scratch.warehouse.queries.readTable('health', table, { limit: 100, offset: 0 })).rows.length
   const staged = async (run: string) =>
     (
       await scratch.superuser.query(
@@ -37,7 +38,7 @@ describe('a warehouse in trouble', () => {
     return rows as { pid: number; query: string }[]
   }
   const begin = (run = word('run')) =>
-    scratch.warehouse.beginLoad({ schema: 'health', table, columns: two, run, attempt: 1 }, never)
+    scratch.warehouse.loader.stage({ schema: 'health', table, columns: two, run, attempt: 1 }, never)
 
   it.each(['in COPY', 'before publishing'])(
     'keeps the old rows when the worker is killed %s, and the janitor clears up',
@@ -55,10 +56,10 @@ describe('a warehouse in trouble', () => {
       child.kill('SIGKILL')
       await once(child, 'exit')
       expect(await staged(run)).toBe(1)
-      expect(await scratch.warehouse.sweepStaging(async () => new Set([run]))).toBe(0)
+      expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set([run]))).toBe(0)
       // The server first has to notice that the connections of the killed worker are gone.
       let swept = 0
-      await until(async () => (swept += await scratch.warehouse.sweepStaging(async () => new Set())) > 0)
+      await until(async () => (swept += await scratch.warehouse.upkeep.sweepStaging(async () => new Set())) > 0)
       expect(swept).toBe(1)
       expect([await staged(run), await count()]).toEqual([0, 3])
       await until(async () => (await backends()).length === 0)
@@ -124,7 +125,7 @@ describe('a warehouse in trouble', () => {
 
   it('drops nothing live when the answer to a commit was lost', async () => {
     const load = await stage(scratch.warehouse, { table, columns: two }, numbered(6))
-    await scratch.warehouse.publish([load], async () => true, never)
+    await scratch.warehouse.loader.publish([load], async () => true, never)
     Object.assign(load, { published: false })
     await load[Symbol.asyncDispose]()
     expect(await count()).toBe(6)
@@ -136,7 +137,7 @@ describe('a warehouse in trouble', () => {
     let late: Awaited<ReturnType<typeof begin>> | undefined
     await using early = await begin()
     expect(early.stagingTable).toMatch(/^run_run/)
-    const swept = await scratch.warehouse.sweepStaging(async () => {
+    const swept = await scratch.warehouse.upkeep.sweepStaging(async () => {
       late = await begin()
       return new Set()
     })
@@ -148,7 +149,7 @@ describe('a warehouse in trouble', () => {
 
   it('tells a server that is away from one that does not know us', async () => {
     await using away = openPostgresWarehouse({ ...scratch.access, port: 1 })
-    await expect(away.findTable('health', table)).rejects.toMatchObject({
+    await expect(away.catalog.findTable('health', table)).rejects.toMatchObject({
       code: 'WAREHOUSE_UNAVAILABLE',
       retryable: true,
     })
@@ -158,11 +159,11 @@ describe('a warehouse in trouble', () => {
       load: wrong,
       read: { ...wrong, user: scratch.access.read.user },
     })
-    await expect(unknown.findTable('health', table)).rejects.toMatchObject({
+    await expect(unknown.catalog.findTable('health', table)).rejects.toMatchObject({
       code: 'WAREHOUSE_ACCESS_DENIED',
       retryable: false,
     })
-    await expect(unknown.readTable('health', table, { limit: 1, offset: 0 })).rejects.toMatchObject({
+    await expect(unknown.queries.readTable('health', table, { limit: 1, offset: 0 })).rejects.toMatchObject({
       code: 'WAREHOUSE_ACCESS_DENIED',
     })
   })

@@ -18,9 +18,9 @@ describe('what a load replaced', () => {
     return rows
   }
   const rowsOf = async (table: string) =>
-    (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows.length
+    (await scratch.warehouse.queries.readTable('health', table, { limit: 100, offset: 0 })).rows.length
   const restore = (warehouse: ReturnType<typeof opened>, table: string) =>
-    warehouse.restore({ schema: 'health', table, run: word('run'), attempt: 1 }, async () => true, never)
+    warehouse.loader.restore({ schema: 'health', table, run: word('run'), attempt: 1 }, async () => true, never)
   const filesOf = async (table: string): Promise<number[]> => {
     const { rows } = await scratch.superuser.query(
       `select array(select pg_relation_filenode(relid)::int from pg_partition_tree($1) where isleaf) as files`,
@@ -71,19 +71,19 @@ describe('what a load replaced', () => {
     await using warehouse = opened()
     await loadAll(warehouse, { table, columns: two }, numbered(1))
     await loadAll(warehouse, { table, columns: two }, numbered(2))
-    expect(await warehouse.pruneLedger(3)).toBe(0)
+    expect(await warehouse.upkeep.pruneLedger(3)).toBe(0)
     await scratch.superuser.query(
       `update sluice.ledger set published_at = now() - interval '9 days';
        update sluice.kept_table set kept_at = now() - interval '71 hours'`,
     )
-    await warehouse.pruneLedger(3)
-    expect(await warehouse.expirePrevious()).toBe(0)
+    await warehouse.upkeep.pruneLedger(3)
+    expect(await warehouse.upkeep.dropExpiredTables()).toBe(0)
     const [before] = await keptTables(table)
     expect(before).toMatchObject({ there: true })
     await restore(warehouse, table)
     expect(await rowsOf(table)).toBe(1)
     await scratch.superuser.query(`update sluice.kept_table set kept_at = now() - interval '73 hours'`)
-    expect(await warehouse.expirePrevious()).toBeGreaterThanOrEqual(1)
+    expect(await warehouse.upkeep.dropExpiredTables()).toBeGreaterThanOrEqual(1)
     expect(await keptTables(table)).toEqual([])
     await expect(restore(warehouse, table)).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })
 
@@ -94,7 +94,7 @@ describe('what a load replaced', () => {
     expect(await keptTables(table)).toEqual([])
     const { rows } = await scratch.superuser.query('select to_regclass($1) as there', [`sluice."${kept!.partition}"`])
     expect(rows[0].there).toBeNull()
-    expect(await without.sweepStaging(async () => new Set())).toBe(0)
+    expect(await without.upkeep.sweepStaging(async () => new Set())).toBe(0)
     expect(await rowsOf(table)).toBe(4)
   })
 
@@ -116,8 +116,8 @@ describe('what a load replaced', () => {
     await using tight = opened({ databaseBytes: (await size()) + 3_000_000 })
     await using load = await stage(tight, { table: other, columns: two, run: word('run') }, numbered(4, 'new'))
     const statement = `insert into ${other} select g, (select string_agg(md5(g::text || i), '') from generate_series(1, 60) i) || pg_sleep(0.001)::text from generate_series(1, 4000) g`
-    await tight.transform([load], [{ statement }], never)
-    await tight.publish([load], async () => true, never)
+    await tight.loader.transform([load], [{ statement }], never)
+    await tight.loader.publish([load], async () => true, never)
     expect(await keptTables(table)).toEqual([])
     expect(await rowsOf(table)).toBe(3)
   }, 60_000)
@@ -130,7 +130,7 @@ describe('what a load replaced', () => {
     await scratch.superuser.query(`create or replace function full_disk() returns trigger language plpgsql as
       $$ begin raise 'could not extend file' using errcode = '53100'; end $$`)
     const failing = async (run: string) => {
-      await using load = await warehouse.beginLoad({ schema: 'health', table, columns: two, run, attempt: 1 }, never)
+      await using load = await warehouse.loader.stage({ schema: 'health', table, columns: two, run, attempt: 1 }, never)
       await scratch.superuser.query(
         `create trigger full_disk before insert on sluice."${load.stagingTable}" for each row execute function full_disk()`,
       )
@@ -154,7 +154,7 @@ describe('what a load replaced', () => {
     await expect(attacker.query(`select sluice.forget_kept('key', 'r')`)).rejects.toThrow(/ledger/)
     await expect(attacker.query(`delete from sluice.kept_table`)).rejects.toThrow(/permission denied/)
     await attacker.query(`drop table sluice."${kept!.partition}"`)
-    expect(await warehouse.findPrevious('health', table)).toBeUndefined()
+    expect(await warehouse.loader.findPrevious('health', table)).toBeUndefined()
     await expect(restore(warehouse, table)).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })
     await loadAll(warehouse, { table, columns: two }, numbered(3))
     await restore(warehouse, table)

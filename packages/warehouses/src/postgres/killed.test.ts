@@ -61,9 +61,9 @@ describe('a worker that is killed between any two steps', () => {
                   ],
             )
             const upper = [{ statement: `update ${table} set name = upper(name) where id > 1` }]
-            await warehouse.transform([load], attempt ? upper : [], never)
-            if (attempt === 1) staged = JSON.stringify(await warehouse.describeStaged!([load], never))
-            await warehouse.publish([load], async () => true, never, { mode, cursors: { [table]: cursor } })
+            await warehouse.loader.transform([load], attempt ? upper : [], never)
+            if (attempt === 1) staged = JSON.stringify(await warehouse.loader.describeStaged!([load], never))
+            await warehouse.loader.publish([load], async () => true, never, { mode, cursors: { [table]: cursor } })
           }
           const seen = async () => {
             const { rows } = await scratch.superuser.query(`select id, name from health.${table} order by id`)
@@ -75,8 +75,8 @@ describe('a worker that is killed between any two steps', () => {
           await doomed[Symbol.asyncDispose]()
           await gone()
 
-          const found = await scratch.warehouse.findPublication(run)
-          const at = await scratch.warehouse.findCursor('health', table)
+          const found = await scratch.warehouse.loader.findPublication(run)
+          const at = await scratch.warehouse.loader.findCursor('health', table)
           const now = await seen()
           expect({ step, when, now, at }).toEqual({
             step,
@@ -89,16 +89,16 @@ describe('a worker that is killed between any two steps', () => {
           const adopted =
             found || staged === undefined || round % 2 === 0
               ? undefined
-              : await scratch.warehouse.adoptStaged!('health', JSON.parse(staged), 2, never)
+              : await scratch.warehouse.loader.adoptStaged!('health', JSON.parse(staged), 2, never)
           if (adopted) {
             await using load = adopted[0]!
-            await scratch.warehouse.publish([load], async () => true, never, publishing)
+            await scratch.warehouse.loader.publish([load], async () => true, never, publishing)
             adoptions += 1
           }
-          await scratch.warehouse.sweepStaging(async () => new Set())
+          await scratch.warehouse.upkeep.sweepStaging(async () => new Set())
           expect({ step, when, left: await leftovers(scratch.superuser) }).toEqual({ step, when, left: [] })
           if (!found && !adopted) await go(scratch.warehouse, 2)
-          expect([await seen(), (await scratch.warehouse.findTable('health', table))?.rowCount]).toEqual([
+          expect([await seen(), (await scratch.warehouse.catalog.findTable('health', table))?.rowCount]).toEqual([
             rows,
             rows.length,
           ])

@@ -20,7 +20,7 @@ describe('a warehouse of an older version', () => {
     const passwords = { loadPassword: word('load-'), readPassword: word('read-') }
     const access = await server.provision(key, passwords)
     await using warehouse = openPostgresWarehouse(access)
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
     const { run } = await loadAll(warehouse, { columns: keyed }, numbered(3))
     await using superuser = await connected(superuserUrl(access.database))
     await superuser.query(`alter table sluice.ledger_table drop mode, drop table_rows, drop cursor, drop profile, drop entered;
@@ -28,23 +28,23 @@ describe('a warehouse of an older version', () => {
       drop function sluice.enter_run, sluice.enter_table, sluice.demand_key;
       drop table sluice.ledger_key;
       comment on schema sluice is '2'`)
-    await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+    await expect(warehouse.upkeep.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
 
     await server.provision(key, passwords)
-    await warehouse.check()
+    await warehouse.upkeep.check()
     const { rows: privileges } = await superuser.query(
       `select has_table_privilege($1, 'sluice.ledger', 'insert') or has_table_privilege($1, 'sluice.ledger_table', 'insert') as forges`,
       [access.load.user],
     )
     expect(privileges).toEqual([{ forges: false }])
-    expect((await warehouse.findPublication(run))?.rows).toBe(3)
-    expect((await warehouse.findTable('health', 'cases'))?.rowCount).toBe(3)
+    expect((await warehouse.loader.findPublication(run))?.rows).toBe(3)
+    expect((await warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(3)
     await using load = await stage(warehouse, { columns: keyed }, [
       [3, 'changed'],
       [4, 'new'],
     ])
-    await warehouse.publish([load], async () => true, never, { mode: 'MERGE', cursors: { cases: { page: 2 } } })
-    expect((await warehouse.findTable('health', 'cases'))?.rowCount).toBe(4)
-    expect(await warehouse.findCursor('health', 'cases')).toEqual({ page: 2 })
+    await warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE', cursors: { cases: { page: 2 } } })
+    expect((await warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(4)
+    expect(await warehouse.loader.findCursor('health', 'cases')).toEqual({ page: 2 })
   })
 })

@@ -60,7 +60,7 @@ export async function enterRun(
 }
 
 /**
- * Waits until no attempt is between its entry and its end. A later attempt finds `stillOurs` false. Throws 55P03 if this takes
+ * Waits until no attempt is between its entry and its end. A later attempt finds `isCurrentAttempt` false. Throws 55P03 if this takes
  * longer than the idle time-out of a stopped transaction plus a swap.
  */
 export async function waitForPublisher(

@@ -31,10 +31,12 @@ describe('a reader that sits in a transaction on a table', () => {
       large ? { size: 1 << 30 } : {},
     )
     const target = { schema: 'health', table, columns: two, run: word('run'), attempt: 1 }
-    await using load = await warehouse.beginLoad(target, never)
+    await using load = await warehouse.loader.stage(target, never)
     await load.write(content, never)
     const begun = performance.now()
-    const { rows } = await warehouse.publish([load], async () => true, never, { waiting: (why) => void said.push(why) })
+    const { rows } = await warehouse.loader.publish([load], async () => true, never, {
+      waiting: (why) => void said.push(why),
+    })
     return { rows, reads, waited: performance.now() - begun }
   }
 

@@ -1,5 +1,8 @@
 import type { ClientBase } from 'pg'
-import { definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
+import { definitionHash, type ViewDefinition, type WarehouseView } from '../view-store.ts'
+import { qualified } from './names.ts'
+import { viewProblems } from './view-problems.ts'
 
 /** The metadata in the comment of a managed view. */
 type ViewMark = NonNullable<WarehouseView['managed']>
@@ -124,4 +127,16 @@ export async function listUnmanagedViews(client: ClientBase, { schema, name }: T
     [schema, name],
   )
   return rows.map(({ place }) => place)
+}
+
+/** Runs after the view is built and before the commit: a view that is too large is rolled back. */
+export async function assertViewSize(
+  client: ClientBase,
+  { schema, name }: TablePlace,
+  { oid, mostBytes }: { oid: number; mostBytes: number },
+): Promise<void> {
+  const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [
+    oid,
+  ])
+  if (rows[0]!.bytes > mostBytes) throw viewProblems.tooLarge(qualified(schema, name), rows[0]!.bytes, mostBytes)
 }

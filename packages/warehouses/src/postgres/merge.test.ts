@@ -40,20 +40,23 @@ describe('merging increments', () => {
   })
 
   it('keeps where the source goes on in the same transaction, or not at all', async () => {
-    expect(await scratch.warehouse.findCursor('health', cases.table)).toBeUndefined()
+    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBeUndefined()
     await publish([[1, 'a']], { cursor: { updated: '2026-01-01' } })
-    expect(await scratch.warehouse.findCursor('health', cases.table)).toEqual({ updated: '2026-01-01' })
+    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toEqual({ updated: '2026-01-01' })
     await expect(publish([[2, 'b']], { cursor: { updated: '2026-02-02' }, ours: false })).rejects.toBeInstanceOf(
       LeaseLost,
     )
-    expect([await scratch.warehouse.findCursor('health', cases.table), await rowsOf()]).toEqual([
+    expect([await scratch.warehouse.loader.findCursor('health', cases.table), await rowsOf()]).toEqual([
       { updated: '2026-01-01' },
       [[1, 'a']],
     ])
     await publish([[2, 'b']], { cursor: 7 })
-    expect(await scratch.warehouse.findCursor('health', cases.table)).toBe(7)
+    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBe(7)
     await publish([[3, 'c']], { mode: 'REPLACE' })
-    expect([await scratch.warehouse.findCursor('health', cases.table), await rowsOf()]).toEqual([undefined, [[3, 'c']]])
+    expect([await scratch.warehouse.loader.findCursor('health', cases.table), await rowsOf()]).toEqual([
+      undefined,
+      [[3, 'c']],
+    ])
   })
 
   it('merges a run once, however often it is tried', async () => {
@@ -121,7 +124,7 @@ describe('merging increments', () => {
       expect((await found())?.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(['id'])
       await publish(rows, { shape: keyed(types), cursor: 2 })
       expect(await rowsOf()).toEqual(expected)
-      expect(await scratch.warehouse.findCursor('health', cases.table)).toBe(2)
+      expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBe(2)
     },
   )
 
@@ -134,8 +137,8 @@ describe('merging increments', () => {
         rows,
       )
       const transformation = statements.map((statement) => ({ statement }))
-      await scratch.warehouse.transform([load], transformation, never)
-      return await scratch.warehouse.publish([load], async () => true, never, { mode })
+      await scratch.warehouse.loader.transform([load], transformation, never)
+      return await scratch.warehouse.loader.publish([load], async () => true, never, { mode })
     }
     await filled(
       [
@@ -160,8 +163,8 @@ describe('merging increments', () => {
       const target = { table, columns: keyed(types), shape: { merging: mode === 'MERGE' } }
       await using load = await stage(scratch.warehouse, target, rows)
       const statement = `alter table ${table} add column made text default 'made'`
-      await scratch.warehouse.transform([load], [{ statement }], never)
-      return await scratch.warehouse.publish([load], async () => true, never, { mode })
+      await scratch.warehouse.loader.transform([load], [{ statement }], never)
+      return await scratch.warehouse.loader.publish([load], async () => true, never, { mode })
     }
     const rows = [
       [1, 'a'],
@@ -229,7 +232,9 @@ describe('merging increments', () => {
       `update sluice.ledger set published_at = published_at - interval '40 days' where run = any($1)`,
       [runs],
     )
-    expect(await scratch.warehouse.pruneLedger(30)).toBe(3)
-    expect([await scratch.warehouse.findCursor('health', cases.table), (await found())?.rowCount]).toEqual([4, 4])
+    expect(await scratch.warehouse.upkeep.pruneLedger(30)).toBe(3)
+    expect([await scratch.warehouse.loader.findCursor('health', cases.table), (await found())?.rowCount]).toEqual([
+      4, 4,
+    ])
   })
 })

@@ -18,9 +18,9 @@ describe('readers that are older than a load', () => {
   /** As a large source is loaded: over two connections, not frozen. */
   async function loadLarge({ attempt = 1, chunks = () => numberedTuples(5), signal = never } = {}) {
     const target = { schema: 'health', table, columns: two, run: word('run'), attempt }
-    await using load = await scratch.warehouse.beginLoad(target, signal)
+    await using load = await scratch.warehouse.loader.stage(target, signal)
     await load.write(binary(chunks, { size: 1 << 30 }), signal)
-    return await scratch.warehouse.publish([load], async () => true, signal)
+    return await scratch.warehouse.loader.publish([load], async () => true, signal)
   }
   const countBy = async (reader: { query(text: string): Promise<{ rows: { count: number }[] }> }) =>
     (await reader.query(`select count(*)::int from health.${table}`)).rows[0]?.count
@@ -62,14 +62,14 @@ describe('readers that are older than a load', () => {
     await idle.query('begin')
     await idle.query('select 1')
     const target = { schema: 'health', table, columns: two, run: word('run'), attempt: 1 }
-    await using load = await scratch.warehouse.beginLoad(target, never)
+    await using load = await scratch.warehouse.loader.stage(target, never)
     await load.write(
       binary(() => numberedTuples(5), { size: 1 << 30 }),
       never,
     )
     await using late = await repeatable('read')
     const start = performance.now()
-    await scratch.warehouse.publish([load], async () => true, never)
+    await scratch.warehouse.loader.publish([load], async () => true, never)
     expect(performance.now() - start).toBeLessThan(5_000)
     expect([await countBy(idle), await countBy(late)]).toEqual([5, 5])
   })
@@ -85,7 +85,7 @@ describe('readers that are older than a load', () => {
       await new Promise(() => {})
     }
     const target = { schema: 'health', table: word('stuck_'), columns: two, run: word('run'), attempt: 1 }
-    await using copying = await scratch.warehouse.beginLoad(target, never)
+    await using copying = await scratch.warehouse.loader.stage(target, never)
     const writing = copying.write(binary(stuck, { size: 1 << 30 }), end.signal).catch(() => {})
     await sleep(300)
     const start = performance.now()

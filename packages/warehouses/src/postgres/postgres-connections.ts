@@ -26,6 +26,20 @@ export interface WarehouseAccess {
   niceness?: number
 }
 
+/**
+ * `copies` has two connections per load, to copy rows; `transactions` has one per load, for all other steps until its publication,
+ * so that no step waits; `statements` is for short statements.
+ */
+export interface PostgresPools {
+  copies: Pool
+  transactions: Pool
+  statements: Pool
+  /** Bytes that the client's database may have. */
+  databaseBytes?: number | undefined
+  /** Drops kept tables of earlier publications until the database has at most this many bytes; returns the number of publications. */
+  makeRoom(mostBytes?: number): Promise<number>
+}
+
 const connectTimeout = 5_000
 
 function settings(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {

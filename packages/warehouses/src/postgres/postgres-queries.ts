@@ -1,4 +1,6 @@
+import type { QueryRunner } from '../query-runner.ts'
 import {
+  acquireQuery,
   clampLimit,
   clampSeconds,
   defaultQuerySeconds,
@@ -16,6 +18,7 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
+import { ambiguousTable } from './query-planning.ts'
 import { queryProblem, tooSlow } from './query-problems.ts'
 import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './statement-watch.ts'
@@ -24,6 +27,19 @@ import { describeColumn } from './postgres-catalog.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
+
+export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
+  async query(request, signal) {
+    using _slot = await acquireQuery('queries', access.database, signal)
+    return await query(access, request, signal)
+  },
+  async *queryPages(request, pageRows, signal) {
+    using _slot = await acquireQuery('pushes', access.database, signal)
+    yield* queryPages(access, request, pageRows, signal)
+  },
+  readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
+  findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
+})
 
 /** Seconds. A page that is pushed to a slow system may take long; by then the server holds no lock and no snapshot. */
 const usualSeconds = { page: defaultQuerySeconds, all: 1_800 }
@@ -35,7 +51,7 @@ const grace = 3
 const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
 
 /** See `Warehouse.query`. */
-export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes } = resolveQueryLimits(asked.limits)
   await using session = openQuerySession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
   return await session.run(async (client, allowed) => {
@@ -56,7 +72,7 @@ export async function query(access: WarehouseAccess, asked: UserQuery, signal?: 
  * See `Warehouse.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first page, so a
  * client that reads pages for hours does not block loads.
  */
-export async function* queryPages(
+async function* queryPages(
   access: WarehouseAccess,
   asked: UserQuery,
   pageRows: number,
@@ -210,7 +226,7 @@ const pageSeconds = 30
  * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in the table's load
  * order, the same for every page, because parallel and synchronized scans are disabled.
  */
-export async function readTable(
+async function readTable(
   access: WarehouseAccess,
   schema: string,
   table: string,

@@ -148,3 +148,21 @@ export function viewsDepend({ place }: ProblemContext, views: string, cause?: un
   const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and make them anew. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
 }
+
+export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {
+  return new WarehouseProblem(
+    'TABLE_NOT_OURS',
+    `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+  )
+}
+
+/** Names the objects that depend on one that was to be dropped; rethrows other errors. */
+export function explainDependents(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
+  return (error: unknown): never => {
+    const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
+    if (cause?.code !== '2BP01') throw error
+    throw new WarehouseProblem(code, `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop that first.`, {
+      cause,
+    })
+  }
+}

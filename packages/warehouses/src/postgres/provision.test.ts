@@ -22,7 +22,7 @@ describe('a provisioned warehouse', () => {
     server = await scratchServer()
     ;[alice, bob] = [await server.provision(), await server.provision()]
     await using warehouse = openPostgresWarehouse(alice)
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
     await using load = await connectedAs(alice, 'load')
     await load.query('create table health.cases (id int); insert into health.cases values (1), (2)')
     await load.query('create table sluice.hidden (id int)')
@@ -200,14 +200,14 @@ describe('a provisioned warehouse', () => {
     const passwords = { loadPassword: 'load-password', readPassword: 'read-password' }
     const access = await server.provision(key, passwords)
     await using warehouse = openPostgresWarehouse(access)
-    await warehouse.check()
+    await warehouse.upkeep.check()
     await using superuser = await connected(superuserUrl())
     for (const where of ['', `in database ${access.database} `])
       for (const setting of [`transaction_timeout = '1ms'`, `client_connection_check_interval = 0`, 'work_mem = 64']) {
         await superuser.query(`alter role ${access.load.user} ${where}set ${setting}`)
-        await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+        await expect(warehouse.upkeep.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
         await server.provision(key, passwords)
-        await warehouse.check()
+        await warehouse.upkeep.check()
       }
     await using load = await connectedAs(access, 'load')
     expect((await load.query('show transaction_timeout')).rows).toEqual([{ transaction_timeout: '0' }])

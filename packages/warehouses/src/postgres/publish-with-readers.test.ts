@@ -58,7 +58,7 @@ describe('publishing beside readers', () => {
       const begun = performance.now()
       await using staged = await stage(scratch.warehouse, { table: cases.table, columns: two }, numbered(size))
       copied.push(performance.now() - begun)
-      const publishing = () => scratch.warehouse.publish([staged], async () => true, never)
+      const publishing = () => scratch.warehouse.loader.publish([staged], async () => true, never)
       const { milliseconds } = await longestWait(reader, `select id from health.${cases.table} limit 1`, publishing)
       waits.push(Math.round(milliseconds))
     }

@@ -20,10 +20,10 @@ describe('publishing', () => {
       `update sluice.ledger set published_at = now() - interval '40 days' where run = any($1)`,
       [publications.filter(({ run }) => run !== recent).map(({ run }) => run)],
     )
-    expect(await scratch.warehouse.pruneLedger(30)).toBe(1)
-    const found = await Promise.all(publications.map(({ run }) => scratch.warehouse.findPublication(run)))
+    expect(await scratch.warehouse.upkeep.pruneLedger(30)).toBe(1)
+    const found = await Promise.all(publications.map(({ run }) => scratch.warehouse.loader.findPublication(run)))
     expect(found.map((one) => one?.rows)).toEqual([undefined, 2, 3])
-    expect(await scratch.warehouse.pruneLedger(-1000)).toBe(0)
+    expect(await scratch.warehouse.upkeep.pruneLedger(-1000)).toBe(0)
     await using read = await connectedAs(scratch.access, 'read')
     await expect(read.query('select sluice.prune_ledger(1)')).rejects.toMatchObject({ code: '42501' })
   })
@@ -36,7 +36,7 @@ describe('publishing', () => {
       await new Promise(() => {})
     }
     const stuck = Array.from({ length: 7 }, async () => {
-      await using one = await warehouse.beginLoad(
+      await using one = await warehouse.loader.stage(
         { schema: 'health', table: word('stuck_'), columns: two, run: word(), attempt: 1 },
         never,
       )
@@ -93,7 +93,7 @@ describe('publishing', () => {
     const first = await loadAll(scratch.warehouse, { table: cases.table, columns: two, run }, numbered(3))
     const again = await loadAll(scratch.warehouse, { table: cases.table, columns: two, run, attempt: 2 }, numbered(9))
     expect(again).toEqual(first)
-    expect(await scratch.warehouse.findPublication(run)).toEqual(first)
+    expect(await scratch.warehouse.loader.findPublication(run)).toEqual(first)
     expect(first).toMatchObject({
       run,
       attempt: 1,
@@ -113,7 +113,7 @@ describe('publishing', () => {
         ),
       )
       const [one, other] = await Promise.all(
-        loads.map((each) => scratch.warehouse.publish([each], async () => true, never)),
+        loads.map((each) => scratch.warehouse.loader.publish([each], async () => true, never)),
       )
       expect(one).toEqual(other)
       await Promise.all(loads.map((each) => each[Symbol.asyncDispose]()))
@@ -135,15 +135,15 @@ describe('publishing', () => {
     const run = word('run')
     const other = `${cases.table}_other`
     await load([[1, 'old']])
-    const attempt = async (stillOurs: boolean) => {
+    const attempt = async (isCurrentAttempt: boolean) => {
       await using first = await stage(scratch.warehouse, { table: cases.table, columns: two, run }, [[2, 'new']])
       await using second = await stage(scratch.warehouse, { table: other, columns: two, run }, [[3, 'new']])
-      return await scratch.warehouse.publish([second, first], async () => stillOurs, never)
+      return await scratch.warehouse.loader.publish([second, first], async () => isCurrentAttempt, never)
     }
     await expect(attempt(false)).rejects.toBeInstanceOf(LeaseLost)
     expect(await rowsOf()).toEqual([[1, 'old']])
-    expect(await scratch.warehouse.findTable('health', other)).toBeUndefined()
-    expect(await scratch.warehouse.findPublication(run)).toBeUndefined()
+    expect(await scratch.warehouse.catalog.findTable('health', other)).toBeUndefined()
+    expect(await scratch.warehouse.loader.findPublication(run)).toBeUndefined()
     expect((await attempt(true)).tables.map((each) => each.table)).toEqual([cases.table, other])
     expect(await leftovers(scratch.superuser)).toEqual([])
   })

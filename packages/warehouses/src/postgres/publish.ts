@@ -15,7 +15,8 @@ import { withClient } from './postgres-connections.ts'
 import { findPublication } from './postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
-import type { PostgresPools, PostgresLoad } from './postgres-loader.ts'
+import type { PostgresLoad } from './staged-table.ts'
+import type { PostgresPools } from './postgres-connections.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from './older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
@@ -42,7 +43,7 @@ interface PublishRequest {
   loads: readonly PostgresLoad[]
   read: string
   keeping: RetentionPolicy
-  stillOurs: () => Promise<boolean>
+  isCurrentAttempt: () => Promise<boolean>
   options: PublishOptions
   /** Milliseconds that staged rows wait for readers of the table. */
   waitMs: number
@@ -132,7 +133,7 @@ async function waitUntilVisible(
 }
 
 async function swapAll(
-  { pools, loads, read, keeping, stillOurs, options }: PublishRequest,
+  { pools, loads, read, keeping, isCurrentAttempt, options }: PublishRequest,
   wait: number,
   signal: AbortSignal,
 ): Promise<Publication> {
@@ -148,7 +149,7 @@ async function swapAll(
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, keeping, run, swaps.map(replacedTable))
-    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.ignoreAbort()

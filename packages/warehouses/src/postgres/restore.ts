@@ -16,7 +16,8 @@ import {
   takeKeptTables,
 } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
-import { tableNotOwned, type PostgresPools } from './postgres-loader.ts'
+import type { PostgresPools } from './postgres-connections.ts'
+import { tableNotOwned } from './problems.ts'
 import { blockAutovacuum, findBlockingViews } from './swap.ts'
 import { qualified } from './names.ts'
 import { analyzeTable } from './prepare.ts'
@@ -30,7 +31,7 @@ interface RestoreRequest {
   /** The role that reads the rows. */
   read: string
   keeping: RetentionPolicy
-  stillOurs: () => Promise<boolean>
+  isCurrentAttempt: () => Promise<boolean>
   options: SwapOptions
 }
 
@@ -62,7 +63,7 @@ export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise
 }
 
 async function restoreAll(
-  { pools, target, read, keeping, stillOurs }: RestoreRequest,
+  { pools, target, read, keeping, isCurrentAttempt }: RestoreRequest,
   wait: number,
   signal: AbortSignal,
 ): Promise<{ publication: Publication; returned: RestoredTable[] }> {
@@ -84,7 +85,7 @@ async function restoreAll(
       run,
       returned.map(({ replaced }) => replaced),
     )
-    if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.ignoreAbort()

@@ -5,7 +5,7 @@ import { columns, loadAll, never, numbered, stage } from '../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../test/tuples.ts'
 import { LeaseLost } from '../lease-lost.ts'
-import type { TableLoad } from '../warehouse.ts'
+import type { StagedTable } from '../warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
@@ -20,12 +20,13 @@ describe('staged loads', () => {
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
   })
 
-  const rowsOf = async () => (await scratch.warehouse.findTable('health', table))?.rowCount
+  const rowsOf = async () => (await scratch.warehouse.catalog.findTable('health', table))?.rowCount
   /** The stored state of loads, as the database returns it. */
-  const describeLoads = async (...loads: TableLoad[]) =>
-    JSON.parse(JSON.stringify(await scratch.warehouse.describeStaged!(loads, never)))
-  const adopt = (staged: unknown, attempt: number) => scratch.warehouse.adoptStaged!('health', staged, attempt, never)
-  const publish = (loads: readonly TableLoad[]) => scratch.warehouse.publish(loads, async () => true, never)
+  const describeLoads = async (...loads: StagedTable[]) =>
+    JSON.parse(JSON.stringify(await scratch.warehouse.loader.describeStaged!(loads, never)))
+  const adopt = (staged: unknown, attempt: number) =>
+    scratch.warehouse.loader.adoptStaged!('health', staged, attempt, never)
+  const publish = (loads: readonly StagedTable[]) => scratch.warehouse.loader.publish(loads, async () => true, never)
 
   it('can be published and dropped only by the attempt that adopted them last', async () => {
     await using first = await stage(scratch.warehouse, target, numbered(5))
@@ -77,7 +78,7 @@ describe('staged loads', () => {
     await loadAll(scratch.warehouse, { table, columns: three }, [[1, 'a', 'b']])
     await using first = await stage(scratch.warehouse, target, numbered(5))
     const staged = await describeLoads(first)
-    const refused = scratch.warehouse.publish([first], async () => false, never)
+    const refused = scratch.warehouse.loader.publish([first], async () => false, never)
     await expect(refused).rejects.toBeInstanceOf(LeaseLost)
     const { tables } = await publish((await adopt(staged, 2))!)
     expect(tables[0]!.changes).toMatchObject([{ kind: 'COLUMN_VANISHED', column: 'more' }])
@@ -88,7 +89,7 @@ describe('staged loads', () => {
     await reader.query('begin isolation level repeatable read')
     await reader.query('select 1')
     const count = async () => (await reader.query(`select count(*)::int from health.${table}`)).rows[0].count
-    await using load = await scratch.warehouse.beginLoad(target, never)
+    await using load = await scratch.warehouse.loader.stage(target, never)
     await load.write(
       binary(() => numberedTuples(5), { size: 1 << 30 }),
       never,

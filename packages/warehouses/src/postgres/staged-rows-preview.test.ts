@@ -29,13 +29,13 @@ async function atGate<T>(
   await using load = await stage(scratch.warehouse, { table, columns: target, run }, came)
   let seen: T | undefined
   const gate: PublishOptions['gate'] = async (tables) => {
-    await using rehearsal = await scratch.warehouse.rehearse(tables, { run, attempt: 1 })
+    await using rehearsal = await scratch.warehouse.loader.exposeStagedRows(tables, { run, attempt: 1 })
     const ask = async (text: string) =>
-      (await scratch.warehouse.query({ text, schemas: [rehearsal.schema, 'health'] })).rows
+      (await scratch.warehouse.queries.query({ text, schemas: [rehearsal.schema, 'health'] })).rows
     seen = await look(rehearsal, ask)
     throw new Error('Enough was seen.')
   }
-  const publication = scratch.warehouse.publish([load], async () => true, never, { mode, gate })
+  const publication = scratch.warehouse.loader.publish([load], async () => true, never, { mode, gate })
   await expect(publication).rejects.toThrow('Enough was seen.')
   return seen!
 }
@@ -55,7 +55,7 @@ describe('rows that are about to be published', () => {
       qualified: await ask('select id, age from health.cases order by id'),
     }))
     expect(seen).toEqual({ alone: came, qualified: before })
-    expect((await scratch.warehouse.readTable('health', 'cases', { limit: 9, offset: 0 })).rows).toEqual(before)
+    expect((await scratch.warehouse.queries.readTable('health', 'cases', { limit: 9, offset: 0 })).rows).toEqual(before)
   })
 
   it('are those that a first load brings, too', async () => {
@@ -67,8 +67,8 @@ describe('rows that are about to be published', () => {
     const seen = await atGate('merged', (_rehearsal, ask) => all(ask), { mode: 'MERGE' })
     expect(seen).toEqual([[1, 10], [2, 20], ...came])
     await using load = await stage(scratch.warehouse, { table: 'merged', columns: cases }, came)
-    await scratch.warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
-    const { rows } = await scratch.warehouse.query({
+    await scratch.warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE' })
+    const { rows } = await scratch.warehouse.queries.query({
       text: 'select id, age from merged order by id',
       schemas: ['health'],
     })
@@ -90,7 +90,7 @@ describe('rows that are about to be published', () => {
     ]
     expect(await atGate('kept', all, { mode: 'MERGE', target })).toEqual(expected)
     await using load = await stage(scratch.warehouse, { table: 'kept', columns: target }, came)
-    await scratch.warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    await scratch.warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE' })
     expect(await atGate('kept', all, { mode: 'MERGE', target })).toEqual(expected)
   })
 

@@ -23,15 +23,16 @@ describe('transforming rows before they are published', () => {
     { run = word('run'), signal = never, description = 'Tidy up' } = {},
   ) {
     await using load = await stage(scratch.warehouse, { table, columns: two, run }, numbered(4, 'new'))
-    await scratch.warehouse.transform(
+    await scratch.warehouse.loader.transform(
       [load],
       statements.map((statement) => ({ statement, description })),
       signal,
     )
-    return await scratch.warehouse.publish([load], async () => true, signal)
+    return await scratch.warehouse.loader.publish([load], async () => true, signal)
   }
-  const rowsOf = async () => (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows
-  const found = () => scratch.warehouse.findTable('health', table)
+  const rowsOf = async () =>
+    (await scratch.warehouse.queries.readTable('health', table, { limit: 100, offset: 0 })).rows
+  const found = () => scratch.warehouse.catalog.findTable('health', table)
 
   it('works on what was loaded by the table’s name, and reads what is published by its schema', async () => {
     const { rows } = await transformed([
@@ -86,7 +87,7 @@ describe('transforming rows before they are published', () => {
     await using small = openPostgresWarehouse(scratch.access, { databaseBytes: sizes[0].bytes + 4_000_000 })
     await using load = await stage(small, { table, columns: two, run: word('run') }, numbered(4, 'new'))
     const statement = `insert into ${table} select g, (select string_agg(md5(g::text || i), '') from generate_series(1, 60) i) || pg_sleep(0.001)::text from generate_series(1, 100000) g`
-    await expect(small.transform([load], [{ statement }], never)).rejects.toMatchObject({
+    await expect(small.loader.transform([load], [{ statement }], never)).rejects.toMatchObject({
       code: 'TRANSFORMATION_FAILED',
       message: expect.stringContaining('its limit'),
     })
@@ -269,7 +270,10 @@ describe('transforming rows before they are published', () => {
       message: expect.stringMatching(sentence),
     })
     expect(await rowsOf()).toEqual(numberedWith(3, 'old'))
-    expect([await leftovers(scratch.superuser), await scratch.warehouse.findPublication(run)]).toEqual([[], undefined])
+    expect([await leftovers(scratch.superuser), await scratch.warehouse.loader.findPublication(run)]).toEqual([
+      [],
+      undefined,
+    ])
   })
 
   it.each([`drop table`, `create or replace view`])('says so when %s leaves nothing to publish', async (how) => {
@@ -298,21 +302,22 @@ describe('transforming rows before they are published', () => {
     let history: string
     beforeEach(async () => {
       history = word('history_')
-      await scratch.warehouse.ensureSchema(history)
+      await scratch.warehouse.catalog.ensureSchema(history)
       await loadAll(scratch.warehouse, { schema: history, table: 'log', columns: two }, numbered(2, 'old'))
     })
 
     const dry = async (...statements: string[]) => {
       await using load = await stage(scratch.warehouse, { table, columns: two, run: word('run') }, numbered(4, 'new'))
-      await scratch.warehouse.transform(
+      await scratch.warehouse.loader.transform(
         [load],
         statements.map((statement) => ({ statement })),
         never,
         { dry: true },
       )
-      return (await scratch.warehouse.plan([load], never))[0]
+      return (await scratch.warehouse.loader.plan([load], never))[0]
     }
-    const logged = async () => (await scratch.warehouse.readTable(history, 'log', { limit: 100, offset: 0 })).rows
+    const logged = async () =>
+      (await scratch.warehouse.queries.readTable(history, 'log', { limit: 100, offset: 0 })).rows
 
     const catalogue = async () => {
       const { rows } = await scratch.superuser.query<{ entry: string }>(
@@ -404,7 +409,7 @@ describe('transforming rows before they are published', () => {
         `update ${table} set id = id + 1`,
         `declare open_cursor cursor for select * from ${table}`,
       ]
-      await scratch.warehouse.transform(
+      await scratch.warehouse.loader.transform(
         [load],
         statements.map((statement) => ({ statement })),
         never,
@@ -451,8 +456,8 @@ describe('transforming rows before they are published', () => {
     await using fresh = openPostgresWarehouse(scratch.access)
     await loadAll(fresh, { table, columns: two }, numbered(2))
     expect(await rowsOf()).toHaveLength(2)
-    expect(await fresh.pruneLedger(30)).toBe(0)
-    await expect(fresh.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+    expect(await fresh.upkeep.pruneLedger(30)).toBe(0)
+    await expect(fresh.upkeep.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
     await scratch.superuser.query(`drop function health.pg_has_role, sluice.prune_ledger(text), sluice.enter_run(text, text, text);
       alter role ${scratch.access.load.user} reset all`)
   })
@@ -479,8 +484,8 @@ describe('transforming rows before they are published', () => {
     const schema = `sluice_${load.stagingTable}`.slice(0, 63)
     await user.query(`create schema "${schema}"; comment on schema "${schema}" is '{"run":"${run}"}';
       alter table sluice."${load.stagingTable}" set schema "${schema}"`)
-    expect(await scratch.warehouse.sweepStaging(async () => new Set([run]))).toBe(0)
-    expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
+    expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set([run]))).toBe(0)
+    expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set())).toBe(1)
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
@@ -489,7 +494,7 @@ describe('transforming rows before they are published', () => {
     async (comment) => {
       const mine = word('mine_')
       await transformed([`create table sluice.${mine} ()`, `comment on table sluice.${mine} is '${comment}'`])
-      expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(0)
+      expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set())).toBe(0)
       await scratch.superuser.query(`drop table sluice.${mine}`)
     },
   )
@@ -499,12 +504,12 @@ describe('transforming rows before they are published', () => {
     const other = `${table}_other`
     await using first = await stage(scratch.warehouse, { table, columns: two, run }, numbered(2, 'a'))
     await using second = await stage(scratch.warehouse, { table: other, columns: two, run }, numbered(1, 'b'))
-    await scratch.warehouse.transform(
+    await scratch.warehouse.loader.transform(
       [first, second],
       [{ statement: `insert into ${other} select id + 10, name from ${table}` }],
       never,
     )
-    const { tables } = await scratch.warehouse.publish([first, second], async () => true, never)
+    const { tables } = await scratch.warehouse.loader.publish([first, second], async () => true, never)
     expect(tables.map(({ rows }) => rows)).toEqual([2, 3])
   })
 })

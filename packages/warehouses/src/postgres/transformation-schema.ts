@@ -1,6 +1,6 @@
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
-import type { PostgresLoad } from './postgres-loader.ts'
+import type { PostgresLoad } from './staged-table.ts'
 import { qualified } from './names.ts'
 import { readShape } from './table-shape.ts'
 import { columnComments, originComment, originOf } from './staging.ts'

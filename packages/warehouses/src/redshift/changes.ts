@@ -1,7 +1,7 @@
 import { trimStatementEnd } from '../sql-text.ts'
 import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { names } from './names.ts'
 

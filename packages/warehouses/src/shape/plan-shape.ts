@@ -1,5 +1,5 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
+import type { StoredType, TableChange, TargetColumn } from '../load-target.ts'
 import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
 import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
 

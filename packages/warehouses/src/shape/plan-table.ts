@@ -1,4 +1,4 @@
-import type { TableChange } from '../warehouse.ts'
+import type { TableChange } from '../load-target.ts'
 import type { RememberedColumn, StoredAs } from './feed-memory.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
 

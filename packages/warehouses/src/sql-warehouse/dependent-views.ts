@@ -1,4 +1,4 @@
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { type Mark, type ViewMark, dropMark, readMarks, setMark } from './ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from './table-shape.ts'

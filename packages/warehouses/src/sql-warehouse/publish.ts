@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
 import { assertReadyToPublish } from '../ready-to-publish.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { Publication, PublishOptions, PublishedTable } from '../warehouse.ts'
 import {
   type ManagedView,
@@ -14,7 +14,7 @@ import {
 } from './dependent-views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { dropMark, enterRun, lockLedger, findPublication, setMark } from './ledger.ts'
-import type { SqlLoad } from './sql-loader.ts'
+import type { SqlLoad } from './staged-table.ts'
 import {
   type PlannedPublication,
   planPublishedState,
@@ -49,7 +49,7 @@ const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 export async function publish(
   dialect: Dialect,
   given: readonly SqlLoad[],
-  stillOurs: () => Promise<boolean>,
+  isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
@@ -89,7 +89,7 @@ export async function publish(
             planned[index],
           )
         const take = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
-        return await take(dialect, planned, stillOurs, signal, options)
+        return await take(dialect, planned, isCurrentAttempt, signal, options)
       } catch (error) {
         const problem = problemOf(dialect, error, first.place)
         if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
@@ -110,7 +110,7 @@ export function fenceRun(dialect: Dialect, run: string): Promise<Publication | u
 async function publishInTransaction(
   dialect: Dialect,
   planned: readonly PlannedPublication[],
-  stillOurs: () => Promise<boolean>,
+  isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
@@ -124,7 +124,7 @@ async function publishInTransaction(
       await lockLedger(dialect, session)
       const earlier = await findPublication(dialect, session, run)
       if (earlier) return earlier
-      await assertCurrentAttempt({ run, attempt }, stillOurs, signal)
+      await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
       const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
       // Drops the views from all tables at once: over a mix of new and old tables a view may be invalid.
       const above = viewsAbove(await listManagedViews(dialect, session), places)
@@ -204,10 +204,10 @@ async function findDuplicateKey(dialect: Dialect, load: SqlLoad, signal: AbortSi
 /** The last check before readers see other rows. Throws `LostRun` unless this attempt still owns the run, or the signal's reason. */
 export async function assertCurrentAttempt(
   { run, attempt }: { run: string; attempt: number },
-  stillOurs: () => Promise<boolean>,
+  isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!(await stillOurs())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+  if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
   await failpoint('in-publication')
   signal.throwIfAborted()
 }
@@ -228,7 +228,7 @@ export async function runCleanup(tidy: () => Promise<void>, { behind }: PublishO
 async function publishByDecision(
   dialect: Dialect,
   planned: readonly PlannedPublication[],
-  stillOurs: () => Promise<boolean>,
+  isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
@@ -237,7 +237,7 @@ async function publishByDecision(
   const earlier = await withPublishLock(dialect, async (hands) => {
     const published = await findPublication(dialect, hands.ledger, run)
     if (published) return published
-    await assertCurrentAttempt({ run, attempt }, stillOurs, signal)
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     const decision = await makeDecision(dialect, hands, planned, tried, options)
     // This process may never learn whether the publication took effect. Rows that were merged into another table also stay in the
     // staging table, which is dropped.

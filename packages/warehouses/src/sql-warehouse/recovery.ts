@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import {
   type Mark,

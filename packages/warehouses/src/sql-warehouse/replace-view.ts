@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { uniqueNames } from '../check-identifier.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import {
   dropViews,
   listManagedViews,

@@ -1,5 +1,5 @@
 import type { SqlLanguage } from '../sql-names.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { Sql } from './sql.ts'
 

@@ -1,5 +1,6 @@
 import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-names.ts'
 import {
+  acquireQuery,
   defaultQueryBytes,
   defaultQuerySeconds,
   maxQueryRows,
@@ -8,7 +9,7 @@ import {
 } from '../query-limits.ts'
 import { trimStatementEnd } from '../sql-text.ts'
 import { uniqueNames } from '../check-identifier.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import {
   type AmbiguousTable,
   type RowCell,
@@ -18,7 +19,8 @@ import {
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
-import { listRelations, listSchemas } from './sql-catalog.ts'
+import type { QueryRunner } from '../query-runner.ts'
+import type { SqlSessions } from './sql-sessions.ts'
 import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
@@ -26,6 +28,8 @@ import {
   withSession,
   describeColumn,
   hiddenName,
+  listRelations,
+  listSchemas,
   placeKey,
   readShape,
   quotePlace,
@@ -37,6 +41,27 @@ import { createFillableTable } from './merge.ts'
 
 /** Rows per batch. */
 const batchRows = 2_000
+
+export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
+  /** The concurrency share of the warehouse's queries: one per warehouse. */
+  const share = randomUUID()
+  return {
+    async query(request, signal) {
+      using _slot = await acquireQuery('queries', share, signal)
+      return await run('the warehouse', () => query(dialect, request, signal))
+    },
+    async *queryPages(request, pageRows, signal) {
+      using _slot = await acquireQuery('pushes', share, signal)
+      await run('the warehouse', async () => {})
+      yield* queryPages(dialect, request, pageRows, signal)
+    },
+    async readTable(schema, table, page, limits) {
+      const place = placeOf(schema, table)
+      return run(quotePlace(place), () => readTable(dialect, place, page, limits))
+    },
+    findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
+  }
+}
 
 /**
  * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
@@ -68,7 +93,7 @@ export async function prepareQuery(
 }
 
 /** See `Warehouse.query`. */
-export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = given
   const { seconds, offset, ...most } = resolveQueryLimits(limits)
@@ -145,7 +170,7 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
 }
 
 /** See `Warehouse.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
-export async function readTable(
+async function readTable(
   dialect: Dialect,
   place: TablePlace,
   page: { limit: number; offset: number },
@@ -184,7 +209,7 @@ const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] 
   )
 
 /** See `Warehouse.ambiguousTable`. */
-export async function ambiguousTable(
+async function ambiguousTable(
   dialect: Dialect,
   given: UserQuery,
   preferred: number,
@@ -206,7 +231,7 @@ const pageReaderSeconds = 14_400
  * See `Warehouse.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
  * consistent, and readers do not block loads.
  */
-export async function* queryPages(
+async function* queryPages(
   dialect: Dialect,
   given: UserQuery,
   pageRows: number,

@@ -1,5 +1,5 @@
 import { defaultQuerySeconds } from '../query-limits.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../warehouse.ts'
 import { listManagedViews, listReads } from './dependent-views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'

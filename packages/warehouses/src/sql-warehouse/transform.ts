@@ -1,11 +1,10 @@
 import { type SqlLanguage, resolveNames, defaultLanguage } from '../sql-names.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
-import { listRelations, listSchemas } from './sql-catalog.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
-import type { SqlLoad } from './sql-loader.ts'
+import type { SqlLoad } from './staged-table.ts'
 import { problemOf } from './problems.ts'
-import { withSession, findRelation } from './table-shape.ts'
+import { findRelation, listRelations, listSchemas, withSession } from './table-shape.ts'
 
 /** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200

@@ -1,7 +1,7 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
 import { trimStatementEnd } from '../sql-text.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'

@@ -1,6 +1,6 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { sqlList, sqlFragment, plainSql, type Sql, sql } from '../sql-warehouse/sql.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, literal, namesOf } from './names.ts'
 import { assertSingleQuery, splitQuery } from './assert-single-query.ts'

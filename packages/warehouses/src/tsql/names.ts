@@ -1,6 +1,6 @@
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 import { refusedName } from '../check-identifier.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 
 /** A client's part of a database. */
 export interface DatabaseHome {

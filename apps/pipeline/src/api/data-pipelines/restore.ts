@@ -24,7 +24,7 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
   const warehouse = await warehouses.find(row.client)
   // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
   const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
-  const previous = left ? undefined : await warehouse?.findPrevious(schema, row.table_name)
+  const previous = left ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
   if (!previous)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:

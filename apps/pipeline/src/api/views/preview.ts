@@ -31,7 +31,8 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
         throw problems.refused('/query', `The query took longer than ${seconds} seconds. Narrow it, or simply save it.`)
       },
     },
-    (signal) => warehouse.query({ text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds } }, signal),
+    (signal) =>
+      warehouse.queries.query({ text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds } }, signal),
   )
   const table = { schema, name: 'preview', columns, rowCount: rows.length, size: 0, foreignKeys: [] }
   return {

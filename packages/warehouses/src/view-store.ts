@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { WarehouseTable } from './warehouse.ts'
-
-/** The place of a relation, with the warehouse's names. */
-export interface TablePlace {
-  schema: string
-  name: string
-}
+import type { TablePlace, WarehouseTable } from './catalog.ts'
 
 export interface ViewDefinition extends TablePlace {
   /**
@@ -36,44 +30,26 @@ export interface WarehouseView extends WarehouseTable {
   managed?: { id: string; definition: string }
 }
 
-/** Staging rows of a load: which run's they are. */
-export interface StagingTable extends WarehouseTable {
-  run: string
-}
-
-/** Manages a warehouse's views and lists its relations. Everything runs as role `load`. */
-export interface WarehouseViews {
+/** The views of a warehouse. Everything runs as role `load`. */
+export interface ViewStore {
   /**
    * Creates the view, or changes the one with this id at any place, in one transaction: readers see the old view or the new one,
    * and dependent views are recreated if necessary. A materialised view is filled; `empty` leaves that to a refresh. `seconds` is
    * the limit for each statement. Throws QUERY_FAILED with the server's sentence, QUERY_TIMEOUT, RESULT_TOO_LARGE,
    * VIEW_NAME_TAKEN, VIEW_READS_ITSELF, VIEWS_DEPEND …; then nothing has changed.
    */
-  defineView(
-    view: ViewDefinition,
-    limits: { seconds: number; empty?: boolean },
-    signal: AbortSignal,
-  ): Promise<DefinedView>
+  define(view: ViewDefinition, limits: { seconds: number; empty?: boolean }, signal: AbortSignal): Promise<DefinedView>
   /** Throws VIEWS_DEPEND while another relation reads it. Succeeds if the view does not exist. */
-  dropView(schema: string, name: string): Promise<void>
+  drop(schema: string, name: string): Promise<void>
   /** Refills a materialised view; its readers wait only if it has no unique index. Returns rows and bytes on disk. */
-  refreshView(schema: string, name: string, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
-  findView(schema: string, name: string): Promise<WarehouseView | undefined>
-  /** Returns the view's dependencies, as `defineView` returned them; an empty list if the view does not exist. */
-  viewReads(schema: string, name: string): Promise<TablePlace[]>
+  refresh(schema: string, name: string, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  find(schema: string, name: string): Promise<WarehouseView | undefined>
+  /** Returns the view's dependencies, as `define` returned them; an empty list if the view does not exist. */
+  listReads(schema: string, name: string): Promise<TablePlace[]>
   /** Returns whether a view with this id exists at any place. */
   isManaged(id: string): Promise<boolean>
-  /** Returns the unmanaged views that read it, `schema.name` each. */
-  viewsByHand(schema: string, name: string): Promise<string[]>
-  /** Lists the tables and views in these schemas, sorted by name; excludes hidden ones, partitions and foreign tables. */
-  relations(schemas: readonly string[]): Promise<TablePlace[]>
-  /** Returns the existing tables among these places, with their columns. */
-  findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
-  /**
-   * Returns the newest staging table for this table, also one that a failed run left. `rowCount` may be an estimate unless the
-   * rows are `counted`, which takes as long as reading them.
-   */
-  findStaging(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
+  /** Returns the unmanaged views that read it, as `schema.name`. */
+  listUnmanagedReaders(schema: string, name: string): Promise<string[]>
 }
 
 /** Identifies a definition in sixteen bytes of SHA-256. The hash includes the schema, because unqualified names resolve there. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { postgresKind } from '@sluice/warehouses/warehouse-kinds'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { routeBySchema } from './warehouse-router.ts'
+import { routeBySchema } from './route-by-schema.ts'
 
 const publication = { run: 'r', attempt: 1, rows: 1, bytes: 1, publishedAt: new Date(), tables: [] }
 const gone = new WarehouseProblem('WAREHOUSE_MISSING', 'Gone.')
@@ -11,9 +11,11 @@ type Answer = Publication | WarehouseProblem | undefined
 
 const answering = (answer: Answer) =>
   ({
-    async closeRun() {
-      if (answer instanceof Error) throw answer
-      return answer
+    loader: {
+      async fenceRun() {
+        if (answer instanceof Error) throw answer
+        return answer
+      },
     },
   }) as unknown as Warehouse
 
@@ -24,7 +26,7 @@ const closing = (one: Answer, other: Answer) =>
       ['WAREHOUSE_B', answering(other)],
     ],
     async () => new Map(),
-  ).closeRun('r', 1)
+  ).loader.fenceRun('r', 1)
 
 describe('whether a run is published in either of two warehouses', () => {
   it('is known by one of them, whatever is wrong with the other', async () => {
