@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import type { ColumnProfile } from './load-target.ts'
 
 /** Schemas and tables of a warehouse, with role `load`. */
 export interface Catalog {
@@ -67,4 +68,16 @@ export interface WarehouseTable {
 /** Staging rows of a load: `run` is the run that loaded them. */
 export interface StagingTable extends WarehouseTable {
   run: string
+}
+
+/** Returns a load's measurements of a column in the form that table descriptions use; an empty object if the load measured nothing. */
+export function measuredColumn(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
+  if (!profile) return {}
+  const { nulls, distinct, min, max } = profile
+  return {
+    nullValues: nulls,
+    ...(distinct !== undefined && { distinctValues: distinct }),
+    ...(min !== undefined && { minValue: min }),
+    ...(max !== undefined && { maxValue: max }),
+  }
 }

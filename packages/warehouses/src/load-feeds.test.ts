@@ -4,7 +4,7 @@ import { columns, given, never, numbered } from '../test/rows.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
 import { type BinaryContent, type SourceFeed, TypesWidened } from '@sluice/row-stream'
-import { LeaseLost } from './lease-lost.ts'
+import { LeaseLost } from './warehouse.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })

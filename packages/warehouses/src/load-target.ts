@@ -21,6 +21,19 @@ export interface ColumnFacts {
   dayFirst?: boolean
 }
 
+/**
+ * Statistics of one column. Structurally equal to the measurements of a source's feed: `distinct` is an estimate, `min` and `max`
+ * are text.
+ */
+export interface ColumnProfile {
+  column: string
+  nulls: number
+  distinct?: number
+  min?: string
+  max?: string
+  maxLength?: number
+}
+
 /** The rules for comparing the shape of a load with the table. */
 export interface ShapeRequest {
   /** EVOLVE if absent. */

@@ -1,5 +1,6 @@
 import type {
   ColumnFacts,
+  ColumnProfile,
   LoadTarget,
   PlannedTable,
   Publication,
@@ -92,19 +93,6 @@ export interface Loader {
 export interface TupleChunk {
   bytes: Uint8Array
   release?(): void
-}
-
-/**
- * Statistics of one column. Structurally equal to the measurements of a source's feed: `distinct` is an estimate, `min` and `max`
- * are text.
- */
-export interface ColumnProfile {
-  column: string
-  nulls: number
-  distinct?: number
-  min?: string
-  max?: string
-  maxLength?: number
 }
 
 /** The input of a load. Structurally equal to a source's feed, so neither module imports the other. */

@@ -1,3 +1,4 @@
+import { failpoint } from '@sluice/process'
 import { type ReaderAdvice, withAdvice } from '@sluice/row-stream'
 import type { Catalog } from './catalog.ts'
 import type { Loader } from './loader.ts'
@@ -59,3 +60,32 @@ const gone = new Set([
 
 /** Returns whether the error means that the warehouse contains no published run. */
 export const isWarehouseGone = (error: unknown): boolean => error instanceof WarehouseProblem && gone.has(error.code)
+
+/** Follows the server's sentence about a query that reads a table or view that is not in the warehouse. */
+export const missingTableAdvice =
+  'It was deleted or not created yet. Load the table, create the view, or correct the query.'
+
+/** Servers repeat what they could not read, and that may be the value of a secured variable. */
+export function redactValues(words: string, values: readonly (string | null)[]): string {
+  let left = words.slice(0, 1_500)
+  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
+    if (value && value.length > 3) left = left.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
+    else if (value) left = left.replaceAll(`'${value}'`, 'the value of a variable')
+  return left
+}
+
+/** The attempt no longer holds the lease of its run: the run was cancelled, deleted, or taken over by another attempt. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+
+/** The last check before readers see other rows. Throws `LeaseLost` unless this attempt owns the run, or the signal's reason. */
+export async function assertCurrentAttempt(
+  { run, attempt }: { run: string; attempt: number },
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!(await isCurrentAttempt())) throw new LeaseLost(`Attempt ${attempt} no longer owns run ${run}.`)
+  await failpoint('in-publication')
+  signal.throwIfAborted()
+}

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { LeaseLost } from '../src/lease-lost.ts'
+import { LeaseLost } from '../src/warehouse.ts'
 import { plainSql } from '../src/sql-warehouse/sql.ts'
 import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
 import { columns, loadAll, never, numbered, stage } from './rows.ts'

@@ -1,8 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import type { ViewDefinition } from '@sluice/warehouses/view-store'
-import type { TablePlace } from '@sluice/warehouses/warehouse'
-import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { pendingReason } from './pending-views.ts'
 import { sqlPieces } from '../variables/sql-pieces.ts'
 

@@ -1,4 +1,4 @@
-import { type WarehouseKind, nameOf, notSetUp } from '@sluice/warehouses/warehouse-kinds'
+import { type WarehouseKind, warehouseName, notSetUp } from '@sluice/warehouses/warehouse-kinds'
 import {
   type StagedTable,
   type TablePlace,
@@ -219,7 +219,7 @@ const placeKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
 function severalWarehouses(placeByKind: ReadonlyMap<WarehouseKind | undefined, TablePlace>): WarehouseProblem {
   const places = [...placeByKind].map(
-    ([kind, { schema, name }]) => `${schema}.${name} (${kind ? nameOf(kind) : 'elsewhere'})`,
+    ([kind, { schema, name }]) => `${schema}.${name} (${kind ? warehouseName(kind) : 'elsewhere'})`,
   )
   return new WarehouseProblem(
     'QUERY_FAILED',

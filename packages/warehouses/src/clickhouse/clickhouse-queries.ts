@@ -1,7 +1,7 @@
 import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
 import { acquireQuery, resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import {
   type AmbiguousTable,
   type ReadLimits,
@@ -14,12 +14,11 @@ import type { ClientAccess } from './clickhouse-settings.ts'
 import type { QueryRunner } from '../query-runner.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
-import { type ServerAccess, sendStatement, execute } from './http.ts'
+import { execute, sendStatement, stopAtServer } from './http.ts'
 import {
   checkSchemaName,
   checkTableName,
   databaseOf,
-  literal,
   passing,
   qualified,
   quoted,
@@ -136,10 +135,6 @@ export async function reading(
     throw late.aborted ? tooSlow(seconds) : error
   }
 }
-
-/** Requests the stop without waiting for it: the connection that ran the query is already closed. */
-export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
-  execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
 
 /** See `Warehouse.ambiguousTable`. */
 async function ambiguousTable(

@@ -1,6 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { buffer, text as wholeText } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { literal } from './names.ts'
 
 /**
  * The server's address and the user. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, and contains no user
@@ -141,3 +142,7 @@ export async function rowsOf<Row>(access: ServerAccess, sql: string, asked: Stat
   const lines = (await wholeText(response)).split('\n')
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row)
 }
+
+/** Requests the stop without waiting for it: the connection that ran the query is already closed. */
+export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
+  execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { StagedRecords } from '../load-target.ts'
-import { replacedColumns, stagedRecords } from '../whole-records.ts'
+import { replacedColumns, stagedRecords } from '../ready-to-publish.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { type ClickHouseLoad, uuidOf } from './staged-table.ts'
 import { qualified, quoted } from './names.ts'
-import type { ClickHouseShape } from './table-shape.ts'
-import { createTable } from './staging.ts'
+import { type ClickHouseShape, createTable } from './table-shape.ts'
 
 /** Hash tables that outgrow the memory go to disk. */
 const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }

@@ -3,8 +3,7 @@ import { type LoadedFeed, memoryOf, planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { planTable, type TablePlan } from '../shape/plan-table.ts'
 import type { LedgerEntry } from './ledger.ts'
-import type { ClickHouseShape } from './table-shape.ts'
-import { emptyColumn, type StagingColumn, stagingColumn } from './staging.ts'
+import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } from './table-shape.ts'
 import { typeRules } from './types.ts'
 
 /** The memory of a table's last load. For tables of older versions, it is derived from the table. */

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { LeaseLost } from '../lease-lost.ts'
 import {
-  type PlanOptions,
+  assertCurrentAttempt,
+  LeaseLost,
   type PlannedTable,
+  type PlanOptions,
   type Publication,
   type PublishOptions,
   WarehouseProblem,
 } from '../warehouse.ts'
-import { assertReadyToPublish } from '../ready-to-publish.ts'
+import { assertReadyToPublish, recordsOf } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
 import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
@@ -34,7 +35,6 @@ import { assertViewsCompile, listPlainReaders } from './replace-view.ts'
 import { warehouseProblem } from './problems.ts'
 import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
 import { type ClickHouseShape, holdsRows, readShape } from './table-shape.ts'
-import { recordsOf } from '../whole-records.ts'
 
 /**
  * The number of tries to record a decision, and the milliseconds between them. Each try first finishes the pending decision,
@@ -76,9 +76,7 @@ export async function publish(
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decided)
-    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    await failpoint('in-publication')
-    signal.throwIfAborted()
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     for (const load of loads) load.decided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(first.target))
     await recover(access, publication).catch((error: unknown) => {

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { TablePlace } from '../catalog.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { ClickHouseError, execute, rowsOf } from './http.ts'
+import { ClickHouseError, execute, rowsOf, stopAtServer } from './http.ts'
 import { databaseOf, literal, passing, qualified, quoted, runPrefix, schemaPrefix, quotePlace } from './names.ts'
 import { codes, isCode } from './problems.ts'
-import { stopAtServer } from './clickhouse-queries.ts'
 import { markIn, readShape, type ViewMark } from './table-shape.ts'
 
 /**

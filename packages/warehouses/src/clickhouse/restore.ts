@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { failpoint } from '@sluice/process'
-import { LeaseLost } from '../lease-lost.ts'
-import type { Publication, PublishOptions, RestoreTarget, TableChange } from '../warehouse.ts'
+import {
+  assertCurrentAttempt,
+  type Publication,
+  type PublishOptions,
+  type RestoreTarget,
+  type TableChange,
+} from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { affectsViews } from './dependent-views.ts'
 import { execute } from './http.ts'
@@ -12,8 +17,15 @@ import { assertViewsCompile, listPlainReaders } from './replace-view.ts'
 import { warehouseProblem } from './problems.ts'
 import { waitForDecision } from './publish.ts'
 import { concurrentlyChanged, recover, recoverPending, ignoreBusy } from './recovery.ts'
-import { type TableMark, readShape, type ClickHouseShape } from './table-shape.ts'
-import { columnText, createTable, emptyColumn, textsOf } from './staging.ts'
+import {
+  type ClickHouseShape,
+  columnText,
+  createTable,
+  emptyColumn,
+  readShape,
+  type TableMark,
+  textsOf,
+} from './table-shape.ts'
 
 interface RestoreRequest {
   target: RestoreTarget
@@ -50,9 +62,7 @@ export async function restore(
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decisions)
-    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    await failpoint('in-publication')
-    signal.throwIfAborted()
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     decided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
     await recover(access, publication)

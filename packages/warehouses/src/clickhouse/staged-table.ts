@@ -1,12 +1,12 @@
 import { checkColumns } from '../check-identifier.ts'
 import { randomUUID } from 'node:crypto'
-import { LeaseLost } from '../lease-lost.ts'
 import {
   type ColumnFacts,
   type ColumnProfile,
-  type StagedTable,
+  LeaseLost,
   type LoadContent,
   type LoadTarget,
+  type StagedTable,
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
@@ -29,8 +29,16 @@ import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { codes, isCode, warehouseProblem } from './problems.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
 import { rowBinary } from './cells.ts'
-import { type TableMark, readShape, type ClickHouseShape } from './table-shape.ts'
-import { columnText, createTable, stagingColumn, type StagingColumn, textsOf } from './staging.ts'
+import {
+  type ClickHouseShape,
+  columnText,
+  createTable,
+  readShape,
+  stagingColumn,
+  type StagingColumn,
+  type TableMark,
+  textsOf,
+} from './table-shape.ts'
 
 /** The maximum number of columns of a table, including those that vanished from the source; other warehouses have the same limit. */
 const mostColumns = 1600

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { resolveNames } from '../sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { ClickHouseError, execute } from './http.ts'
+import { ClickHouseError, execute, stopAtServer } from './http.ts'
 import type { ClickHouseLoad } from './staged-table.ts'
 import { databaseOf, literal, qualified } from './names.ts'
 import { codes, warehouseProblem } from './problems.ts'
-import { stopAtServer } from './clickhouse-queries.ts'
 import { holdsRows, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** The time limit in seconds for all statements together. */

@@ -1,11 +1,10 @@
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
 import type { TablePlace } from '../catalog.ts'
 import type { DefinedView, ViewDefinition } from '../view-store.ts'
-import { borrow } from './postgres-connections.ts'
+import { borrow, type PostgresPools } from './postgres-connections.ts'
 import { dependentViews } from './dependent-views.ts'
-import type { PostgresPools } from './postgres-connections.ts'
 import {
   commentOf,
   findManagedView,

@@ -3,7 +3,7 @@ import { leftovers } from '../../test/leftovers.ts'
 import { keyed, mergedForEach } from '../../test/merged-table.ts'
 import { columns, never, numbered, stage } from '../../test/rows.ts'
 import { word } from '../../test/scratch-warehouse.ts'
-import { LeaseLost } from '../lease-lost.ts'
+import { LeaseLost } from '../warehouse.ts'
 
 describe('merging increments', () => {
   const cases = mergedForEach()

@@ -2,9 +2,8 @@ import type { ClientBase } from 'pg'
 import type { TablePlace } from '../catalog.ts'
 import type { ViewStore, WarehouseView } from '../view-store.ts'
 import { defineView } from './define-view.ts'
-import { borrow } from './postgres-connections.ts'
+import { borrow, type PostgresPools } from './postgres-connections.ts'
 import { findTable } from './postgres-catalog.ts'
-import type { PostgresPools } from './postgres-connections.ts'
 import {
   assertViewSize,
   findManagedView,

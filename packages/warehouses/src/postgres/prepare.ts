@@ -1,7 +1,6 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
-import { withClient } from './postgres-connections.ts'
+import { type PostgresPools, withClient } from './postgres-connections.ts'
 import { type PostgresLoad, stagingTableMissing } from './staged-table.ts'
-import type { PostgresPools } from './postgres-connections.ts'
 import { qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { type PostgresShape, readShape } from './table-shape.ts'

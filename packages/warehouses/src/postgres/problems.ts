@@ -1,7 +1,6 @@
 import { types } from 'node:util'
 import { DatabaseError } from 'pg'
-import { LeaseLost } from '../lease-lost.ts'
-import { WarehouseProblem } from '../warehouse.ts'
+import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
 
 /** The place of the error, for the message to the user. */

@@ -5,7 +5,7 @@ import { leftovers } from '../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../test/rows.ts'
 import { connectedAs, word } from '../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../test/tuples.ts'
-import { LeaseLost } from '../lease-lost.ts'
+import { LeaseLost } from '../warehouse.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 describe('publishing', () => {

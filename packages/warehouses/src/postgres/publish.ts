@@ -1,22 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { failpoint } from '@sluice/process'
-import { LeaseLost } from '../lease-lost.ts'
-import { describeReadyTable } from '../ready-to-publish.ts'
-import { fedColumns } from '../shape/feed-memory.ts'
 import {
+  assertCurrentAttempt,
   type Publication,
   type PublishedTable,
   type PublishOptions,
   type ReadyTable,
   WarehouseProblem,
 } from '../warehouse.ts'
-import { withClient } from './postgres-connections.ts'
+import { describeReadyTable } from '../ready-to-publish.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
+import { type PostgresPools, withClient } from './postgres-connections.ts'
 import { findPublication } from './postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
 import type { PostgresLoad } from './staged-table.ts'
-import type { PostgresPools } from './postgres-connections.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from './older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
@@ -149,9 +148,7 @@ async function swapAll(
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, keeping, run, swaps.map(replacedTable))
-    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    await failpoint('in-publication')
-    signal.throwIfAborted()
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowed.ignoreAbort()
     await commitSwaps(
       client,

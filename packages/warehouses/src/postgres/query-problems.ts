@@ -1,8 +1,7 @@
 import { DatabaseError } from 'pg'
-import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { missingTableAdvice, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { warehouseProblem } from './problems.ts'
 import { asSentence } from '@sluice/process'
-import { missingTableAdvice } from '../query-problems.ts'
 
 /** The text before the user's query, in characters, and the query's time limit. */
 export interface QueryContext {

@@ -1,9 +1,14 @@
 import type { ClientBase } from 'pg'
 import { failpoint } from '@sluice/process'
-import { LeaseLost } from '../lease-lost.ts'
+import {
+  assertCurrentAttempt,
+  type Publication,
+  type PublishedTable,
+  type RestoreTarget,
+  type TableChange,
+} from '../warehouse.ts'
 import type { FeedMemory } from '../shape/feed-memory.ts'
-import type { Publication, PublishedTable, RestoreTarget, TableChange } from '../warehouse.ts'
-import { withClient } from './postgres-connections.ts'
+import { type PostgresPools, withClient } from './postgres-connections.ts'
 import { dependentViews, type DependentView } from './dependent-views.ts'
 import { flushWal, commitSwaps } from './commit-swaps.ts'
 import { columnsOf, createTable, planEvolution } from './plan-publication.ts'
@@ -16,7 +21,6 @@ import {
   takeKeptTables,
 } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
-import type { PostgresPools } from './postgres-connections.ts'
 import { tableNotOwned } from './problems.ts'
 import { blockAutovacuum, findBlockingViews } from './swap.ts'
 import { qualified } from './names.ts'
@@ -85,9 +89,7 @@ async function restoreAll(
       run,
       returned.map(({ replaced }) => replaced),
     )
-    if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    await failpoint('in-publication')
-    signal.throwIfAborted()
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowed.ignoreAbort()
     await commitSwaps(
       client,

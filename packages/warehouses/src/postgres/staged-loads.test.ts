@@ -4,8 +4,7 @@ import { stagingTables } from '../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../test/tuples.ts'
-import { LeaseLost } from '../lease-lost.ts'
-import type { StagedTable } from '../warehouse.ts'
+import { LeaseLost, type StagedTable } from '../warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 

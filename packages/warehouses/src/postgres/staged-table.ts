@@ -1,12 +1,12 @@
 import { checkColumns } from '../check-identifier.ts'
 import { escapeIdentifier } from 'pg'
-import { LeaseLost } from '../lease-lost.ts'
 import {
   type ColumnFacts,
   type ColumnProfile,
-  type StagedTable,
+  LeaseLost,
   type LoadContent,
   type LoadTarget,
+  type StagedTable,
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type PostgresPools, withClient } from './postgres-connections.ts'

@@ -9,13 +9,11 @@ import type { TablePlan } from '../shape/plan-table.ts'
 import { feedOf } from './postgres-catalog.ts'
 import { type LastEntry, findLastEntry } from './ledger.ts'
 import { type PostgresLoad, stagingTableMissing } from './staged-table.ts'
-import type { PostgresPools } from './postgres-connections.ts'
-import { tableNotOwned } from './problems.ts'
+import { type PostgresPools, withClient } from './postgres-connections.ts'
+import { type ProblemContext, tableNotOwned, viewsDepend } from './problems.ts'
 import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
-import { type ProblemContext, viewsDepend } from './problems.ts'
 import { type PostgresShape, readShape } from './table-shape.ts'
-import { withClient } from './postgres-connections.ts'
 
 export interface TableSwap {
   load: PostgresLoad

@@ -1,13 +1,13 @@
+import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from './table-shape.ts'
 import type { StagedRecords } from '../load-target.ts'
-import { replacedColumns, stagedRecords } from '../whole-records.ts'
+import { replacedColumns, stagedRecords } from '../ready-to-publish.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import type { TablePlace } from '../catalog.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
+import type { Dialect } from './sql-dialect.ts'
 import { type SqlLoad } from './staged-table.ts'
 import { feedOf } from './plan-table.ts'
-import { type Mark, setMark } from './ledger.ts'
-import { withSession, findRelation, hiddenName, type TableShape } from './table-shape.ts'
+import type { Mark } from './ledger.ts'
 import { tableMark, type StagingColumn } from './staging.ts'
 
 /** The place of an increment's rows, and the rule that completes them to whole rows of the table. */
@@ -114,29 +114,4 @@ export async function writeMergedTable(
       await session.execute(statement)
     return { ...place, id, rows: await countRows(dialect, session, place) }
   })
-}
-
-/** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
-export async function createFillableTable(
-  dialect: Dialect,
-  session: Session,
-  place: TablePlace,
-  columns: readonly { name: string; type: string; nullable: boolean }[],
-  mark: Mark,
-): Promise<string> {
-  const { changes } = dialect
-  await session.execute(changes.dropTable(place))
-  await session.execute(changes.createTable(place, columns))
-  const { id } = (await findRelation(dialect, session, place))!
-  await setMark(dialect, session, id, mark)
-  for (const statement of changes.grant(place, 'FILL')) await session.execute(statement)
-  return id
-}
-
-export async function countRows({ names }: Dialect, session: Session, place: TablePlace): Promise<number> {
-  const [row] = await session.rows<{ n: number | string }>({
-    texts: [`select count(*) as n from ${names.place(place)}`],
-    values: [],
-  })
-  return Number(row!.n)
 }

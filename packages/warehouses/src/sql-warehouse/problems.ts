@@ -1,7 +1,5 @@
 import { types } from 'node:util'
-import { LeaseLost } from '../lease-lost.ts'
-import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { redactValues, missingTableAdvice } from '../query-problems.ts'
+import { LeaseLost, missingTableAdvice, redactValues, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { Dialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { assertReadyToPublish } from '../ready-to-publish.ts'
+import { assertReadyToPublish, recordsOf } from '../ready-to-publish.ts'
 import type { TablePlace } from '../catalog.ts'
-import type { Publication, PublishOptions, PublishedTable } from '../warehouse.ts'
+import { assertCurrentAttempt, type Publication, type PublishedTable, type PublishOptions } from '../warehouse.ts'
 import {
   type ManagedView,
   dropViews,
@@ -36,8 +36,6 @@ import {
   type PublishSessions,
 } from './recovery.ts'
 import { retiredTableName, withSession, hiddenName, placeKey } from './table-shape.ts'
-import { recordsOf } from '../whole-records.ts'
-import { LeaseLost } from '../lease-lost.ts'
 
 /** Delays in milliseconds between tries while a reader uses the table or another run publishes. */
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
@@ -199,17 +197,6 @@ async function findDuplicateKey(dialect: Dialect, load: SqlLoad, signal: AbortSi
     }
     return undefined
   })
-}
-
-/** The last check before readers see other rows. Throws `LostRun` unless this attempt still owns the run, or the signal's reason. */
-export async function assertCurrentAttempt(
-  { run, attempt }: { run: string; attempt: number },
-  isCurrentAttempt: () => Promise<boolean>,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!(await isCurrentAttempt())) throw new LeaseLost(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-  await failpoint('in-publication')
-  signal.throwIfAborted()
 }
 
 /** Runs the cleanup after readers see the new rows: in the background if the caller accepts background work. */

@@ -11,7 +11,17 @@ import {
 } from './dependent-views.ts'
 import type { Dialect } from './sql-dialect.ts'
 import { type Mark, type ViewMark, dropMark, lockLedger, setMark } from './ledger.ts'
-import { countRows, createFillableTable } from './merge.ts'
+import {
+  countRows,
+  createFillableTable,
+  findRelation,
+  hiddenName,
+  placeKey,
+  quotePlace,
+  readShape,
+  type TableShape,
+  withSession,
+} from './table-shape.ts'
 import { readColumns } from './sql-queries.ts'
 import {
   type PublishSessions,
@@ -23,15 +33,6 @@ import {
   recover,
   inTransactionIfSupported,
 } from './recovery.ts'
-import {
-  type TableShape,
-  withSession,
-  findRelation,
-  hiddenName,
-  placeKey,
-  readShape,
-  quotePlace,
-} from './table-shape.ts'
 import { concurrentlyChanged, viewsDepend } from './problems.ts'
 
 /** Seconds after which a sweep removes the leftovers of a process that died. */

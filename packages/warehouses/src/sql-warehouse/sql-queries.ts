@@ -7,7 +7,7 @@ import {
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import { uniqueNames } from '../check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 import {
@@ -25,19 +25,19 @@ import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
 import {
-  withSession,
+  createFillableTable,
   describeColumn,
   hiddenName,
   listRelations,
   listSchemas,
   placeKey,
-  readShape,
   quotePlace,
+  readShape,
   type TableSubstitutes,
+  withSession,
 } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
-import { createFillableTable } from './merge.ts'
 
 /** Rows per batch. */
 const batchRows = 2_000

@@ -1,4 +1,4 @@
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import {
   type DefinedView,

@@ -1,14 +1,14 @@
-import { LeaseLost } from '../lease-lost.ts'
-import { checkColumns } from '../check-identifier.ts'
 import {
-  type StoredType,
   type ColumnFacts,
   type ColumnProfile,
-  type StagedTable,
+  LeaseLost,
   type LoadContent,
   type LoadTarget,
+  type StagedTable,
+  type StoredType,
   WarehouseProblem,
 } from '../warehouse.ts'
+import { checkColumns } from '../check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { Dialect } from './sql-dialect.ts'
 import { dropMark, setMark } from './ledger.ts'

@@ -1,12 +1,11 @@
 import { checkIdentifier, refusedName } from '../check-identifier.ts'
-import { measuredColumn } from '../measured.ts'
+import { measuredColumn, type TablePlace } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
-import type { TablePlace } from '../catalog.ts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, Dialect, SessionOptions, CatalogRelation, Session } from './sql-dialect.ts'
-import { type Mark, readMarks } from './ledger.ts'
+import { type Mark, readMarks, setMark } from './ledger.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -154,4 +153,29 @@ export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column
   if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
     throw refusedName(kind, name, 'is reserved')
   names.check(kind, name)
+}
+
+/** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
+export async function createFillableTable(
+  dialect: Dialect,
+  session: Session,
+  place: TablePlace,
+  columns: readonly { name: string; type: string; nullable: boolean }[],
+  mark: Mark,
+): Promise<string> {
+  const { changes } = dialect
+  await session.execute(changes.dropTable(place))
+  await session.execute(changes.createTable(place, columns))
+  const { id } = (await findRelation(dialect, session, place))!
+  await setMark(dialect, session, id, mark)
+  for (const statement of changes.grant(place, 'FILL')) await session.execute(statement)
+  return id
+}
+
+export async function countRows({ names }: Dialect, session: Session, place: TablePlace): Promise<number> {
+  const [row] = await session.rows<{ n: number | string }>({
+    texts: [`select count(*) as n from ${names.place(place)}`],
+    values: [],
+  })
+  return Number(row!.n)
 }

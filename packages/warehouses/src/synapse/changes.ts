@@ -1,6 +1,6 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'

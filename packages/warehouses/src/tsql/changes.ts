@@ -4,7 +4,7 @@ import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, literal, namesOf } from './names.ts'
 import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import { isText } from './types.ts'
 
 /** The server compares texts by code units, as the other warehouses do, independent of its default collation. */

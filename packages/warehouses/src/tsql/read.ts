@@ -1,5 +1,5 @@
 import type { Connection } from 'tedious'
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-tokens.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../sql-warehouse/sql-dialect.ts'
 import { type Sql, sql } from '../sql-warehouse/sql.ts'
 import type { RowCell } from '../warehouse.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { replacedColumns } from './whole-records.ts'
+import { replacedColumns } from './ready-to-publish.ts'
 
 describe('the columns that an increment replaces', () => {
   it('are those that the source feeds now or fed before, and not those that only a transformation filled', () => {
