@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../../../packages/warehouses/src/postgres/postgres-warehouse.ts'
-import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/provision.ts'
+import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/server/provision.ts'
 import type { Warehouse } from '../../../packages/warehouses/src/warehouse.ts'
 import type { Parts, Report } from './measure.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provision } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
-import { execute, rowsOf } from '../src/clickhouse/http.ts'
+import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { literal } from '../src/clickhouse/names.ts'
 import { columns, given, never } from './rows.ts'
 import { clickhouseMissing, type ClickHouseServer, clickhouseServer } from './clickhouse-under-test.ts'

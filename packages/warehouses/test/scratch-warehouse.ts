@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import type { WarehouseAccess } from '../src/postgres/postgres-connections.ts'
 import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
-import { prepareWarehouseServer } from '../src/postgres/prepare-server.ts'
-import { provisionWarehouse } from '../src/postgres/provision.ts'
+import { prepareWarehouseServer } from '../src/postgres/server/prepare-server.ts'
+import { provisionWarehouse } from '../src/postgres/server/provision.ts'
 import type { Warehouse } from '../src/warehouse.ts'
 
 /** The tests' server, as its superuser. */

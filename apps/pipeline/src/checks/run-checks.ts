@@ -10,7 +10,7 @@ import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
 import { hider } from './redact-variables.ts'
-import { trimStatementEnd } from '@sluice/warehouses/sql-tokens'
+import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CheckToRun {

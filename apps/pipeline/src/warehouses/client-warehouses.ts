@@ -7,7 +7,7 @@ import type { DB, Warehouses } from '../database.ts'
 import { ledgerKey } from '@sluice/warehouses/postgres/postgres-connections'
 import { type WarehouseKind, postgresKind } from '@sluice/warehouses/warehouse-kinds'
 import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-warehouse'
-import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/provision'
+import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 
 /** The warehouses of all clients. The returned warehouses are shared: do not dispose of them. Disposing of this object closes them. */

@@ -8,7 +8,7 @@ import {
   type WarehouseTable,
   isWarehouseGone,
 } from '@sluice/warehouses/warehouse'
-import { resolveNames } from '@sluice/warehouses/sql-names'
+import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 
 /** A client's warehouses, by kind. The first one handles unknown schemas. */
 export type OpenedWarehouses = readonly [

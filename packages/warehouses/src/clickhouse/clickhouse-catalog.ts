@@ -3,10 +3,10 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { assertUnread } from './clickhouse-views.ts'
-import { execute, rowsOf } from './http.ts'
-import { dropKept } from './kept-tables.ts'
+import { execute, rowsOf } from './protocol/http.ts'
+import { dropKept } from './publication/kept-tables.ts'
 import { checkSchemaName, databaseOf, qualified, quoted, runPrefix } from './names.ts'
-import { assertTableOwned, hasDatabase } from './staged-table.ts'
+import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, markIn, readShape } from './table-shape.ts'
 
 export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServer): Catalog {

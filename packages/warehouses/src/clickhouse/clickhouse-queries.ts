@@ -1,7 +1,7 @@
-import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
+import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-text/sql-names.ts'
 import { acquireQuery, resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
-import { trimStatementEnd } from '../sql-tokens.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import {
   type AmbiguousTable,
   type ReadLimits,
@@ -14,7 +14,7 @@ import type { ClientAccess } from './clickhouse-settings.ts'
 import type { QueryRunner } from '../query-runner.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
-import { execute, sendStatement, stopAtServer } from './http.ts'
+import { execute, sendStatement, stopAtServer } from './protocol/http.ts'
 import {
   checkSchemaName,
   checkTableName,
@@ -26,7 +26,7 @@ import {
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactly, format, takeRows } from './result.ts'
+import { exactly, format, takeRows } from './protocol/result.ts'
 import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** Seconds in which the server should stop the query itself. */

@@ -1,7 +1,7 @@
 import { type ClientAccess, provision } from './clickhouse-settings.ts'
 import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { ignoreBusy, recoverPending } from './recovery.ts'
+import { ignoreBusy, recoverPending } from './publication/recovery.ts'
 
 /** A client's part of a server, as all parts of its warehouse use it: one database for each of the client's schemas. */
 export interface ClickHouseServer {

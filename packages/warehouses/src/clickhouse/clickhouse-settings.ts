@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type ServerAccess, ClickHouseError, execute, rowsOf } from './http.ts'
+import { type ServerAccess, ClickHouseError, execute, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 

@@ -1,11 +1,11 @@
 import type { Upkeep } from '../upkeep.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { execute, rowsOf } from './http.ts'
-import { expireKept, keepReplaced } from './kept-tables.ts'
+import { execute, rowsOf } from './protocol/http.ts'
+import { expireKept, keepReplaced } from './publication/kept-tables.ts'
 import { ledgerOf } from './ledger.ts'
 import { keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
-import { dropRevokedDecisions } from './recovery.ts'
+import { dropRevokedDecisions } from './publication/recovery.ts'
 import { markIn } from './table-shape.ts'
 
 export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): Upkeep => ({

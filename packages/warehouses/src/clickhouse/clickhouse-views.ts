@@ -9,12 +9,12 @@ import {
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
-import { execute, rowsOf } from './http.ts'
+import { execute, rowsOf } from './protocol/http.ts'
 import { checkSchemaName, checkTableName, databaseOf, qualified, schemaPrefix, quotePlace } from './names.ts'
 import { warehouseProblem, queryProblem } from './problems.ts'
-import { replaceView, viewNameTaken } from './replace-view.ts'
+import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'
-import { listViewReads } from './staged-rows-preview.ts'
+import { listViewReads } from './publication/staged-rows-preview.ts'
 import { type ClickHouseShape, describeTable, markIn, readShape, type ViewMark } from './table-shape.ts'
 
 /** The time limit in seconds for filling a view. */

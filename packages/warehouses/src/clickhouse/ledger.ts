@@ -1,7 +1,7 @@
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { execute, rowsOf } from './http.ts'
+import { execute, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 
 /** The ledger's entry for one table of a publication. */

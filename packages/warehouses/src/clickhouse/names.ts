@@ -1,4 +1,4 @@
-import { checkIdentifier, refusedName } from '../check-identifier.ts'
+import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { createHash } from 'node:crypto'
 
 /** `key` is the client's short name in the warehouse: only lower-case letters and digits, so any other character ends it. */

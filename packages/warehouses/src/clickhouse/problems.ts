@@ -1,7 +1,7 @@
 import { types } from 'node:util'
 import { isUnavailable } from '@sluice/database'
 import { LeaseLost, missingTableAdvice, redactValues, type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { ClickHouseError } from './http.ts'
+import { ClickHouseError } from './protocol/http.ts'
 import { asSentence } from '@sluice/process'
 
 type ProblemTemplate = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']

@@ -1,7 +1,7 @@
 import { measuredColumn, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { type ServerAccess, rowsOf } from './http.ts'
+import { type ServerAccess, rowsOf } from './protocol/http.ts'
 import { entryOf } from './ledger.ts'
 import { databaseOf, literal, quoted, schemaPrefix, shownPrefix } from './names.ts'
 import { describeType, withoutWrappers } from './types.ts'

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { lowerCpuPriority, isLoopback } from '@sluice/process'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
-import { loadOptions, readOptions } from './role-settings.ts'
+import { loadOptions, readOptions } from './server/role-settings.ts'
 
 interface DatabaseLogin {
   user: string

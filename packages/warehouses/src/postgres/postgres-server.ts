@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg'
-import { makeRoom, type RetentionPolicy } from './kept-tables.ts'
+import { makeRoom, type RetentionPolicy } from './publication/kept-tables.ts'
 import { type PostgresPools, type WarehouseAccess, ledgerKey, loadPool, withClient } from './postgres-connections.ts'
 import { warehouseProblem } from './problems.ts'
-import { limitStatements } from './statement-watch.ts'
+import { limitStatements } from './queries/statement-watch.ts'
 
 export interface PostgresLimits {
   /** The maximum number of concurrent loads. */

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import type { Upkeep } from '../upkeep.ts'
-import { dropExpired } from './kept-tables.ts'
-import { assertLedgerCurrent, pruneLedger } from './ledger-schema.ts'
+import { dropExpired } from './publication/kept-tables.ts'
+import { assertLedgerCurrent, pruneLedger } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import { assertRoleSettings } from './role-settings.ts'
+import { assertRoleSettings } from './server/role-settings.ts'
 import { dropDetached, parseOrigin } from './staging.ts'
-import { dropRunSchema } from './transformation-schema.ts'
+import { dropRunSchema } from './transformation/transformation-schema.ts'
 
 export const postgresUpkeep = ({ pools, keeping, run }: PostgresServer): Upkeep => ({
   check: () =>

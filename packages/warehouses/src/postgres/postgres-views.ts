@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { TablePlace } from '../catalog.ts'
 import type { ViewStore, WarehouseView } from '../view-store.ts'
-import { defineView } from './define-view.ts'
+import { defineView } from './views/define-view.ts'
 import { borrow, type PostgresPools } from './postgres-connections.ts'
 import { findTable } from './postgres-catalog.ts'
 import {
@@ -12,12 +12,12 @@ import {
   listUnmanagedViews,
   listViewReads,
   viewKeyword,
-} from './managed-views.ts'
+} from './views/managed-views.ts'
 import type { PostgresServer } from './postgres-server.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { explainDependents, warehouseProblem } from './problems.ts'
-import { runStoppable } from './statement-watch.ts'
-import { viewProblems } from './view-problems.ts'
+import { runStoppable } from './queries/statement-watch.ts'
+import { viewProblems } from './views/view-problems.ts'
 
 export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewStore {
   const limits = { mostBytes: viewBytes }

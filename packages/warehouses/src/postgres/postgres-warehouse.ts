@@ -6,7 +6,7 @@ import { postgresQueries } from './postgres-queries.ts'
 import { type PostgresLimits, postgresServer } from './postgres-server.ts'
 import { postgresUpkeep } from './postgres-upkeep.ts'
 import { postgresViews } from './postgres-views.ts'
-import { endReadWatch } from './statement-watch.ts'
+import { endReadWatch } from './queries/statement-watch.ts'
 
 /** A client's PostgreSQL. Opens no connection before it is used; dispose it to close those that are open. */
 export function openPostgresWarehouse(access: WarehouseAccess, limits: PostgresLimits = {}): Warehouse {

@@ -1,4 +1,4 @@
-import { checkColumns } from '../check-identifier.ts'
+import { checkColumns } from '../sql-text/check-identifier.ts'
 import { escapeIdentifier } from 'pg'
 import {
   type ColumnFacts,
@@ -10,14 +10,14 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type PostgresPools, withClient } from './postgres-connections.ts'
-import { type CopyResult, copyInto } from './copy.ts'
+import { type CopyResult, copyInto } from './copy/copy.ts'
 import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './postgres-catalog.ts'
-import { assertRoom, tableBytes } from './database-limit.ts'
-import { findLastEntry } from './ledger.ts'
+import { assertRoom, tableBytes } from './server/database-limit.ts'
+import { findLastEntry } from './publication/ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
-import { listOlderSnapshots, type OlderSnapshots } from './older-snapshots.ts'
+import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'

@@ -1,4 +1,4 @@
-import { trimStatementEnd } from '../sql-tokens.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
 import type { TablePlace } from '../catalog.ts'

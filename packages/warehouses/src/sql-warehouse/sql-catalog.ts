@@ -2,11 +2,11 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { Catalog, StagingTable, TablePlace, WarehouseTable } from '../catalog.ts'
 import { readMarks } from './ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
-import { dropRelation } from './replace-view.ts'
+import { dropRelation } from './views/replace-view.ts'
 import type { CatalogRelation, Dialect, Session } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { assertUnread } from './sql-views.ts'
-import { assertTableOwned } from './staged-table.ts'
+import { assertTableOwned } from './staging/staged-table.ts'
 import {
   checkName,
   describeTable,

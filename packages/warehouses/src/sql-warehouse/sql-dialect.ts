@@ -1,4 +1,4 @@
-import type { SqlLanguage } from '../sql-names.ts'
+import type { SqlLanguage } from '../sql-text/sql-names.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { Sql } from './sql.ts'

@@ -1,4 +1,4 @@
-import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-names.ts'
+import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-text/sql-names.ts'
 import {
   acquireQuery,
   defaultQueryBytes,
@@ -7,8 +7,8 @@ import {
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
-import { trimStatementEnd } from '../sql-tokens.ts'
-import { uniqueNames } from '../check-identifier.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
+import { uniqueNames } from '../sql-text/check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 import {
   type AmbiguousTable,

@@ -1,4 +1,4 @@
-import { trimStatementEnd } from '../sql-tokens.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import {
   type DefinedView,
@@ -9,7 +9,7 @@ import {
 } from '../view-store.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import { type ManagedView, listManagedViews, listReads } from './dependent-views.ts'
+import { type ManagedView, listManagedViews, listReads } from './views/dependent-views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { readMarks, type ViewMark } from './ledger.ts'
 import {
@@ -20,7 +20,7 @@ import {
   type ViewLimits,
   type ViewReplacement,
   replaceInTransaction,
-} from './replace-view.ts'
+} from './views/replace-view.ts'
 import { queryProblemOf } from './problems.ts'
 import { prepareQuery } from './sql-queries.ts'
 import { withPublishLock, recoverPending } from './recovery.ts'

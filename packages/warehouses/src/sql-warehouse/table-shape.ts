@@ -1,4 +1,4 @@
-import { checkIdentifier, refusedName } from '../check-identifier.ts'
+import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { measuredColumn, type TablePlace } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'

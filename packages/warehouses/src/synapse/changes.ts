@@ -1,11 +1,11 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import { trimStatementEnd } from '../sql-tokens.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
-import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
+import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/statements/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'
-import { splitQuery } from '../tsql/assert-single-query.ts'
+import { splitQuery } from '../tsql/statements/assert-single-query.ts'
 import { assertOwnNames } from './own-names.ts'
 
 /** Storage of a table with texts of unlimited length, which a column store rejects, and of a small table. */

@@ -1,5 +1,5 @@
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
-import { refusedName } from '../check-identifier.ts'
+import { refusedName } from '../sql-text/check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 
 /** A client's part of a database. */

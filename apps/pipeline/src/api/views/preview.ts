@@ -4,7 +4,7 @@ import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
-import { trimStatementEnd } from '@sluice/warehouses/sql-tokens'
+import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './columns.ts'
 
