@@ -190,7 +190,7 @@ describe('loading feeds', () => {
         ...job,
         run: word('run'),
         mode: 'MERGE',
-        replacing: () => replaced.push(rows),
+        onReplace: () => replaced.push(rows),
         feeds: feeds({
           ...feed(numbered(rows)),
           columns: two.map((column) => ({ ...column, primaryKey: column.name === 'id' })),

@@ -13,7 +13,7 @@ import type {
 /** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
 export type LoadedTable = PublishedTable
 
-export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
+export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBackgroundWork' | 'onWait'> {
   warehouse: Warehouse
   /** Whether this attempt may still publish. Called again just before the publication. */
   isCurrentAttempt: () => Promise<boolean>
@@ -26,7 +26,7 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behin
 
 /** The rows of all feeds of a run, complete, transformed and not published. */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
-  loads: readonly StagedTable[]
+  tables: readonly StagedTable[]
   /** Cursors by table. */
   cursors: Record<string, unknown>
 }
@@ -44,15 +44,15 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   /** MERGE: the feeds are increments that are merged by primary key, unless one of them is complete. */
   mode?: PublishOptions['mode']
   /** Called before a publication that replaces the tables although MERGE was requested. */
-  replacing?: () => void
+  onReplace?: () => void
   /** Receives the number of rows of the feeds, before the transformation. */
-  fed?: (rows: number) => void
+  onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
-  staged?: (feeds: StagedFeeds) => Promise<void>
+  onStaged?: (feeds: StagedFeeds) => Promise<void>
   /** The rules for comparing the fed columns with the tables. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   /** Set for a dry run, which publishes nothing: receives the plan. */
-  planned?: PlanOptions['planned']
+  onPlan?: PlanOptions['onPlan']
 }
 
 /** The data cannot be published; the old data stays. The message is for the owner of the pipeline. */
@@ -82,7 +82,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
 /** Publishes staged feeds of an earlier attempt. Throws what `Warehouse.publish` throws. */
 export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => {
-    for (const load of feeds.loads) staging.use(load)
+    for (const load of feeds.tables) staging.use(load)
     return publishStaged(feeds, job)
   })
 }
@@ -127,7 +127,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
           attempt,
           staging: number,
           shape,
-          ...(job.planned && { dry: true }),
+          ...(job.onPlan && { dry: true }),
           ...(partOf && { partOf }),
           otherReplacedTables: [...loads.keys()],
         },
@@ -142,37 +142,37 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
-  job.fed?.(rows)
-  const { transformation = [], gate, planned } = job
+  job.onRowsStaged?.(rows)
+  const { transformation = [], gate, onPlan } = job
   const mode = whole ? 'REPLACE' : job.mode
-  if (mode !== job.mode) job.replacing?.()
+  if (mode !== job.mode) job.onReplace?.()
   const all = [...loads.values()]
   await warehouse.loader.transform(all, transformation, signal, {
     retain: job.retain === true,
-    dry: planned !== undefined,
+    dry: onPlan !== undefined,
   })
-  if (planned) {
-    await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
+  if (onPlan) {
+    await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
-  const feedsToPublish = { loads: all, cursors, ...(mode && { mode }) }
-  await job.staged?.(feedsToPublish)
+  const feedsToPublish = { tables: all, cursors, ...(mode && { mode }) }
+  await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
 }
 
 async function publishStaged(
-  { loads, cursors, mode }: StagedFeeds,
-  { warehouse, isCurrentAttempt, signal, gate, behind, waiting }: PublicationOfFeeds,
+  { tables, cursors, mode }: StagedFeeds,
+  { warehouse, isCurrentAttempt, signal, gate, onBackgroundWork, onWait }: PublicationOfFeeds,
 ): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
     cursors,
     ...(gate && { gate }),
-    ...(behind && { behind }),
-    ...(waiting && { waiting }),
+    ...(onBackgroundWork && { onBackgroundWork }),
+    ...(onWait && { onWait }),
   }
-  return (await warehouse.loader.publish(loads, isCurrentAttempt, signal, options)).tables
+  return (await warehouse.loader.publish(tables, isCurrentAttempt, signal, options)).tables
 }
 
 /**

@@ -85,7 +85,7 @@ export interface Loader {
     target: RestoreTarget,
     isCurrentAttempt: () => Promise<boolean>,
     signal: AbortSignal,
-    options?: Pick<PublishOptions, 'behind' | 'waiting'>,
+    options?: Pick<PublishOptions, 'onBackgroundWork' | 'onWait'>,
   ): Promise<Publication>
 }
 
@@ -161,15 +161,15 @@ export interface PublishOptions {
   /** Runs when the rows are ready, before readers see them. Throws to reject them; the old data stays. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
   /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
-  waiting?(why: string): void
+  onWait?(why: string): void
   /**
    * Receives the work that continues after the rows are public: dropping old rows and collecting statistics of the whole table.
    * The work never fails. If the callback is absent, publication waits for the work.
    */
-  behind?(work: Promise<void>): void
+  onBackgroundWork?(work: Promise<void>): void
 }
 
 export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {
   /** Receives the plan before the gate runs. */
-  planned?(tables: readonly PlannedTable[]): Promise<void>
+  onPlan?(tables: readonly PlannedTable[]): Promise<void>
 }

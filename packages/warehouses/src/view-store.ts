@@ -13,7 +13,7 @@ export interface ViewDefinition extends TablePlace {
   /** If true, the definition replaces any managed view at its place, which is a leftover. */
   takesOver?: boolean
   /** If true, the view is recreated even if its definition is unchanged, because its tables may have other columns now. */
-  anew?: boolean
+  recreate?: boolean
 }
 
 /** The dependencies of a defined view: tables and views, also those that it reads through unmanaged views. */

@@ -28,8 +28,8 @@ export function undoSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'planned', columns: shape }, numbered(3, 'old'))
       const wider = columns({ id: 'BIGINT', more: 'TEXT' })
       const told: PlannedTable[] = []
-      const planned: PlanOptions['planned'] = async (tables) => void told.push(...tables)
-      const tables = await plan('planned', wider, [['5000000000', 'x']], { planned })
+      const planned: PlanOptions['onPlan'] = async (tables) => void told.push(...tables)
+      const tables = await plan('planned', wider, [['5000000000', 'x']], { onPlan: planned })
       expect(tables).toMatchObject([{ schema: 'health', table: 'planned', rowsBefore: 3, rowsAfter: 1 }])
       expect(tables[0]!.changes.map(({ kind, column }) => `${kind} ${column}`).toSorted()).toEqual([
         'COLUMN_ADDED more',
@@ -83,7 +83,7 @@ export function undoSuite(subject: Given): void {
         throw refused
       }
       const planned = async () => void (told += 1)
-      await expect(plan('merging', keyed, increment, { mode: 'MERGE', gate, planned })).rejects.toBe(refused)
+      await expect(plan('merging', keyed, increment, { mode: 'MERGE', gate, onPlan: planned })).rejects.toBe(refused)
       const twice = [
         [2, 'a'],
         [2, 'b'],

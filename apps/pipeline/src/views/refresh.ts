@@ -101,7 +101,7 @@ async function makeAsSaved(
   await warehouse.catalog.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
   const { reads } = await warehouse.views.define(
-    { ...view, id: view.uid, takesOver, anew },
+    { ...view, id: view.uid, takesOver, recreate: anew },
     { seconds: statementTimeout },
     signal,
   )

@@ -212,8 +212,8 @@ async function publicationOf(
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
-    behind: onBackgroundWork,
-    waiting: (why) => log.write('WARN', 'MEDIUM', why),
+    onBackgroundWork,
+    onWait: (why) => log.write('WARN', 'MEDIUM', why),
   }
 }
 
@@ -222,7 +222,7 @@ async function load(
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-  planned?: PlanOptions['planned'],
+  onPlan?: PlanOptions['onPlan'],
 ): Promise<LoadResult> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, reportProgress } = attempt
@@ -304,10 +304,10 @@ async function load(
       rebuild: isRebuild(input),
       definition,
     },
-    replacing: () => void (merged = false),
-    fed: (rows) => void (fed = rows),
-    ...(planned && { planned, retain: false }),
-    async staged(feeds) {
+    onReplace: () => void (merged = false),
+    onRowsStaged: (rows) => void (fed = rows),
+    ...(onPlan && { onPlan, retain: false }),
+    async onStaged(feeds) {
       await rejected.flush()
       isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
     },

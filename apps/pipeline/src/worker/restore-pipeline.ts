@@ -25,10 +25,10 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
     )
   const previous = await warehouse.loader.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
-  const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
+  const onWait = (why: string) => log.write('WARN', 'MEDIUM', why)
   const publication = await warehouse.loader.restore(target, isCurrentAttempt, signal, {
-    behind: onBackgroundWork,
-    waiting,
+    onBackgroundWork,
+    onWait,
   })
   for (const one of publication.tables)
     for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))

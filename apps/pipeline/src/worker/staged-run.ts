@@ -34,7 +34,7 @@ export interface StagedRun {
 /** The stored JSON. The warehouse defines `loads`. */
 interface StoredRun {
   loads: unknown
-  feeds: Omit<StagedFeeds, 'loads'>
+  feeds: Omit<StagedFeeds, 'tables'>
   counts: RunCounts
 }
 
@@ -77,8 +77,8 @@ export async function keepStagedRun(
   digest: string,
   { feeds, counts }: StagedRun,
 ): Promise<boolean> {
-  const { loads: staged, ...rest } = feeds
-  const loads = await warehouse.loader.describeStaged(staged, signal)
+  const { tables, ...rest } = feeds
+  const loads = await warehouse.loader.describeStaged(tables, signal)
   if (loads === undefined) return false
   const state: StoredRun = { loads, feeds: rest, counts }
   return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
@@ -113,7 +113,7 @@ export async function adoptStagedRun(
     'LOW',
     `Attempt ${kept.attempt} staged all rows. They are published without reading the source again.`,
   )
-  return { feeds: { ...feeds, loads: adopted }, counts }
+  return { feeds: { ...feeds, tables: adopted }, counts }
 }
 
 /** Whether another attempt may follow that publishes the staged rows: the error is not final, and the run is not over. */

@@ -2,12 +2,12 @@ import type { Loader } from '../loader.ts'
 import type { StagedTable } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import { findPrevious } from './publication/kept-tables.ts'
-import { entryOf, findPublication, publishedFirst } from './ledger.ts'
+import { entryOf, findPublication, findFirstPublicationTime } from './ledger.ts'
 import { databaseOf } from './names.ts'
 import { feedOf } from './staging/plan-load.ts'
 import { fenceRun, planTables, publish } from './publication/publish.ts'
 import { restore } from './publication/restore.ts'
-import { ClickHouseLoad, stageTable } from './staging/staged-table.ts'
+import { ClickHouseStagedTable, stageTable } from './staging/staged-table.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
 import { readShape } from './table-shape.ts'
 import { transform } from './staging/transform.ts'
@@ -48,7 +48,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
       runRecovered(checkedPlace(schema, table), async () => {
         const previous = await findPrevious(access, { schema, table })
         const { replaced } = previous?.tables.find((one) => one.table === table && one.schema === schema) ?? {}
-        const publishedAt = await publishedFirst(access, replaced?.mark?.load)
+        const publishedAt = await findFirstPublicationTime(access, replaced?.mark?.load)
         return publishedAt && { publishedAt }
       }),
     async restore(target, isCurrentAttempt, signal, options = {}) {
@@ -58,8 +58,8 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
   }
 }
 
-function clickHouseTables(tables: readonly StagedTable[]): ClickHouseLoad[] {
-  const own = tables.filter((table) => table instanceof ClickHouseLoad)
+function clickHouseTables(tables: readonly StagedTable[]): ClickHouseStagedTable[] {
+  const own = tables.filter((table) => table instanceof ClickHouseStagedTable)
   if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
   return own
 }

@@ -19,14 +19,14 @@ import {
   checkSchemaName,
   checkTableName,
   databaseOf,
-  passing,
+  temporaryName,
   qualified,
   quoted,
   quotePlace,
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactly, format, takeRows } from './protocol/result.ts'
+import { exactNumberSettings, format, takeRows } from './protocol/result.ts'
 import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** Seconds in which the server should stop the query itself. */
@@ -86,7 +86,7 @@ async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSigna
     throw queryProblem(error, asked, seconds)
   })
   const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
-  const taken = await reading(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
+  const taken = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
     (error: unknown) => {
       signal?.throwIfAborted()
       throw queryProblem(error, asked, seconds)
@@ -107,7 +107,7 @@ interface ReadRequest {
 }
 
 /** Runs a query as role `read`. If the caller stops it, the server stops it too. */
-export async function reading(
+export async function streamQuery(
   access: ClientAccess,
   { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
   signal?: AbortSignal,
@@ -122,7 +122,7 @@ export async function reading(
       queryId,
       signal: signal ? AbortSignal.any([signal, late]) : late,
       settings: {
-        ...exactly,
+        ...exactNumberSettings,
         readonly: 2,
         max_execution_time: seconds,
         max_result_rows: 0,
@@ -191,7 +191,7 @@ async function readTable(
     const of = qualified(shape.database, table)
     const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${format}`
     const columns = shape.columns.map(describeColumn)
-    const taken = await reading(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
+    const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
     if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(maximumBytes)
     return { columns, rows: taken.rows, truncated: taken.truncated }
   } catch (error) {
@@ -220,7 +220,10 @@ async function* queryPages(
   try {
     const { text, parameters, database: home } = await prepareQuery(access, asked)
     // If this process dies here, maintenance drops the database after the longest time that a query may take.
-    await execute(access.service, `create database ${quoted(database)} comment ${passing('pages', allowed + 14_400)}`)
+    await execute(
+      access.service,
+      `create database ${quoted(database)} comment ${temporaryName('pages', allowed + 14_400)}`,
+    )
     await execute(
       access.load,
       `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${limits.offset ?? 0}`,
@@ -231,7 +234,7 @@ async function* queryPages(
     for (let offset = 0; left > 0; ) {
       const wanted = Math.min(size, left)
       const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${format}`
-      const page = await reading(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
+      const page = await streamQuery(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(wanted, bytes)
       const more = page.rows.length === wanted
       if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more }

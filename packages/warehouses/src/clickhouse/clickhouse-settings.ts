@@ -20,7 +20,7 @@ const queryMemory = 4
 /** The memory limit in gigabytes for all queries of such a user together. */
 const userMemory = 4 * queryMemory
 /** The maximum time limit of these users' statements; the service's own statements use all of it. */
-export const mostSeconds = 604_800
+export const maxStatementSeconds = 604_800
 
 /** Throws if the server does not respond, or rejects its administrator. */
 export async function assertAnswers(url: string): Promise<void> {
@@ -65,7 +65,7 @@ function limitsOf(): string {
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
     limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
-    limit('max_execution_time', 30, mostSeconds),
+    limit('max_execution_time', 30, maxStatementSeconds),
   ].join(', ')
 }
 

@@ -2,7 +2,7 @@ import type { Upkeep } from '../upkeep.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './protocol/http.ts'
-import { expireKept, keepReplaced } from './publication/kept-tables.ts'
+import { dropExpired, keepReplaced } from './publication/kept-tables.ts'
 import { ledgerOf } from './ledger.ts'
 import { keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { dropRevokedDecisions } from './publication/recovery.ts'
@@ -18,7 +18,7 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
       return sweepStaging(access, alive, keepDays)
     }),
   pruneLedger: (days) => runRecovered('the ledger', () => pruneLedger(access, days)),
-  dropExpiredTables: () => runRecovered('the warehouse', () => expireKept(access, keepDays)),
+  dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
 })
 
 /** Lists databases first and reads the live runs second: a run is registered before its database exists. */

@@ -183,7 +183,10 @@ export async function publicationOf(access: ClientAccess, ofLoad: string | undef
 }
 
 /** Returns the time of the first publication of the load's rows. */
-export async function publishedFirst(access: ClientAccess, load: string | undefined): Promise<Date | undefined> {
+export async function findFirstPublicationTime(
+  access: ClientAccess,
+  load: string | undefined,
+): Promise<Date | undefined> {
   const [row] = await rowsOf<{ at: string }>(
     access.service,
     `select at from ${ledgerOf(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,

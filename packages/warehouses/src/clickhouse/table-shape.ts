@@ -126,7 +126,7 @@ const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
 const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
 
 /** Returns whether the table stores its own rows: it is not a view and does not read from another place. */
-export const holdsRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
+export const hasRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
 /** Returns undefined for any other comment: users may write comments too. */
 export function markIn(comment: string): TableMark | undefined {
@@ -214,7 +214,7 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Stagi
 export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagingColumn(column), primaryKey: false })
 
 /** Returns the columns that are stored as text and have another data type. */
-export function textsOf(columns: readonly StagingColumn[]): Record<string, DataType> {
+export function textColumnsOf(columns: readonly StagingColumn[]): Record<string, DataType> {
   const kinds = columns.filter(({ type, dataType }) => type === 'String' && dataType !== 'TEXT')
   return Object.fromEntries(kinds.map(({ name, dataType }) => [name, dataType]))
 }

@@ -14,7 +14,7 @@ import type { PostgresServer } from './postgres-server.ts'
 /** Timeouts of a drop, which holds an exclusive lock while its transaction is open. */
 const dropTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
 
-export function postgresCatalog({ access, pools, keeping, run }: PostgresServer): Catalog {
+export function postgresCatalog({ access, pools, retention, run }: PostgresServer): Catalog {
   return {
     listSchemas: () => run('the warehouse', listSchemas),
     async ensureSchema(schema) {
@@ -28,7 +28,7 @@ export function postgresCatalog({ access, pools, keeping, run }: PostgresServer)
       const place = escapeIdentifier(schema)
       await run(place, async (client) => {
         await client.query(`begin; ${dropTimeouts}; drop schema if exists ${place}`)
-        await dropKeptIn(client, keeping, schema)
+        await dropKeptIn(client, retention, schema)
         await client.query('commit')
       }).catch(explainDependents(place, 'SCHEMA_NOT_EMPTY'))
     },
@@ -50,7 +50,7 @@ export function postgresCatalog({ access, pools, keeping, run }: PostgresServer)
         const shape = await readShape(client, schema, table)
         if (shape && !shape.ours) throw tableNotOwned({ place })
         await client.query(`drop table if exists ${place}`)
-        await dropKeptOf(client, keeping, [{ schema, table }])
+        await dropKeptOf(client, retention, [{ schema, table }])
         await client.query('commit')
       }).catch(explainDependents(place, 'VIEWS_DEPEND'))
     },

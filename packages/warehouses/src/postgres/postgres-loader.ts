@@ -12,11 +12,11 @@ import { publish } from './publication/publish.ts'
 import { restore } from './publication/restore.ts'
 import { adoptStaged, describeStaged, type StagedLoad } from './publication/staged-loads.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
-import { PostgresLoad, stageTable } from './staged-table.ts'
+import { PostgresStagedTable, stageTable } from './staged-table.ts'
 import { transform } from './transformation/transform.ts'
 import { typeRules } from './types.ts'
 
-export function postgresLoader({ access, pools, keeping, waitMs, run }: PostgresServer): Loader {
+export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
   const read = access.read.user
   const atTable = async <T>(schema: string, table: string, work: (client: ClientBase) => Promise<T>): Promise<T> => {
     checkSchemaName(schema)
@@ -30,7 +30,7 @@ export function postgresLoader({ access, pools, keeping, waitMs, run }: Postgres
       transform(pools, postgresTables(tables), statements, signal, options),
     exposeStagedRows: (tables, attempt) => exposeStagedRows(pools, access, tables, attempt),
     publish: (tables, isCurrentAttempt, signal, options = {}) =>
-      publish({ pools, loads: postgresTables(tables), read, keeping, isCurrentAttempt, options, waitMs }, signal),
+      publish({ pools, loads: postgresTables(tables), read, retention, isCurrentAttempt, options, waitMs }, signal),
     plan: (tables, signal, options = {}) => planTables(pools, postgresTables(tables), options, signal),
     describeStaged: (tables, signal) => describeStaged(pools, postgresTables(tables), signal),
     adoptStaged: (_schema, staged, attempt, signal) => adoptStaged(pools, staged as StagedLoad[], attempt, signal),
@@ -39,7 +39,7 @@ export function postgresLoader({ access, pools, keeping, waitMs, run }: Postgres
       run('the ledger', async (client) => {
         const found = await findDurablePublication(client, id)
         if (found) return found
-        await waitForPublisher(client, keeping.ledgerKey, { run: id, attempt })
+        await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
         return findDurablePublication(client, id)
       }),
     findCursor: (schema, table) => atTable(schema, table, (client) => findCursor(client, schema, table)),
@@ -48,7 +48,7 @@ export function postgresLoader({ access, pools, keeping, waitMs, run }: Postgres
     findPrevious: (schema, table) =>
       run(qualified(schema, table), (client) => findKeptPublication(client, { schema, table })),
     restore: (target, isCurrentAttempt, signal, options = {}) =>
-      restore({ pools, target, read, keeping, isCurrentAttempt, options: { ...options, waitMs } }, signal),
+      restore({ pools, target, read, retention, isCurrentAttempt, options: { ...options, waitMs } }, signal),
   }
 }
 
@@ -59,8 +59,8 @@ async function findDurablePublication(client: ClientBase, run: string): Promise<
   return found
 }
 
-function postgresTables(tables: readonly StagedTable[]): PostgresLoad[] {
-  const own = tables.filter((table) => table instanceof PostgresLoad)
+function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {
+  const own = tables.filter((table) => table instanceof PostgresStagedTable)
   if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
   return own
 }

@@ -20,7 +20,7 @@ export interface PostgresLimits {
 export interface PostgresServer {
   readonly access: WarehouseAccess
   readonly pools: PostgresPools
-  readonly keeping: RetentionPolicy
+  readonly retention: RetentionPolicy
   readonly waitMs: number
   readonly viewBytes: number
   /** Runs short statements of role `load`. `place` is the subject of the sentence if the server reports an error. */
@@ -36,20 +36,20 @@ export function postgresServer(
   access: WarehouseAccess,
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
 ): PostgresServer {
-  const keeping = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
+  const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
   // The two more are for a load that was cut off and is not quite gone.
   const pools: PostgresPools = {
     copies: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
-    makeRoom: oneAtATime((most) => makeRoom(pools.statements, keeping, most)),
+    makeRoom: oneAtATime((most) => makeRoom(pools.statements, retention, most)),
   }
   limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
   return {
     access,
     pools,
-    keeping,
+    retention,
     waitMs,
     viewBytes,
     run: async (place, work) =>

@@ -8,7 +8,7 @@ import { assertRoleSettings } from './server/role-settings.ts'
 import { dropDetached, parseOrigin } from './staging.ts'
 import { dropRunSchema } from './transformation/transformation-schema.ts'
 
-export const postgresUpkeep = ({ pools, keeping, run }: PostgresServer): Upkeep => ({
+export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Upkeep => ({
   check: () =>
     run('the warehouse', async (client) => {
       await assertLedgerCurrent(client)
@@ -17,7 +17,7 @@ export const postgresUpkeep = ({ pools, keeping, run }: PostgresServer): Upkeep 
   countConnections: () => pools.copies.totalCount + pools.transactions.totalCount + pools.statements.totalCount,
   sweepStaging: (alive) => sweepStaging(pools.statements, alive),
   pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
-  dropExpiredTables: () => dropExpired(pools.statements, keeping),
+  dropExpiredTables: () => dropExpired(pools.statements, retention),
 })
 
 interface LeftoverObject {

@@ -23,7 +23,7 @@ import { readShape } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
 import { describeType, typeRules } from './types.ts'
 
-export class PostgresLoad implements StagedTable {
+export class PostgresStagedTable implements StagedTable {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly problemContext: ProblemContext
@@ -38,9 +38,9 @@ export class PostgresLoad implements StagedTable {
   /** The columns that the source fed before, as the last look at the table found them. */
   fedBefore: readonly string[] = []
   /** The load of the records that its rows are parts of, if the run has one. */
-  records: PostgresLoad | undefined
+  records: PostgresStagedTable | undefined
   /** Rows of the table that were brought over to be merged, and the run they were published by. */
-  carried: { rows: number; from: string } | undefined
+  copiedRows: { rows: number; from: string } | undefined
   published = false
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
@@ -115,7 +115,11 @@ export class PostgresLoad implements StagedTable {
 }
 
 /** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
-export async function stageTable(pools: PostgresPools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
+export async function stageTable(
+  pools: PostgresPools,
+  target: LoadTarget,
+  signal: AbortSignal,
+): Promise<PostgresStagedTable> {
   checkSchemaName(target.schema)
   checkTableName(target.table)
   checkColumns(target, qualified(target.schema, target.table), checkColumnName)
@@ -134,7 +138,7 @@ export async function stageTable(pools: PostgresPools, target: LoadTarget, signa
       const last = feedOf(existing, await findLastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
-      const load = new PostgresLoad(pools, target, columns, replaced)
+      const load = new PostgresStagedTable(pools, target, columns, replaced)
       await client.query('begin')
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
       await client.query('commit')
@@ -151,7 +155,7 @@ export async function stageTable(pools: PostgresPools, target: LoadTarget, signa
 /** Returns a function that asserts that the load may write more; undefined if the database has no limit. */
 export function freeAssertion(
   pools: PostgresPools,
-  { replacedBytes: replaced, problemContext }: PostgresLoad,
+  { replacedBytes: replaced, problemContext }: PostgresStagedTable,
   signal: AbortSignal,
 ): (() => Promise<number>) | undefined {
   if (pools.databaseBytes === undefined) return undefined
@@ -183,7 +187,7 @@ async function retryAfterMakingRoom(
   return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
 }
 
-export function stagingTableMissing(load: PostgresLoad): LeaseLost {
+export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
   return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
 }
 

@@ -6,7 +6,7 @@ import type { ClientAccess } from './redshift-settings.ts'
 import { names } from './names.ts'
 
 /** The name of the lock that serializes publications. */
-export const turnstile = 'publishing'
+export const lockTable = 'publishing'
 
 /** The statements of Redshift. */
 export function changesOf({ logins }: ClientAccess): DialectStatements {
@@ -42,7 +42,7 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
       to === 'FILL'
         ? [...granted(place, 'select', both), ...granted(place, 'insert, update, delete', load)]
         : [plainSql(`revoke insert, update, delete on ${at(place)} from ${both}`), ...granted(place, 'select', both)],
-    lockLedger: () => [plainSql(`lock table ${names.ledger(turnstile)}`)],
+    lockLedger: () => [plainSql(`lock table ${names.ledger(lockTable)}`)],
   }
 }
 

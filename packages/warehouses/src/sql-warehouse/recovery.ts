@@ -28,7 +28,7 @@ const readerWaitSeconds = 5
  */
 export async function withPublishLock<Result>(
   dialect: Dialect,
-  work: (hands: PublishSessions) => Promise<Result>,
+  work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   if (dialect.publication === 'TRANSACTION')
     return withSession(dialect, { role: 'service' }, (session) => work({ ledger: session, tables: session }))

@@ -153,7 +153,7 @@ export interface TableFill {
   run: string
   attempt: number
   /** The table's name in messages. */
-  shown: string
+  quotedPlace: string
 }
 
 /** If `order` is empty, the rows come in the order of the server. */

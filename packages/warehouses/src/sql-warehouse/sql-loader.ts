@@ -5,7 +5,7 @@ import { findPublication } from './ledger.ts'
 import { feedOf } from './staging/plan-table.ts'
 import { fenceRun, publish } from './publication/publish.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import { SqlLoad, stageTable } from './staging/staged-table.ts'
+import { SqlStagedTable, stageTable } from './staging/staged-table.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
 import { typeRules } from './staging.ts'
 import { readShape } from './table-shape.ts'
@@ -35,8 +35,8 @@ export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): 
   restore: rejectUndo,
 })
 
-function sqlTables(tables: readonly StagedTable[]): SqlLoad[] {
-  const own = tables.filter((table) => table instanceof SqlLoad)
+function sqlTables(tables: readonly StagedTable[]): SqlStagedTable[] {
+  const own = tables.filter((table) => table instanceof SqlStagedTable)
   if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
   return own
 }

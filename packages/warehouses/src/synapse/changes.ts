@@ -64,12 +64,12 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     insert(place, columns, query) {
       const [list, whole] = [columns.map(bracketed).join(', '), withoutOrder(trimStatementEnd(query))]
       const into = `insert into ${names.place(place)} (${list})`
-      const { before, body, behind } = splitQuery(whole)
+      const { before, body, rest } = splitQuery(whole)
       if (before === '') return [plainSql(`${into}\n${whole}`)]
       // WITH may precede only a SELECT, and a table made from a query needs column names.
       return [
         plainSql(
-          `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${behind}`,
+          `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${rest}`,
         ),
         plainSql(`${into} select ${list} from ${passing}`),
         plainSql(`drop table ${passing}`),

@@ -31,10 +31,10 @@ export function synapseDialect(access: ClientAccess): Dialect {
       return `select ${list} from (${numbered}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
     },
     numbered(query, columns) {
-      const { before, from, by, behind } = splitOrderedQuery(query, columns)
+      const { before, from, by, rest } = splitOrderedQuery(query, columns)
       if (by === '') return undefined
       const list = columns.map((_column, index) => columnName(index)).join(', ')
-      return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${behind}`
+      return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${rest}`
     },
   }
 }

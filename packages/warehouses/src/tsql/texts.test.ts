@@ -163,7 +163,7 @@ describe('a query in T-SQL', () => {
       ordered: true,
       orderedFrom: 42,
       bounded: false,
-      behind: 'option (recompile)',
+      rest: 'option (recompile)',
     })
     expect(splitQuery('select top (5) * from t order by n')).toMatchObject({ before: '', bounded: true })
     expect(splitQuery('select * from t order by n offset 5 rows')).toMatchObject({ bounded: true })

@@ -6,7 +6,7 @@ import { anyDecimal, describeType, withoutWrappers } from '../types.ts'
 
 /** The format of result rows: one line of JSON per row, after one line of names and one of types. It rounds no value. */
 export const format = 'JSONCompactEachRowWithNamesAndTypes'
-export const exactly = {
+export const exactNumberSettings = {
   output_format_json_quote_64bit_integers: 1,
   output_format_json_quote_decimals: 1,
   output_format_json_quote_denormals: 1,

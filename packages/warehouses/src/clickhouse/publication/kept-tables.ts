@@ -80,11 +80,11 @@ async function move(access: ClientAccess, tables: readonly ReplacedTable[], publ
   const database = `${keptPrefix(access.key)}${hash}`
   const comment = literal(JSON.stringify({ kept: publication, at: Date.now() }))
   await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
-  for (const table of tables) await moveTo(access, table, qualified(database, `kept_${table.uuid}`))
+  for (const table of tables) await moveTable(access, table, qualified(database, `kept_${table.uuid}`))
 }
 
 /** Moves a table. Does nothing if the table was moved or dropped since it was listed. */
-export async function moveTo(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
+export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
   await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
     // Another process moved it, and may have dropped its empty database.
     if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
@@ -103,7 +103,7 @@ export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uui
 }
 
 /** Drops tables kept for more than this many days; returns the number of publications. */
-export async function expireKept({ key, service }: ClientAccess, days: number): Promise<number> {
+export async function dropExpired({ key, service }: ClientAccess, days: number): Promise<number> {
   const rows = await rowsOf<{ name: string; comment: string }>(
     service,
     'select name, comment from system.databases where startsWith(name, {prefix:String})',

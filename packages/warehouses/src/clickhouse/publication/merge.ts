@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { StagedRecords } from '../../load-target.ts'
 import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
-import { type ClientAccess, mostSeconds } from '../clickhouse-settings.ts'
+import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
-import { type ClickHouseLoad, uuidOf } from '../staging/staged-table.ts'
+import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
 import { qualified, quoted } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 
@@ -58,15 +58,15 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
   return `ifNull(toString(live.${quoted(column)}), '') in (select ${id} from ${staging})`
 }
 
-function mergedColumns(load: ClickHouseLoad, staging: ClickHouseShape) {
+function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
   const keys = new Set(load.keys)
   return staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
 }
 
 /** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
 function rowsAfterMerge(
-  load: ClickHouseLoad,
-  records: ClickHouseLoad | undefined,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
   live: ClickHouseShape,
 ): string {
@@ -89,15 +89,15 @@ function rowsAfterMerge(
 /** Returns the number of rows that `writeMergedTable` would write. */
 export async function countMerged(
   access: ClientAccess,
-  load: ClickHouseLoad,
-  records: ClickHouseLoad | undefined,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
   { staging, live }: { staging: ClickHouseShape; live: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<number> {
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
     `select count() as rows from (${rowsAfterMerge(load, records, staging, live)})`,
-    { signal, settings: { ...joining, max_execution_time: mostSeconds } },
+    { signal, settings: { ...joining, max_execution_time: maxStatementSeconds } },
   )
   return row!.rows
 }
@@ -109,8 +109,8 @@ export async function countMerged(
  */
 export async function writeMergedTable(
   access: ClientAccess,
-  load: ClickHouseLoad,
-  records: ClickHouseLoad | undefined,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
   live: ClickHouseShape,
   signal: AbortSignal,
@@ -125,7 +125,7 @@ export async function writeMergedTable(
   const list = columns.map((column) => quoted(column.name)).join(', ')
   await execute(access.load, `insert into ${place} (${list}) ${rows}`, {
     signal,
-    settings: { ...joining, insert_deduplicate: 0, max_execution_time: mostSeconds },
+    settings: { ...joining, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })
   return { load: merged, uuid }
 }

@@ -13,7 +13,7 @@ import {
 import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
 import { fedColumns } from '../../shape/feed-memory.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
-import { type ClientAccess, mostSeconds } from '../clickhouse-settings.ts'
+import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
 import { keepReplaced } from './kept-tables.ts'
@@ -27,14 +27,14 @@ import {
   proposeClosing,
   findPublication,
 } from '../ledger.ts'
-import { assertTableOwned, type ClickHouseLoad, completeStaging, loadedOf } from '../staging/staged-table.ts'
+import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
 import { countMerged, writeMergedTable } from './merge.ts'
 import { databaseOf, quoted } from '../names.ts'
 import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
 import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
-import { type ClickHouseShape, holdsRows, readShape } from '../table-shape.ts'
+import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
 /**
  * The number of tries to record a decision, and the milliseconds between them. Each try first finishes the pending decision,
@@ -49,7 +49,7 @@ const decisionRetries = { tries: 40, wait: 250 }
  */
 export async function publish(
   access: ClientAccess,
-  given: readonly ClickHouseLoad[],
+  given: readonly ClickHouseStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions & { keepDays: number },
@@ -148,7 +148,7 @@ export async function waitForDecision(
  */
 async function runCleanup(
   access: ClientAccess,
-  loads: readonly ClickHouseLoad[],
+  loads: readonly ClickHouseStagedTable[],
   publication: Publication,
   options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
@@ -159,7 +159,7 @@ async function runCleanup(
       await execute(access.service, `drop database if exists ${quoted(database)}`)
     }),
   ).then(() => {})
-  if (options.behind) options.behind(tidied)
+  if (options.onBackgroundWork) options.onBackgroundWork(tidied)
   else await tidied
   return publication
 }
@@ -167,7 +167,7 @@ async function runCleanup(
 /** Returns a key that several rows share, or undefined. */
 export async function findDuplicateKey(
   { read }: ClientAccess,
-  load: ClickHouseLoad,
+  load: ClickHouseStagedTable,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const keys = load.keys.map((name) => quoted(name)).join(', ')
@@ -180,7 +180,7 @@ export async function findDuplicateKey(
       settings: {
         max_bytes_before_external_group_by: 2 ** 30,
         optimize_aggregation_in_order: 1,
-        max_execution_time: mostSeconds,
+        max_execution_time: maxStatementSeconds,
       },
     },
   )
@@ -190,8 +190,8 @@ export async function findDuplicateKey(
 async function makeProposal(
   access: ClientAccess,
   publication: string,
-  load: ClickHouseLoad,
-  records: ClickHouseLoad | undefined,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
   { mode = 'REPLACE', cursors = {} }: PublishOptions,
   signal: AbortSignal,
 ): Promise<ProposedTable> {
@@ -224,7 +224,7 @@ async function makeProposal(
 }
 
 /** Compares the current table with its staging table and returns the changes. Throws if the rows may not be published. */
-export async function compareWithTable(access: ClientAccess, load: ClickHouseLoad, mode: 'REPLACE' | 'MERGE') {
+export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(live, load.place)
@@ -250,8 +250,8 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseLoa
  * Checks that the staging table is the one that passed the transformation: the client's SQL may write to every staging table of
  * the client.
  */
-function assertStagingKept(load: ClickHouseLoad, staging: ClickHouseShape): void {
-  if (staging.uuid === load.uuid && holdsRows(staging) && staging.computed.length === 0) return
+function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
+  if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(
     'TRANSFORMATION_FAILED',
     `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
@@ -261,8 +261,8 @@ function assertStagingKept(load: ClickHouseLoad, staging: ClickHouseShape): void
 /** See `Warehouse.plan`. */
 export async function planTables(
   access: ClientAccess,
-  given: readonly ClickHouseLoad[],
-  { mode = 'REPLACE', gate, planned }: PlanOptions,
+  given: readonly ClickHouseStagedTable[],
+  { mode = 'REPLACE', gate, onPlan }: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
   const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
@@ -275,7 +275,7 @@ export async function planTables(
     for (const load of loads) await completeStaging(access, load, merging)
     const lookFirst: typeof gate = async (ready, aborted) => {
       for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
-      await planned?.(tables)
+      await onPlan?.(tables)
       await gate?.(ready, aborted)
     }
     await assertReadyToPublish(
@@ -291,8 +291,8 @@ export async function planTables(
 
 async function planLoadedTable(
   access: ClientAccess,
-  loads: readonly ClickHouseLoad[],
-  load: ClickHouseLoad,
+  loads: readonly ClickHouseStagedTable[],
+  load: ClickHouseStagedTable,
   mode: 'REPLACE' | 'MERGE',
   signal: AbortSignal,
 ): Promise<PlannedTable> {

@@ -14,7 +14,7 @@ import {
 } from '../ledger.ts'
 import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
 import { codes, isCode } from '../problems.ts'
-import { holdsRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
+import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
 
 /**
  * The decision is a table whose comment names a publication. The server creates a table of this name only once, even with
@@ -136,7 +136,7 @@ const place = ({ database, name }: NamedTable) => qualified(database, name)
 const isDecided = (
   one: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
-): boolean => table.load === one.load && holdsRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
+): boolean => table.load === one.load && hasRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
 
 /** Returns the current place of the staged load under any name. */
 async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<NamedTable | undefined> {

@@ -10,7 +10,7 @@ import {
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
 import { execute } from '../protocol/http.ts'
-import { findPrevious, keepReplaced, moveTo, nothingKept, type PreviousPublication } from './kept-tables.ts'
+import { findPrevious, keepReplaced, moveTable, nothingKept, type PreviousPublication } from './kept-tables.ts'
 import { type ProposedTable, entryOf, propose, findPublication } from '../ledger.ts'
 import { databaseOf, literal, qualified, quoted, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
@@ -24,13 +24,13 @@ import {
   emptyColumn,
   readShape,
   type TableMark,
-  textsOf,
+  textColumnsOf,
 } from '../table-shape.ts'
 
 interface RestoreRequest {
   target: RestoreTarget
   isCurrentAttempt: () => Promise<boolean>
-  options: Pick<PublishOptions, 'behind'>
+  options: Pick<PublishOptions, 'onBackgroundWork'>
   keepDays: number
 }
 
@@ -70,7 +70,7 @@ export async function restore(
     if (!published) throw concurrentlyChanged(target)
     await failpoint('published')
     const tidied = tidy(access, database, keepDays)
-    if (options.behind) options.behind(tidied)
+    if (options.onBackgroundWork) options.onBackgroundWork(tidied)
     else await tidied
     return published
   } catch (error) {
@@ -104,7 +104,7 @@ async function makeProposal(
   if (!live) throw nothingKept(shown)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
   const place = qualified(database, name)
-  if (replaced) await moveTo(access, replaced, place)
+  if (replaced) await moveTable(access, replaced, place)
   else await makeEmpty(access, place, live, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
@@ -154,7 +154,7 @@ async function makeProposal(
 
 /** A table that its last publication created becomes empty again. */
 async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
-  const mark = { ...of, load: randomUUID(), texts: textsOf(live.columns) }
+  const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
   await execute(access.service, createTable(place, live.columns, mark))
 }
 

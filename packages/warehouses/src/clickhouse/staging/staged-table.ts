@@ -9,7 +9,7 @@ import {
   type StagedTable,
   WarehouseProblem,
 } from '../../warehouse.ts'
-import { type ClientAccess, mostSeconds } from '../clickhouse-settings.ts'
+import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
 import {
   checkColumnName,
@@ -37,13 +37,13 @@ import {
   stagingColumn,
   type StagingColumn,
   type TableMark,
-  textsOf,
+  textColumnsOf,
 } from '../table-shape.ts'
 
 /** The maximum number of columns of a table, including those that vanished from the source; other warehouses have the same limit. */
 const mostColumns = 1600
 
-export class ClickHouseLoad implements StagedTable {
+export class ClickHouseStagedTable implements StagedTable {
   readonly target: LoadTarget
   /** `database.table`, quoted; the table has its target's name. */
   readonly stagingTable: string
@@ -83,7 +83,7 @@ export class ClickHouseLoad implements StagedTable {
     this.stagingTable = qualified(this.database, target.table)
     this.place = quotePlace(target.schema, target.table)
     const { run, attempt, schema, table } = target
-    this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textsOf(columns) }
+    this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textColumnsOf(columns) }
   }
 
   get keys(): string[] {
@@ -119,7 +119,7 @@ export class ClickHouseLoad implements StagedTable {
       await execute(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
         body: body(),
         signal,
-        settings: { async_insert: 0, insert_deduplicate: 0, max_execution_time: mostSeconds },
+        settings: { async_insert: 0, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
       })
     } catch (error) {
       if (failure !== undefined) throw failure
@@ -162,7 +162,7 @@ export class ClickHouseLoad implements StagedTable {
     const [row] = await rowsOf<{ rows: number }>(
       this.#access.read,
       `select count() as rows from ${this.stagingTable}`,
-      { settings: { max_execution_time: mostSeconds } },
+      { settings: { max_execution_time: maxStatementSeconds } },
     ).catch((error: unknown) => {
       throw warehouseProblem(error, this.place)
     })
@@ -194,7 +194,7 @@ function sizeOf(type: string): { precision?: number; scale?: number } {
 }
 
 /** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
-export async function stageTable(access: ClientAccess, target: LoadTarget): Promise<ClickHouseLoad> {
+export async function stageTable(access: ClientAccess, target: LoadTarget): Promise<ClickHouseStagedTable> {
   const { run, attempt, schema, table } = target
   checkSchemaName(schema)
   checkTableName(table)
@@ -207,7 +207,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
     const existing = await readShape(access.service, database, table)
     assertTableOwned(existing, place)
     const entry = await entryOf(access, existing?.mark?.load)
-    const load = new ClickHouseLoad(access, target, planTableAfterLoad(existing, entry, { target }))
+    const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
@@ -256,7 +256,11 @@ export function assertTableOwned(existing: ClickHouseShape | undefined, place: s
 /**
  * Adds the columns to a staging table that only the published table has, in the same order, so that checks on staged rows can use them.
  */
-export async function completeStaging(access: ClientAccess, load: ClickHouseLoad, merging: boolean): Promise<void> {
+export async function completeStaging(
+  access: ClientAccess,
+  load: ClickHouseStagedTable,
+  merging: boolean,
+): Promise<void> {
   const { schema, table } = load.target
   const staging = await readShape(access.service, load.database, table)
   if (!staging) return
@@ -283,7 +287,12 @@ export async function completeStaging(access: ClientAccess, load: ClickHouseLoad
     })
 }
 
-export const loadedOf = ({ target, held, reading, written }: ClickHouseLoad): LoadedFeed & { reading?: unknown } => ({
+export const loadedOf = ({
+  target,
+  held: held,
+  reading,
+  written,
+}: ClickHouseStagedTable): LoadedFeed & { reading?: unknown } => ({
   target,
   held,
   reading,

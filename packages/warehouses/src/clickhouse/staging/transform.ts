@@ -3,10 +3,10 @@ import { resolveNames } from '../../sql-text/sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { ClickHouseError, execute, stopAtServer } from '../protocol/http.ts'
-import type { ClickHouseLoad } from './staged-table.ts'
+import type { ClickHouseStagedTable } from './staged-table.ts'
 import { databaseOf, literal, qualified } from '../names.ts'
 import { codes, warehouseProblem } from '../problems.ts'
-import { holdsRows, listRelations, listSchemas, readShape } from '../table-shape.ts'
+import { hasRows, listRelations, listSchemas, readShape } from '../table-shape.ts'
 
 /** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200
@@ -17,7 +17,7 @@ const transformationSeconds = 7_200
  */
 export async function transform(
   access: ClientAccess,
-  loads: readonly ClickHouseLoad[],
+  loads: readonly ClickHouseStagedTable[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -38,7 +38,7 @@ export async function transform(
 
 async function runStatement(
   access: ClientAccess,
-  { database }: ClickHouseLoad,
+  { database }: ClickHouseStagedTable,
   { statement, description }: TransformationStatement,
   { number, seconds }: { number: number; seconds: number },
   signal: AbortSignal,
@@ -84,11 +84,11 @@ function statementProblem(error: unknown, named: string): unknown {
  * A statement may have replaced the staging table by another one, which then becomes the load. It gets a new mark, because the
  * original table may still exist under another name, with the old mark and the original rows.
  */
-async function assertStagingKept(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
+async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
   const { table } = load.target
   const shape = await readShape(access.service, load.database, table)
   if (!shape) throw transformationFailed(`After the transformation, table "${table}" is missing.`)
-  if (!holdsRows(shape))
+  if (!hasRows(shape))
     throw transformationFailed(
       `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,
     )

@@ -3,7 +3,7 @@ import type { TablePlace } from '../../catalog.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { ClickHouseError, execute, rowsOf, stopAtServer } from '../protocol/http.ts'
-import { databaseOf, literal, passing, qualified, quoted, runPrefix, schemaPrefix, quotePlace } from '../names.ts'
+import { databaseOf, literal, temporaryName, qualified, quoted, runPrefix, schemaPrefix, quotePlace } from '../names.ts'
 import { codes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
@@ -29,7 +29,7 @@ export async function replaceView(
     : `create view ${made} sql security invoker as ${body} comment ${comment}`
   const queryId = randomUUID()
   try {
-    await execute(access.service, `create database ${quoted(workshop)} comment ${passing('view', seconds + 600)}`)
+    await execute(access.service, `create database ${quoted(workshop)} comment ${temporaryName('view', seconds + 600)}`)
     const settings = { max_execution_time: seconds }
     await execute(access.load, statement, { database: home, signal, queryId, settings })
     signal.throwIfAborted()

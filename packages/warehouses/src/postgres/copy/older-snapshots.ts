@@ -41,7 +41,7 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 export async function waitForOlderSnapshots(
   pool: Pool,
   older: readonly OlderSnapshots[],
-  { waitMs, waiting }: { waitMs: number; waiting?: ((why: string) => void) | undefined },
+  { waitMs, onWait }: { waitMs: number; onWait?: ((why: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
@@ -61,7 +61,7 @@ export async function waitForOlderSnapshots(
     if (waited > waitMs) throw readersNeverEnd(left)
     if (!told && waited > notifyAfterMs) {
       told = true
-      waiting?.(
+      onWait?.(
         `${describeReaders(left)} in a transaction since before the rows were written. They are published once it has ended.`,
       )
     }

@@ -47,17 +47,17 @@ async function forgetKept(client: ClientBase, { ledgerKey }: Pick<RetentionPolic
  */
 export async function keepReplaced(
   client: ClientBase,
-  keeping: RetentionPolicy,
+  retention: RetentionPolicy,
   run: string,
   replaced: readonly (KeptTable & { inPlace: boolean })[],
 ): Promise<string[]> {
   if (replaced.some(({ inPlace }) => inPlace)) return replaced.flatMap(({ partition }) => partition ?? [])
   const forgotten: KeptTable[] = []
   for (const earlier of await findKeptRuns(client, replaced))
-    forgotten.push(...(await forgetKept(client, keeping, earlier)))
+    forgotten.push(...(await forgetKept(client, retention, earlier)))
   const isFirst = replaced.every(({ partition }) => partition === null)
-  const keeps = keeping.days > 0 && !isFirst
-  if (keeps) await keep(client, keeping, run, replaced)
+  const keeps = retention.days > 0 && !isFirst
+  if (keeps) await keep(client, retention, run, replaced)
   return [...forgotten, ...(keeps ? [] : replaced)].flatMap(({ partition }) => partition ?? [])
 }
 
@@ -78,11 +78,11 @@ async function keep(client: ClientBase, { ledgerKey }: RetentionPolicy, run: str
  */
 export async function takeKeptTables(
   client: ClientBase,
-  keeping: RetentionPolicy,
+  retention: RetentionPolicy,
   place: { schema: string; table: string },
 ): Promise<KeptTable[] | undefined> {
   const found = await findKeptPublication(client, place)
-  const tables = found && (await forgetKept(client, keeping, found.run))
+  const tables = found && (await forgetKept(client, retention, found.run))
   return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
 }
 
@@ -121,40 +121,40 @@ export function nothingKept(place: string): WarehouseProblem {
 /** Runs in the caller's transaction: drops the kept versions of these tables. */
 export async function dropKeptOf(
   client: ClientBase,
-  keeping: Pick<RetentionPolicy, 'ledgerKey'>,
+  retention: Pick<RetentionPolicy, 'ledgerKey'>,
   tables: readonly { schema: string; table: string }[],
 ): Promise<void> {
-  for (const run of await findKeptRuns(client, tables)) await dropKept(client, keeping, run)
+  for (const run of await findKeptRuns(client, tables)) await dropKept(client, retention, run)
 }
 
 /** Drops the kept versions of all tables of a schema. */
-export async function dropKeptIn(client: ClientBase, keeping: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
+export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
   const { rows } = await client.query<{ run: string }>(
     'select distinct run from sluice.kept_table where schema_name = $1',
     [schema],
   )
-  for (const { run } of rows) await dropKept(client, keeping, run)
+  for (const { run } of rows) await dropKept(client, retention, run)
 }
 
-async function dropKept(client: ClientBase, keeping: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
-  for (const { partition } of await forgetKept(client, keeping, run))
+async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
+  for (const { partition } of await forgetKept(client, retention, run))
     if (partition !== null) await client.query(`drop table if exists ${qualified('sluice', partition)}`)
 }
 
 /** Drops kept tables whose retention has expired. Returns the number of publications. */
-export async function dropExpired(pool: Pool, keeping: RetentionPolicy): Promise<number> {
-  return dropEach(pool, keeping, 'kept_at <= now() - make_interval(days => $1)', [keeping.days])
+export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promise<number> {
+  return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
 }
 
 /** Frees disk space by dropping kept tables, oldest first, until the database has at most this many bytes. */
-export async function makeRoom(pool: Pool, keeping: RetentionPolicy, mostBytes = 0): Promise<number> {
-  return dropEach(pool, keeping, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
+export async function makeRoom(pool: Pool, retention: RetentionPolicy, mostBytes = 0): Promise<number> {
+  return dropEach(pool, retention, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
 }
 
 /** Uses one transaction per publication. If a user's view reads its tables, they cannot be dropped now and stay. */
 async function dropEach(
   pool: Pool,
-  keeping: RetentionPolicy,
+  retention: RetentionPolicy,
   where: string,
   values: unknown[],
   until?: (client: ClientBase) => Promise<boolean>,
@@ -171,7 +171,7 @@ async function dropEach(
     const outcome = await withClient(pool, undefined, async (client) => {
       if (await until?.(client)) return 'ENOUGH'
       await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
-      await dropKept(client, keeping, run)
+      await dropKept(client, retention, run)
       await client.query('commit')
       return 'DROPPED'
     }).catch(() => 'STAYS')

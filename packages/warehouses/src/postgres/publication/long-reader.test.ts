@@ -35,7 +35,7 @@ describe('a reader that sits in a transaction on a table', () => {
     await load.write(content, never)
     const begun = performance.now()
     const { rows } = await warehouse.loader.publish([load], async () => true, never, {
-      waiting: (why) => void said.push(why),
+      onWait: (why) => void said.push(why),
     })
     return { rows, reads, waited: performance.now() - begun }
   }

@@ -7,7 +7,7 @@ import { feedOf } from '../postgres-catalog.ts'
 import { tableBytes } from '../server/database-limit.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { findLastEntry } from './ledger.ts'
-import { assertFree, type PostgresLoad } from '../staged-table.ts'
+import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -28,22 +28,22 @@ const setMergeTimeout = `set local statement_timeout = '12h'`
  */
 export async function prepareMerges(
   pools: PostgresPools,
-  loads: readonly PostgresLoad[],
+  loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
     if (load.keys.length === 0) throw noKey(load.problemContext.place)
     load.records = recordsOf(loads, load.target)
   }
-  const carried = new Set<PostgresLoad>()
-  for (const load of loads) if (!(await canMergeInPlace(pools, load, signal))) carried.add(load)
-  for (const load of loads) if (load.records && carried.has(load.records)) carried.add(load)
-  for (const load of loads) if (load.records && carried.has(load)) await copyUnchangedRows(pools, load, signal)
-  for (const load of loads) if (!load.records && carried.has(load)) await copyUnchangedRows(pools, load, signal)
+  const copiedRows = new Set<PostgresStagedTable>()
+  for (const load of loads) if (!(await canMergeInPlace(pools, load, signal))) copiedRows.add(load)
+  for (const load of loads) if (load.records && copiedRows.has(load.records)) copiedRows.add(load)
+  for (const load of loads) if (load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
 /** Returns true if only rows change, or if the table does not exist yet. */
-async function canMergeInPlace(pools: PostgresPools, load: PostgresLoad, signal: AbortSignal): Promise<boolean> {
+async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query('begin')
@@ -62,7 +62,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresLoad, signal:
   }
 }
 
-async function copyUnchangedRows(pools: PostgresPools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
+async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
   const { schema, table } = load.target
   try {
     const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
@@ -75,7 +75,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresLoad, signa
         await client.query('rollback')
         return
       }
-      load.carried = await copyRowsToStaging(client, load, live, staging)
+      load.copiedRows = await copyRowsToStaging(client, load, live, staging)
       await client.query('commit')
       load.older = [await listOlderSnapshots(client)]
     })
@@ -86,7 +86,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresLoad, signa
 }
 
 /** Returns true if only rows change: same key, and every replaced column exists on both sides with the same type. */
-export function fitsInPlace(load: PostgresLoad, live: PostgresShape, staging: PostgresShape): boolean {
+export function fitsInPlace(load: PostgresStagedTable, live: PostgresShape, staging: PostgresShape): boolean {
   const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   const types = new Map(live.columns.map(({ name, type }) => [name, type]))
   const staged = new Set(staging.columns.map(({ name }) => name))
@@ -98,7 +98,7 @@ export function fitsInPlace(load: PostgresLoad, live: PostgresShape, staging: Po
 }
 
 /** The columns that the increment replaces. The staging table has them all once it is complete. */
-function mergedColumns(load: PostgresLoad, { columns }: PostgresShape) {
+function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
@@ -106,7 +106,7 @@ function mergedColumns(load: PostgresLoad, { columns }: PostgresShape) {
 /** Updates rows with an existing key if their values differ, and inserts the others. Returns the increase of the row count. */
 export async function mergeInPlace(
   client: ClientBase,
-  load: PostgresLoad,
+  load: PostgresStagedTable,
   partition: string,
   staging: PostgresShape,
 ): Promise<number> {
@@ -150,7 +150,12 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
   return new Set(shape?.columns.map(({ name }) => name))
 }
 
-async function copyRowsToStaging(client: ClientBase, load: PostgresLoad, live: PostgresShape, staging: PostgresShape) {
+async function copyRowsToStaging(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  live: PostgresShape,
+  staging: PostgresShape,
+) {
   const partition = live.partition!
   const last = await findLastEntry(client, partition)
   if (!last) throw concurrentlyChanged(load)
@@ -186,18 +191,18 @@ async function copyRowsToStaging(client: ClientBase, load: PostgresLoad, live: P
 }
 
 /** A merge without a key only appends rows, so a repeated run appends them twice. */
-export function mergeModeOf(load: PostgresLoad, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
+export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
   if (load.keys.length === 0) throw noKey(load.problemContext.place)
   return mode
 }
 
-export function concurrentlyChanged({ problemContext }: PostgresLoad): WarehouseProblem {
+export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
   const sentence = `Another run changed ${problemContext.place} while this one was merging into it. It is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
-function keyWithoutValues({ problemContext }: PostgresLoad, columns: string[]): WarehouseProblem {
+function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
     `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Let the pipeline replace the table once.`,

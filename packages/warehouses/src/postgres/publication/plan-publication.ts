@@ -3,7 +3,7 @@ import type { FeedMemory } from '../../shape/feed-memory.ts'
 import { type TablePlan, planTable } from '../../shape/plan-table.ts'
 import { feedOf } from '../postgres-catalog.ts'
 import type { LastEntry } from './ledger.ts'
-import type { PostgresLoad } from '../staged-table.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
 import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
 import { storedAs, typeRules } from '../types.ts'
 import { escapeIdentifier } from 'pg'
@@ -18,7 +18,7 @@ interface PublicationInputs {
 
 /** Plans the table after its staged rows are published, and its memory for the next load. Throws as `planLoad` does. */
 export function planPublication(
-  load: PostgresLoad,
+  load: PostgresStagedTable,
   { live, staging, last, merging }: PublicationInputs,
 ): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
   const before = feedOf(live, last)

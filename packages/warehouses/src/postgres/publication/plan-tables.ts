@@ -3,7 +3,7 @@ import { fallOfRows } from '../../shape/load-shape.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { planEvolution, planPublication } from './plan-publication.ts'
 import { findLastEntry } from './ledger.ts'
-import { stagingTableMissing, type PostgresLoad } from '../staged-table.ts'
+import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
 import { tableNotOwned, warehouseProblem } from '../problems.ts'
 import { mergeModeOf } from './merge.ts'
 import { qualified } from '../names.ts'
@@ -18,14 +18,14 @@ const longest = `set local statement_timeout = '12h'`
 /** See `Warehouse.plan`. It does not block readers and other loads. */
 export async function planTables(
   pools: PostgresPools,
-  given: readonly PostgresLoad[],
+  given: readonly PostgresStagedTable[],
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
   const loads = await prepareLoads({ pools, loads: given, options }, signal)
   const tables: PlannedTable[] = []
   for (const load of loads) tables.push(await planLoadedTable(pools, load, options, signal))
-  await options.planned?.(tables)
+  await options.onPlan?.(tables)
   await options.gate?.(
     loads.map((load) => readyTableOf(load, options)),
     signal,
@@ -36,7 +36,7 @@ export async function planTables(
 /** Makes the same comparison as `planSwap`. */
 async function planLoadedTable(
   pools: PostgresPools,
-  load: PostgresLoad,
+  load: PostgresStagedTable,
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlannedTable> {
@@ -55,7 +55,7 @@ async function planLoadedTable(
         `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, live)}) r`,
       )
       const rowsAfter = rows[0]!.count
-      if (live && (!merging || load.carried)) {
+      if (live && (!merging || load.copiedRows)) {
         const { rebuild } = planEvolution(qualified(schema, table), live, plan, load.fed)
         await findBlockingViews(client, load.problemContext, live, plan, rebuild)
       }

@@ -1,6 +1,6 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { type PostgresLoad, stagingTableMissing } from '../staged-table.ts'
+import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
@@ -24,7 +24,7 @@ const sampledRows = 3_000
 /** Performs the slow steps before the publication blocks readers: the key's index, and the planner statistics. */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
-  load: PostgresLoad,
+  load: PostgresStagedTable,
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
@@ -45,7 +45,7 @@ export async function indexAndAnalyze(
 }
 
 /** Returns an empty list if a transformation already created a key, or dropped one of its columns. */
-function missingKey({ keys }: PostgresLoad, { columns }: PostgresShape): string[] {
+function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
   const there = columns.filter(({ name }) => keys.includes(name))
   if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
   return keys.map((name) => escapeIdentifier(name))
@@ -54,7 +54,12 @@ function missingKey({ keys }: PostgresLoad, { columns }: PostgresShape): string[
 /**
  * With a list of columns PostgreSQL does not count the table as analysed, so its own autovacuum comes by later for the full statistics.
  */
-async function analyze(client: ClientBase, load: PostgresLoad, staging: string, shape: PostgresShape): Promise<void> {
+async function analyze(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  staging: string,
+  shape: PostgresShape,
+): Promise<void> {
   if (rowsOf(load) <= sampledRows) await client.query(`analyze ${staging}`)
   else {
     const columns = shape.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
@@ -62,15 +67,15 @@ async function analyze(client: ClientBase, load: PostgresLoad, staging: string, 
   }
 }
 
-function rowsOf({ written, carried }: PostgresLoad): number {
-  return written!.rows + (carried?.rows ?? 0)
+function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
+  return written!.rows + (copiedRows?.rows ?? 0)
 }
 
 /**
  * Statistics of the table itself, which joins need and autovacuum never takes, once its rows are public. Never throws:
  * missing ones come with the next load. Before PostgreSQL 18 the partition cannot be left out.
  */
-export function analyzeParent(pools: PostgresPools, load: PostgresLoad): Promise<void> {
+export function analyzeParent(pools: PostgresPools, load: PostgresStagedTable): Promise<void> {
   return analyzeTable(pools, qualified(load.target.schema, load.target.table), rowsOf(load))
 }
 
@@ -92,7 +97,7 @@ export async function analyzeTable({ statements }: PostgresPools, table: string,
  */
 export async function completeStagingTable(
   pools: PostgresPools,
-  load: PostgresLoad,
+  load: PostgresStagedTable,
   merging: boolean,
   signal: AbortSignal,
 ): Promise<void> {

@@ -15,7 +15,7 @@ import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
-import type { PostgresLoad } from '../staged-table.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
@@ -39,9 +39,9 @@ const lockNotAvailable = '55P03'
 /** The loads to publish and the role that reads them. */
 interface PublishRequest {
   pools: PostgresPools
-  loads: readonly PostgresLoad[]
+  loads: readonly PostgresStagedTable[]
   read: string
-  keeping: RetentionPolicy
+  retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: PublishOptions
   /** Milliseconds that staged rows wait for readers of the table. */
@@ -68,7 +68,7 @@ export async function publish(publishing: PublishRequest, signal: AbortSignal): 
 }
 
 /** The time that a publication waits for readers of its table, and the callbacks that report it. */
-export interface SwapOptions extends Pick<PublishOptions, 'behind' | 'waiting'> {
+export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | 'onWait'> {
   /** Milliseconds. */
   waitMs: number
 }
@@ -76,7 +76,7 @@ export interface SwapOptions extends Pick<PublishOptions, 'behind' | 'waiting'> 
 /** Retries the swap until no reader holds the table. `swap` receives the lock timeout of each try in milliseconds. */
 export async function retryWhileTableIsRead<T>(
   scene: ProblemContext,
-  { waitMs, waiting }: SwapOptions,
+  { waitMs, onWait }: SwapOptions,
   signal: AbortSignal,
   swap: (wait: number) => Promise<T>,
 ): Promise<T> {
@@ -93,7 +93,7 @@ export async function retryWhileTableIsRead<T>(
       if (!again) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
     }
     if (tries + 1 === lockTimeoutsMs.length)
-      waiting?.(`${scene.place} is being read. The rows are published once its readers have ended.`)
+      onWait?.(`${scene.place} is being read. The rows are published once its readers have ended.`)
     await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
       () => {},
     )
@@ -104,7 +104,7 @@ export async function retryWhileTableIsRead<T>(
 export async function prepareLoads(
   { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
   signal: AbortSignal,
-): Promise<PostgresLoad[]> {
+): Promise<PostgresStagedTable[]> {
   const loads = given.toSorted((one, other) => (one.problemContext.place < other.problemContext.place ? -1 : 1))
   const merging = options.mode === 'MERGE'
   for (const load of loads) await completeStagingTable(pools, load, merging, signal)
@@ -114,16 +114,16 @@ export async function prepareLoads(
 }
 
 /** Describes a load for the gate. */
-export const readyTableOf = (load: PostgresLoad, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
-  describeReadyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)
+export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
+  describeReadyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.copiedRows, load.records)
 
 async function waitUntilVisible(
   { pools, options, waitMs }: PublishRequest,
-  loads: readonly PostgresLoad[],
+  loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<void> {
   const older = loads.flatMap((load) => load.older)
-  await waitForOlderSnapshots(pools.statements, older, { waitMs, waiting: options.waiting }, signal).catch(
+  await waitForOlderSnapshots(pools.statements, older, { waitMs, onWait: options.onWait }, signal).catch(
     (error: unknown) => {
       signal.throwIfAborted()
       throw warehouseProblem(error, loads[0]!.problemContext)
@@ -132,12 +132,12 @@ async function waitUntilVisible(
 }
 
 async function swapAll(
-  { pools, loads, read, keeping, isCurrentAttempt, options }: PublishRequest,
+  { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
   wait: number,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
-  const { ledgerKey } = keeping
+  const { ledgerKey } = retention
   const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(
       `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
@@ -147,7 +147,7 @@ async function swapAll(
     const swaps: TableSwap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
-    const freed = await keepReplaced(client, keeping, run, swaps.map(replacedTable))
+    const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowed.ignoreAbort()
     await commitSwaps(
@@ -165,7 +165,7 @@ async function swapAll(
   })
   await failpoint('published')
   const tidied = cleanUp(pools, swaps, freed)
-  if (options.behind) options.behind(tidied)
+  if (options.onBackgroundWork) options.onBackgroundWork(tidied)
   else await tidied
   return publication
 }
@@ -194,7 +194,7 @@ function entryOf(
 ): LedgerEntry {
   const mode = mergeModeOf(load, options)
   // Of a table that other rows were merged into, nothing was measured.
-  const whole = partition === load.stagingTable && !load.carried
+  const whole = partition === load.stagingTable && !load.copiedRows
   return {
     run,
     partition,

@@ -34,7 +34,7 @@ interface RestoreRequest {
   target: RestoreTarget
   /** The role that reads the rows. */
   read: string
-  keeping: RetentionPolicy
+  retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: SwapOptions
 }
@@ -60,14 +60,14 @@ export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise
     const { publication, returned } = await restoreAll(restoring, wait, signal)
     await failpoint('published')
     const tidied = Promise.all(returned.map(({ place }) => analyzeTable(pools, place))).then(() => {})
-    if (options.behind) options.behind(tidied)
+    if (options.onBackgroundWork) options.onBackgroundWork(tidied)
     else await tidied
     return publication
   })
 }
 
 async function restoreAll(
-  { pools, target, read, keeping, isCurrentAttempt }: RestoreRequest,
+  { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
   wait: number,
   signal: AbortSignal,
 ): Promise<{ publication: Publication; returned: RestoredTable[] }> {
@@ -76,16 +76,16 @@ async function restoreAll(
     await client.query(
       `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
-    const publishedAt = await enterRun(client, keeping.ledgerKey, { run, attempt })
+    const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
-    const kept = await takeKeptTables(client, keeping, target)
+    const kept = await takeKeptTables(client, retention, target)
     if (!kept) throw nothingKept(placeOf(target))
     const returned: RestoredTable[] = []
     for (const one of kept) returned.push(await planRestoredTable(client, run, one, read, wait))
-    for (const { entry } of returned) await enterLedger(client, keeping.ledgerKey, entry)
+    for (const { entry } of returned) await enterLedger(client, retention.ledgerKey, entry)
     await keepRestored(
       client,
-      keeping,
+      retention,
       run,
       returned.map(({ replaced }) => replaced),
     )

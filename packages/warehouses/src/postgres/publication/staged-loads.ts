@@ -1,7 +1,7 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { idleTransactionTimeout } from './ledger.ts'
-import { stagingTableMissing, PostgresLoad } from '../staged-table.ts'
+import { stagingTableMissing, PostgresStagedTable } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -10,7 +10,7 @@ import { originComment, parseOrigin } from '../staging.ts'
 /** Data that the publication of a written load needs in addition to its rows. JSON. */
 export interface StagedLoad
   extends Pick<
-    PostgresLoad,
+    PostgresStagedTable,
     'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
   > {
   /** The oid of the staging table. */
@@ -25,7 +25,7 @@ const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 /** See `Warehouse.describeStaged`. */
 export async function describeStaged(
   { statements }: PostgresPools,
-  loads: readonly PostgresLoad[],
+  loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<StagedLoad[]> {
   const described: StagedLoad[] = []
@@ -58,9 +58,9 @@ export async function adoptStaged(
   staged: readonly StagedLoad[],
   attempt: number,
   signal: AbortSignal,
-): Promise<PostgresLoad[] | undefined> {
+): Promise<PostgresStagedTable[] | undefined> {
   const adopted = staged.map(({ oid, file, target, planned, ...written }) => {
-    const load = new PostgresLoad(pools, { ...target, attempt }, planned)
+    const load = new PostgresStagedTable(pools, { ...target, attempt }, planned)
     return { oid, file, load: Object.assign(load, written) }
   })
   try {
@@ -85,7 +85,7 @@ export async function adoptStaged(
 /** False if the table is gone, incomplete, published, kept, merged with published rows, or a later attempt's. */
 async function takeOver(
   client: ClientBase,
-  { oid, file, load }: { oid: number; file: number; load: PostgresLoad },
+  { oid, file, load }: { oid: number; file: number; load: PostgresStagedTable },
 ): Promise<boolean> {
   const { rows: named } = await client.query<{ name: string }>(
     `select relname as name from pg_class where oid = $1::int8::oid and relnamespace = 'sluice'::regnamespace`,

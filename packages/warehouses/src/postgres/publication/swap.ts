@@ -8,7 +8,7 @@ import { type TypedColumn, completeStaging, createTable, planEvolution, planPubl
 import type { TablePlan } from '../../shape/plan-table.ts'
 import { feedOf } from '../postgres-catalog.ts'
 import { type LastEntry, findLastEntry } from './ledger.ts'
-import { type PostgresLoad, stagingTableMissing } from '../staged-table.ts'
+import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
 import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
@@ -16,7 +16,7 @@ import { qualified } from '../names.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 
 export interface TableSwap {
-  load: PostgresLoad
+  load: PostgresStagedTable
   /** Short statements that change what readers see, between the dropping of all views and their making. */
   statements: string[]
   /** The partition that contains the rows after the swap. */
@@ -38,7 +38,7 @@ export interface TableSwap {
  */
 export async function planSwap(
   client: ClientBase,
-  load: PostgresLoad,
+  load: PostgresStagedTable,
   mode: 'REPLACE' | 'MERGE',
   read: string,
   wait: number,
@@ -54,7 +54,7 @@ export async function planSwap(
 
   const before = await readShape(client, schema, table)
   if (!before) {
-    if (load.carried) throw concurrentlyChanged(load)
+    if (load.copiedRows) throw concurrentlyChanged(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
     const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
     published.changes = plan.changes
@@ -74,9 +74,9 @@ export async function planSwap(
   published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
   if (merging) {
-    if (!load.carried) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
-    if (load.carried.from !== last?.run) throw concurrentlyChanged(load)
-    swap.tableRows += load.carried.rows
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
+    if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
+    swap.tableRows += load.copiedRows.rows
   }
   for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
@@ -179,7 +179,10 @@ export function blockAutovacuum(table: string, wait: number): string {
  * Interrupts autovacuum on the partition that the publication will replace, while the new one is being prepared. Autovacuum works
  * there for minutes after a large load, and returns after one minute at the earliest. Never throws.
  */
-export async function interruptAutovacuum({ statements }: PostgresPools, { target }: PostgresLoad): Promise<void> {
+export async function interruptAutovacuum(
+  { statements }: PostgresPools,
+  { target }: PostgresStagedTable,
+): Promise<void> {
   await withClient(statements, undefined, async (client) => {
     const partition = (await readShape(client, target.schema, target.table))?.partition
     if (partition === undefined) return

@@ -1,7 +1,7 @@
 import { type Connection, type PoolClient, type Submittable, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { copyInto } from '../copy/copy.ts'
-import { type PostgresLoad, freeAssertion } from '../staged-table.ts'
+import { type PostgresStagedTable, freeAssertion } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { createStaging, dropDetached, originOf, stagingName } from '../staging.ts'
@@ -10,11 +10,11 @@ import type { TupleChunk } from '../../warehouse.ts'
 /** Copies of the staging tables of a dry run. Disposing drops those that have not replaced a staging table. */
 export class RowCopies implements AsyncDisposable {
   readonly #pools: PostgresPools
-  readonly #loads: readonly PostgresLoad[]
+  readonly #loads: readonly PostgresStagedTable[]
   /** The name of the copy for each load that has one. */
-  readonly #names = new Map<PostgresLoad, string>()
+  readonly #names = new Map<PostgresStagedTable, string>()
 
-  constructor(pools: PostgresPools, loads: readonly PostgresLoad[]) {
+  constructor(pools: PostgresPools, loads: readonly PostgresStagedTable[]) {
     this.#pools = pools
     this.#loads = loads
   }

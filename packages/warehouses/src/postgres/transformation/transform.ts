@@ -2,7 +2,7 @@ import { type ClientBase, type Pool, type PoolClient, Query } from 'pg'
 import { tokensOf } from '../../sql-text/sql-tokens.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
 import { borrow, type PostgresPools, withClient } from '../postgres-connections.ts'
-import type { PostgresLoad } from '../staged-table.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
 import { RowCopies } from './row-copies.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -21,7 +21,7 @@ const transformationSeconds = 7_200
 /** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
 export async function transform(
   pools: PostgresPools,
-  loads: readonly PostgresLoad[],
+  loads: readonly PostgresStagedTable[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
   { retain = false, dry = false } = {},

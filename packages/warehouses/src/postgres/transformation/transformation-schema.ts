@@ -1,6 +1,6 @@
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from '../postgres-connections.ts'
-import type { PostgresLoad } from '../staged-table.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { columnComments, originComment, originOf } from '../staging.ts'
@@ -18,7 +18,7 @@ export interface TransformationSchema {
   moveTables(client: ClientBase): Promise<number[]>
 }
 
-export function createTransformationSchema(loads: readonly PostgresLoad[]): TransformationSchema {
+export function createTransformationSchema(loads: readonly PostgresStagedTable[]): TransformationSchema {
   const first = loads[0]!
   const schema = `sluice_${first.stagingTable}`.slice(0, 63)
   const name = escapeIdentifier(schema)
@@ -53,7 +53,11 @@ export function createTransformationSchema(loads: readonly PostgresLoad[]): Tran
 }
 
 /** A statement may have dropped and recreated the table, so this sets its comments again. */
-async function moveBack(client: ClientBase, schema: string, { target, stagingTable }: PostgresLoad): Promise<number> {
+async function moveBack(
+  client: ClientBase,
+  schema: string,
+  { target, stagingTable }: PostgresStagedTable,
+): Promise<number> {
   const place = qualified(schema, target.table)
   const shape = await readShape(client, schema, target.table)
   const { rowCount: plain } = await client.query(
@@ -144,7 +148,7 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
 export async function dropRunSchema(
   pool: Pool,
   schema: string,
-  { process, rescue = [] }: { process?: number; rescue?: readonly PostgresLoad[] } = {},
+  { process, rescue = [] }: { process?: number; rescue?: readonly PostgresStagedTable[] } = {},
 ): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
     if (process)

@@ -42,7 +42,7 @@ export async function defineView(
     const current = await findCurrentView(client, view)
     const limits = { seconds, signal, what: `The query of ${place}` }
     const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
-    if (!current || view.anew || !isSame(current, view))
+    if (!current || view.recreate || !isSame(current, view))
       await replace(client, view, { current, empty, mostBytes, make })
     else await moveView(client, current, view)
     await client.query(

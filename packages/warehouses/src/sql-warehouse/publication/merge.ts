@@ -5,7 +5,7 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import { fedColumns } from '../../shape/feed-memory.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { Dialect } from '../sql-dialect.ts'
-import { type SqlLoad } from '../staging/staged-table.ts'
+import { type SqlStagedTable } from '../staging/staged-table.ts'
 import { feedOf } from '../staging/plan-table.ts'
 import type { Mark } from '../ledger.ts'
 import { tableMark, type StagingColumn } from '../staging.ts'
@@ -69,8 +69,8 @@ export interface MergedTable extends TablePlace {
  */
 export async function writeMergedTable(
   dialect: Dialect,
-  load: SqlLoad,
-  records: SqlLoad | undefined,
+  load: SqlStagedTable,
+  records: SqlStagedTable | undefined,
   live: TableShape,
   signal: AbortSignal,
 ): Promise<MergedTable> {

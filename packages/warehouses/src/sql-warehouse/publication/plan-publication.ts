@@ -4,7 +4,7 @@ import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
 import { type Mark, readMarks } from '../ledger.ts'
-import { assertTableOwned, type SqlLoad } from '../staging/staged-table.ts'
+import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.ts'
 import { type MergedTable, writeMergedTable } from './merge.ts'
 import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
 import { planTableAfterLoad, type LoadPlan } from '../staging/plan-table.ts'
@@ -14,7 +14,7 @@ import type { StagingColumn } from '../staging.ts'
 
 /** The result of one load, planned against the existing table. */
 export interface PlannedPublication {
-  load: SqlLoad
+  load: SqlStagedTable
   live: TableShape | undefined
   merged: MergedTable | undefined
   rows: number
@@ -23,8 +23,8 @@ export interface PlannedPublication {
 /** Keeps an earlier plan if the same table is still in place, because a merge writes the whole table. */
 export async function planPublication(
   dialect: Dialect,
-  load: SqlLoad,
-  { merging, records }: { merging: boolean; records: SqlLoad | undefined },
+  load: SqlStagedTable,
+  { merging, records }: { merging: boolean; records: SqlStagedTable | undefined },
   signal: AbortSignal,
   before: PlannedPublication | undefined,
 ): Promise<PlannedPublication> {
@@ -93,8 +93,8 @@ export async function planPublishedState(
 }
 
 /** Throws WAREHOUSE_BUSY if the table has changed since the staging table was created. */
-export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlLoad): LoadPlan {
-  const { target, held, reading, written } = load
+export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
+  const { target, held: held, reading, written } = load
   const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
     columns

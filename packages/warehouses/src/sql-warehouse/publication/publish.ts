@@ -14,7 +14,7 @@ import {
 } from '../views/dependent-views.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
 import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
-import type { SqlLoad } from '../staging/staged-table.ts'
+import type { SqlStagedTable } from '../staging/staged-table.ts'
 import {
   type PlannedPublication,
   planPublishedState,
@@ -46,7 +46,7 @@ const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
  */
 export async function publish(
   dialect: Dialect,
-  given: readonly SqlLoad[],
+  given: readonly SqlStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
@@ -187,7 +187,11 @@ async function dropOldTables(dialect: Dialect, session: Session, old: readonly T
 }
 
 /** Returns a key that several rows share, or undefined. */
-async function findDuplicateKey(dialect: Dialect, load: SqlLoad, signal: AbortSignal): Promise<string | undefined> {
+async function findDuplicateKey(
+  dialect: Dialect,
+  load: SqlStagedTable,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const keys = load.keys.map((name) => dialect.names.quoted(name)).join(', ')
   const text = `select ${keys} from ${load.stagingTable} group by ${keys} having count(*) > 1`
   return withSession(dialect, { role: 'read', signal }, async (session) => {
@@ -200,10 +204,10 @@ async function findDuplicateKey(dialect: Dialect, load: SqlLoad, signal: AbortSi
 }
 
 /** Runs the cleanup after readers see the new rows: in the background if the caller accepts background work. */
-export async function runCleanup(tidy: () => Promise<void>, { behind }: PublishOptions): Promise<void> {
+export async function runCleanup(tidy: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
   await failpoint('published')
   const tidied = tidy()
-  if (behind) behind(tidied)
+  if (onBackgroundWork) onBackgroundWork(tidied)
   else await tidied
 }
 

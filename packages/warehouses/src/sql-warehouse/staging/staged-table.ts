@@ -30,7 +30,7 @@ import { tableMark, stagingColumn, type StagingColumn } from '../staging.ts'
 /** The maximum number of columns of a table, including those that vanished from the source. */
 const mostColumns = 1_000
 
-export class SqlLoad implements StagedTable {
+export class SqlStagedTable implements StagedTable {
   readonly target: LoadTarget
   /** The table's columns after publication. Columns that only earlier loads brought are empty. */
   readonly columns: readonly StagingColumn[]
@@ -87,7 +87,7 @@ export class SqlLoad implements StagedTable {
     })
     const { run, attempt } = this.target
     try {
-      const filling = { place: this.staging, columns, run, attempt, shown: this.place }
+      const filling = { place: this.staging, columns, run, attempt, quotedPlace: this.place }
       this.written = await this.#dialect.copyRows(filling, content, signal)
       await this.#dropIgnored(signal)
     } catch (error) {
@@ -140,7 +140,7 @@ function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
 }
 
 /** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
-export async function stageTable(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<SqlLoad> {
+export async function stageTable(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<SqlStagedTable> {
   const { run, attempt, schema, table } = target
   checkName(dialect, 'schema', schema)
   checkName(dialect, 'table', table)
@@ -154,7 +154,7 @@ export async function stageTable(dialect: Dialect, target: LoadTarget, signal: A
       const existing = await readShape(dialect, session, { schema, name: table })
       assertTableOwned(existing, place)
       const tableToBe = planTableAfterLoad(dialect, existing, { target })
-      const load = new SqlLoad(dialect, target, tableToBe)
+      const load = new SqlStagedTable(dialect, target, tableToBe)
       const columns = [...load.columns, ...load.ignored]
       if (columns.length > mostColumns)
         throw new WarehouseProblem(

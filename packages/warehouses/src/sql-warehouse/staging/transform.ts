@@ -2,7 +2,7 @@ import { type SqlLanguage, resolveNames, defaultLanguage } from '../../sql-text/
 import type { TablePlace } from '../../catalog.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
-import type { SqlLoad } from './staged-table.ts'
+import type { SqlStagedTable } from './staged-table.ts'
 import { problemOf } from '../problems.ts'
 import { findRelation, listRelations, listSchemas, withSession } from '../table-shape.ts'
 
@@ -18,7 +18,7 @@ const waitingSchema = ''
  */
 export async function transform(
   dialect: Dialect,
-  loads: readonly SqlLoad[],
+  loads: readonly SqlStagedTable[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -51,7 +51,7 @@ export async function transform(
 }
 
 interface StatementRun {
-  loads: readonly SqlLoad[]
+  loads: readonly SqlStagedTable[]
   relations: readonly TablePlace[]
   statement: TransformationStatement
   number: number
@@ -97,7 +97,7 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
 }
 
 /** Checks that the statements changed only the rows of the staging table, and not the table itself. */
-async function assertStagingKept(dialect: Dialect, session: Session, load: SqlLoad): Promise<void> {
+async function assertStagingKept(dialect: Dialect, session: Session, load: SqlStagedTable): Promise<void> {
   const now = await findRelation(dialect, session, load.staging)
   if (now?.id !== load.id)
     throw transformationFailed(

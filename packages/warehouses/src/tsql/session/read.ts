@@ -140,12 +140,12 @@ const textOf = (value: unknown, otherwise: string): string => (typeof value === 
 
 /** Decimals as their text, in the order of the query. */
 function asTexts(text: string, columns: readonly ReadColumn[]): string {
-  const { before, from, by, behind } = splitOrderedQuery(text, columns)
+  const { before, from, by, rest } = splitOrderedQuery(text, columns)
   const shown = columns.map(({ type }, index) => {
     const name = columnName(index)
     return losesDigits(type) ? `convert(varchar(60), ${name}${type.includes('money') ? ', 2' : ''})` : name
   })
-  return `${before}select ${shown.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${behind}`
+  return `${before}select ${shown.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
 }
 
 /** `known` contains the column types of columns that the server sends as text. */

@@ -71,7 +71,7 @@ export interface QueryParts {
   /** Whether the server accepts that ORDER BY inside another query. */
   bounded: boolean
   /** OPTION (…), or an empty text. */
-  behind: string
+  rest: string
 }
 
 export function splitQuery(text: string): QueryParts {
@@ -95,6 +95,6 @@ export function splitQuery(text: string): QueryParts {
     ordered,
     orderedFrom: ordered ? top[order]!.start : text.length,
     bounded: ordered && (isTop || top.slice(order).some(({ text: word }) => word === 'offset')),
-    behind: option ? text.slice(option.start) : '',
+    rest: option ? text.slice(option.start) : '',
   }
 }

@@ -3,8 +3,8 @@ import { splitOrderedQuery } from './ordered.ts'
 
 const columns = [{ name: 'id' }, { name: 'Total sum' }]
 const around = (text: string) => {
-  const { before, from, by, behind } = splitOrderedQuery(text, columns)
-  return `${before}select * from ${from} order by ${by} ${behind}`.replaceAll(/\s+/g, ' ').trim()
+  const { before, from, by, rest } = splitOrderedQuery(text, columns)
+  return `${before}select * from ${from} order by ${by} ${rest}`.replaceAll(/\s+/g, ' ').trim()
 }
 
 describe('the order of a query, said from outside', () => {

@@ -9,7 +9,7 @@ export interface OrderedQuery {
   from: string
   /** The text after ORDER BY; empty if the query has no order. */
   by: string
-  behind: string
+  rest: string
 }
 
 export const columnName = (index: number): string => `c${index + 1}`
@@ -19,9 +19,9 @@ export const columnName = (index: number): string => `c${index + 1}`
  * already, by name or number, or more of them. With DISTINCT or UNION, ORDER BY has nothing but what is selected.
  */
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
-  const { before, body, ordered, orderedFrom, bounded, behind } = splitQuery(text)
+  const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
   const names = columns.map((_column, index) => columnName(index))
-  if (!ordered) return { before, from: `(\n${body}\n) as asked(${names.join(', ')})`, by: '', behind }
+  if (!ordered) return { before, from: `(\n${body}\n) as asked(${names.join(', ')})`, by: '', rest }
   const begin = before.length
   const more: string[] = []
   const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
@@ -38,7 +38,7 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
     before,
     from: `(\n${inside.trimEnd()}\n) as asked(${[...names, ...list].join(', ')})`,
     by: by.join(', '),
-    behind,
+    rest,
   }
 }
 
