@@ -69,7 +69,7 @@ export class LoadProblem extends Error {
 /**
  * Loads every feed of a run into staging tables and publishes all of them atomically; a dry run publishes nothing. If an earlier
  * attempt has published the run, returns the result from the ledger without reading the source. Throws the source's problem,
- * `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason, and drops the staging tables unless they are retained.
+ * `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, and drops the staging tables unless they are retained.
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const { warehouse, run } = job
@@ -79,7 +79,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => stageAndPublish(job, staging))
 }
 
-/** Publishes staged feeds of an earlier attempt. Throws what `Warehouse.publish` throws. */
+/** Publishes staged feeds of an earlier attempt. Throws what `Loader.publish` throws. */
 export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => {
     for (const load of feeds.tables) staging.use(load)

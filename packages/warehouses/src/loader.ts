@@ -146,7 +146,7 @@ export interface StagedRowsPreview extends AsyncDisposable {
   schema: string
   /**
    * Returns the old rows that the query would read, because it names a table with its schema or reads a view that does. Plans the
-   * query and does not run it. Does not look into functions. Throws the errors of `Warehouse.query`.
+   * query and does not run it. Does not look into functions. Throws the errors of `QueryRunner.query`.
    */
   oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
 }

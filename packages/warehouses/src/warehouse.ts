@@ -48,7 +48,7 @@ export class WarehouseProblem extends Error {
 }
 
 /** Codes for a warehouse, schema, table or ledger that does not exist, and for a warehouse that rejects the service. */
-const gone = new Set([
+const goneCodes = new Set([
   'WAREHOUSE_MISSING',
   'WAREHOUSE_ACCESS_DENIED',
   'WAREHOUSE_OUTDATED',
@@ -59,7 +59,8 @@ const gone = new Set([
 ])
 
 /** Returns whether the error means that the warehouse contains no published run. */
-export const isWarehouseGone = (error: unknown): boolean => error instanceof WarehouseProblem && gone.has(error.code)
+export const isWarehouseGone = (error: unknown): boolean =>
+  error instanceof WarehouseProblem && goneCodes.has(error.code)
 
 /** Follows the server's sentence about a query that reads a table or view that is not in the warehouse. */
 export const missingTableAdvice =

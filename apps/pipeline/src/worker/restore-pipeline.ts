@@ -7,7 +7,7 @@ import { publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
- * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the
+ * Publishes the table that the last publication replaced. Throws the errors of `Loader.restore`, and NOTHING_TO_RESTORE if the
  * table is to be dropped.
  */
 export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {

@@ -19,7 +19,7 @@ import {
   checkSchemaName,
   checkTableName,
   databaseOf,
-  temporaryName,
+  temporaryComment,
   qualified,
   quoted,
   quotePlace,
@@ -79,17 +79,16 @@ export async function prepareQuery(
   return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
 }
 
-/** See `Warehouse.query`. */
-async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
-  const { rows, offset, bytes, seconds } = resolveQueryLimits(asked.limits)
-  const { text, parameters, database } = await prepareQuery(access, asked).catch((error: unknown) => {
-    throw queryProblem(error, asked, seconds)
+async function query(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+  const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
+  const { text, parameters, database } = await prepareQuery(access, userQuery).catch((error: unknown) => {
+    throw queryProblem(error, userQuery, seconds)
   })
   const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
   const taken = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
     (error: unknown) => {
       signal?.throwIfAborted()
-      throw queryProblem(error, asked, seconds)
+      throw queryProblem(error, userQuery, seconds)
     },
   )
   if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(bytes)
@@ -136,14 +135,13 @@ export async function streamQuery(
   }
 }
 
-/** See `Warehouse.ambiguousTable`. */
 async function ambiguousTable(
   access: ClientAccess,
-  asked: UserQuery,
+  userQuery: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
-  const { bare } = await prepareQuery(access, asked)
-  const schemas = asked.schemas ?? []
+  const { bare } = await prepareQuery(access, userQuery)
+  const schemas = userQuery.schemas ?? []
   const there = await listRelations(access, schemas)
   return findAmbiguousTable(bare, there, schemas, preferred)
 }
@@ -201,16 +199,16 @@ async function readTable(
 }
 
 /**
- * See `Warehouse.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
+ * See `QueryRunner.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
  * the result is consistent, and no connection stays open between pages.
  */
 async function* queryPages(
   access: ClientAccess,
-  asked: UserQuery,
+  userQuery: UserQuery,
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { limits = {} } = asked
+  const { limits = {} } = userQuery
   const allowed = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
   const size = Math.max(1, Math.min(maximumRows, pageRows))
   const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
@@ -218,11 +216,11 @@ async function* queryPages(
   const kept = qualified(database, 'result')
   const queryId = randomUUID()
   try {
-    const { text, parameters, database: home } = await prepareQuery(access, asked)
+    const { text, parameters, database: home } = await prepareQuery(access, userQuery)
     // If this process dies here, maintenance drops the database after the longest time that a query may take.
     await execute(
       access.service,
-      `create database ${quoted(database)} comment ${temporaryName('pages', allowed + 14_400)}`,
+      `create database ${quoted(database)} comment ${temporaryComment('pages', allowed + 14_400)}`,
     )
     await execute(
       access.load,
@@ -245,7 +243,7 @@ async function* queryPages(
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     signal.throwIfAborted()
-    throw queryProblem(error, asked, allowed)
+    throw queryProblem(error, userQuery, allowed)
   } finally {
     await execute(access.service, `drop database if exists ${quoted(database)}`).catch(() => {})
   }

@@ -78,17 +78,17 @@ const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
  */
 export async function provision({ key, service, load, read }: ClientAccess): Promise<void> {
   const run = (sql: string) => execute(service, sql)
-  const home = quoted(ledgerDatabase(key))
+  const database = quoted(ledgerDatabase(key))
   try {
-    await run(`create database if not exists ${home}`)
-    await run(`create table if not exists ${home}.ledger ${ledger}`)
+    await run(`create database if not exists ${database}`)
+    await run(`create table if not exists ${database}.ledger ${ledger}`)
     const [column] = await rowsOf<{ type: string }>(
       service,
       `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
       { parameters: { database: ledgerDatabase(key) } },
     )
     // A ledger of an older version has fewer states.
-    if (!column?.type.includes('CLOSED')) await run(`alter table ${home}.ledger modify column state ${states}`)
+    if (!column?.type.includes('CLOSED')) await run(`alter table ${database}.ledger modify column state ${states}`)
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],

@@ -40,13 +40,13 @@ async function sweepStaging(
   for (const { name, comment } of rows) {
     const run = runIn(comment)
     if (run === undefined || runs.has(run)) continue
-    const gone = await keepReplaced(access, name, keepDays)
+    const isDropped = await keepReplaced(access, name, keepDays)
       .then(() => execute(service, `drop database if exists ${quoted(name)}`))
       .then(
         () => true,
         () => false,
       )
-    if (gone) dropped += 1
+    if (isDropped) dropped += 1
   }
   return dropped
 }

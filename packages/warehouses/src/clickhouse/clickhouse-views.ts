@@ -47,13 +47,13 @@ async function defineView(
   checkSchemaName(view.schema)
   checkTableName(view.name)
   const place = quotePlace(view.schema, view.name)
-  const asked = { text: view.query, schemas: [view.schema] }
+  const userQuery = { text: view.query, schemas: [view.schema] }
   try {
     const own = await findManagedViews(access, view.id)
     const there = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
     const free = !there || there.mark?.view?.id === view.id || (!own && view.takesOver && there.mark?.view)
     if (!free) throw viewNameTaken(view.schema, view.name)
-    const { text, reads } = await prepareQuery(access, asked, { whole: true })
+    const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
     await assertNoCycle(access, view, reads)
     const mark: ViewMark = {
       id: view.id,
@@ -73,7 +73,7 @@ async function defineView(
         'QUERY_TIMEOUT',
         `${place} took longer than ${seconds} seconds to be made and was left as it was.`,
       )
-    throw queryProblem(error, asked, seconds)
+    throw queryProblem(error, userQuery, seconds)
   }
 }
 

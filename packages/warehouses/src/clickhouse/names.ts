@@ -63,5 +63,5 @@ export function checkColumnName(name: string): void {
 }
 
 /** Comment of a database that belongs to no run: sweeps keep it for this many seconds. */
-export const temporaryName = (what: string, seconds: number): string =>
+export const temporaryComment = (what: string, seconds: number): string =>
   literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

@@ -48,7 +48,7 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
       await run(place, async (client) => {
         await client.query(`begin; ${dropTimeouts}`)
         const shape = await readShape(client, schema, table)
-        if (shape && !shape.ours) throw tableNotOwned({ place })
+        if (shape && !shape.owned) throw tableNotOwned({ place })
         await client.query(`drop table if exists ${place}`)
         await dropKeptOf(client, retention, [{ schema, table }])
         await client.query('commit')

@@ -60,7 +60,7 @@ async function refreshView(
       `begin; set local statement_timeout = '${refreshTimeoutSeconds}s'; set local lock_timeout = '30s'`,
     )
     const view = await findRelation(client, { schema, name })
-    if (view?.kind !== 'm' || !view.ours) throw viewProblems.missing(place)
+    if (view?.kind !== 'm' || !view.owned) throw viewProblems.missing(place)
     const { rowCount } = await client.query(canConcurrently, [view.oid])
     const concurrently = rowCount && view.populated ? 'concurrently ' : ''
     await runStoppable(
@@ -92,7 +92,7 @@ function refreshProblem(error: unknown, place: string): unknown {
 async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })
-  if (view && isView(view) && view.ours)
+  if (view && isView(view) && view.owned)
     await client.query(`drop ${viewKeyword(view.kind === 'm')} ${qualified(schema, name)}`)
   await client.query('commit')
 }

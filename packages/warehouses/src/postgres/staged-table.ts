@@ -134,7 +134,7 @@ export async function stageTable(
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
       await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
-      if (existing && !existing.ours) throw tableNotOwned(scene)
+      if (existing && !existing.owned) throw tableNotOwned(scene)
       const last = feedOf(existing, await findLastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0

@@ -124,12 +124,12 @@ async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<voi
 /** Removes the objects that dead workers left in the bucket: see `Dialect.sweep`. */
 export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlySet<string>>): Promise<void> {
   const bucket = bucketOf(access.staging)
-  const home = clientPrefix(access)
-  const keys = await bucket.list(home)
+  const prefix = clientPrefix(access)
+  const keys = await bucket.list(prefix)
   if (keys.length === 0) return
   const runs = new Set([...(await alive())].map(runPart))
   for (const key of keys) {
-    const [run = ''] = key.slice(home.length).split('/')
+    const [run = ''] = key.slice(prefix.length).split('/')
     if (!runs.has(run)) await bucket.remove(key)
   }
 }

@@ -25,7 +25,6 @@ function settings({ schemas = [], seconds = longest }: SessionOptions): string {
   ].join('; ')
 }
 
-/** See `Dialect.open`. */
 export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<Session> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)

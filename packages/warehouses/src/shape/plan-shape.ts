@@ -324,10 +324,10 @@ const lists = (before: NamedItem, now: NamedItem): string =>
   `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
 
 function named(columns: NamedItem): string {
-  const shown = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
+  const listed = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
   return columns.length > mostNamed
-    ? `${shown.join(', ')} and ${columns.length - mostNamed} more`
-    : shown.join(', ') || 'none'
+    ? `${listed.join(', ')} and ${columns.length - mostNamed} more`
+    : listed.join(', ') || 'none'
 }
 
 /** Returns the wider of two text types. */

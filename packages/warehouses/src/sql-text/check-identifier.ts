@@ -16,8 +16,8 @@ export function checkIdentifier(kind: string, name: string): void {
 }
 
 export function refusedName(kind: string, name: string, why: string): WarehouseProblem {
-  const shown = JSON.stringify(name.toWellFormed().slice(0, 80))
-  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${shown} ${why}. Choose another name.`)
+  const quotedName = JSON.stringify(name.toWellFormed().slice(0, 80))
+  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${why}. Choose another name.`)
 }
 
 /** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */

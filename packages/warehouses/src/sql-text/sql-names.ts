@@ -121,7 +121,7 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
 
 /**
  * Returns the first unqualified name that exists in several of `schemas` after the first `preferred`, and in none of those; see
- * `Warehouse.ambiguousTable`.
+ * `QueryRunner.findAmbiguousTable`.
  */
 export function findAmbiguousTable(
   names: Iterable<string>,

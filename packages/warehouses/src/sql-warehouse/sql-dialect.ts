@@ -182,7 +182,7 @@ export interface QueryProblem {
 
 /**
  * What differs from one SQL server to the next, for one client of it. Everything else that a warehouse does is in this folder once:
- * the ledger, evolution of tables, publication, merging, transformations, rehearsals, views, queries with their caps, sweeping.
+ * the ledger, evolution of tables, publication, merging, transformations, previews of staged rows, views, queries with their caps, sweeping.
  */
 export interface Dialect {
   readonly names: DialectNames

@@ -65,12 +65,12 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
 
 /**
  * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
- * another user. `stands`: replaces tables by their substitutes.
+ * another user. `substitutes`: replaces tables by their substitutes.
  */
 export async function prepareQuery(
   dialect: Dialect,
   { text, values = [], schemas = [] }: UserQuery,
-  { literals = false, stands }: { literals?: boolean; stands?: TableSubstitutes } = {},
+  { literals = false, substitutes }: { literals?: boolean; substitutes?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
   const relations = await withSession(dialect, { role: 'service' }, async (session) =>
@@ -80,19 +80,18 @@ export async function prepareQuery(
   const found = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
-    whole: dialect.bareNames === 'REWRITTEN' || stands !== undefined,
+    whole: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
     ...(language && { language }),
-    address: (place: TablePlace) => names.place(stands?.get(placeKey(place)) ?? place),
+    address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
     ...(literals && {
       parameter: (number: number) =>
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
     }),
   })
-  if (dialect.bareNames === 'REWRITTEN' || literals || stands) return found
+  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return found
   return { ...found, text: trimStatementEnd(text) }
 }
 
-/** See `Warehouse.query`. */
 async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = given
@@ -169,7 +168,7 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
   }))
 }
 
-/** See `Warehouse.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
+/** See `QueryRunner.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
 async function readTable(
   dialect: Dialect,
   place: TablePlace,
@@ -208,7 +207,6 @@ const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] 
     columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
   )
 
-/** See `Warehouse.ambiguousTable`. */
 async function ambiguousTable(
   dialect: Dialect,
   given: UserQuery,
@@ -228,7 +226,7 @@ const orderColumn = 'n'
 const pageReaderSeconds = 14_400
 
 /**
- * See `Warehouse.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
+ * See `QueryRunner.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
  * consistent, and readers do not block loads.
  */
 async function* queryPages(
@@ -245,9 +243,9 @@ async function* queryPages(
   let place: TablePlace | undefined
   let id: string | undefined
   try {
-    const home = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
-    if (home === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
-    const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
+    const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
+    if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
+    const kept = { schema: schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })
       return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
@@ -314,11 +312,11 @@ async function* pagesOf(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
-  const shown = resultColumns(columns)
+  const resultOf = resultColumns(columns)
   let left = limits.rows ?? Number.MAX_SAFE_INTEGER
   let skip = limits.offset ?? 0
   let page: RowCell[][] = []
-  const whole = (more: boolean): QueryRows => ({ columns: shown, rows: page, truncated: false, more })
+  const whole = (more: boolean): QueryRows => ({ columns: resultOf, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
   let held = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {

@@ -42,9 +42,9 @@ export function synapseDialect(access: ClientAccess): Dialect {
 export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
 
 /** Works as for SQL Server, except for queries over the 60 distribution databases. */
-function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
+function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
   return {
-    ...catalogueOf(home),
+    ...catalogueOf(database),
     async bytes(session, { id }) {
       const [row] = await session.rows<{ bytes: number | string | null }>(
         sql`select 8192 * sum(s.reserved_page_count) as bytes
@@ -64,10 +64,10 @@ function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
  * writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
-  const told = await on(logins.service, (_run, ask) =>
+  const isolated = await on(logins.service, (_run, ask) =>
     ask(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
   )
-  if (Number(told) === 1) return
+  if (Number(isolated) === 1) return
   throw new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
     `The Synapse pool “${database}” shows rows that are not committed. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while nobody else is connected.`,

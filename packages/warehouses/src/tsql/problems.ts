@@ -94,7 +94,6 @@ const byNumber: Record<number, ServerReply> = {
 export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
   any.includes((error as DriverError | undefined)?.number ?? 0)
 
-/** See `Dialect.explain`. */
 export function explain(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
@@ -136,7 +135,6 @@ const notItsFault = new Set([
   'DISK_FULL',
 ])
 
-/** See `Dialect.explainQuery`. */
 export function explainQuery(error: unknown, seconds: number): QueryProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError

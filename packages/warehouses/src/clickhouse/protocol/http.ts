@@ -81,11 +81,11 @@ function clientOf({ url, user, password }: ServerAccess, { database, body }: Sta
 export async function sendStatement(
   access: ServerAccess,
   sql: string,
-  asked: StatementOptions = {},
+  options: StatementOptions = {},
 ): Promise<Readable> {
-  const { settings = {}, parameters = {}, signal, body, queryId } = asked
+  const { settings = {}, parameters = {}, signal, body, queryId } = options
   signal?.throwIfAborted()
-  const client = clientOf(access, asked)
+  const client = clientOf(access, options)
   // A failing source breaks the connection, so that the server does not accept partial data as complete.
   const values = body && Readable.from(body, { highWaterMark: 1 })
   try {
@@ -130,15 +130,15 @@ async function beginning(stream: Readable): Promise<string> {
 const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
 
 /** Runs a statement that returns no rows. */
-export async function execute(access: ServerAccess, sql: string, asked: StatementOptions = {}): Promise<void> {
-  const response = await sendStatement(access, sql, { ...asked, settings: { ...toItsEnd, ...asked.settings } })
+export async function execute(access: ServerAccess, sql: string, options: StatementOptions = {}): Promise<void> {
+  const response = await sendStatement(access, sql, { ...options, settings: { ...toItsEnd, ...options.settings } })
   await buffer(response)
 }
 
 /** Runs an internal query with a small result and returns its rows as objects. */
-export async function rowsOf<Row>(access: ServerAccess, sql: string, asked: StatementOptions = {}): Promise<Row[]> {
-  const settings = { ...toItsEnd, output_format_json_quote_64bit_integers: 0, ...asked.settings }
-  const response = await sendStatement(access, `${sql} format JSONEachRow`, { ...asked, settings })
+export async function rowsOf<Row>(access: ServerAccess, sql: string, options: StatementOptions = {}): Promise<Row[]> {
+  const settings = { ...toItsEnd, output_format_json_quote_64bit_integers: 0, ...options.settings }
+  const response = await sendStatement(access, `${sql} format JSONEachRow`, { ...options, settings })
   const lines = (await wholeText(response)).split('\n')
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row)
 }

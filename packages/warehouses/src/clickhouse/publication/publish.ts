@@ -43,7 +43,7 @@ import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 const decisionRetries = { tries: 40, wait: 250 }
 
 /**
- * See `Warehouse.publish`. It first writes the proposed rows to the ledger and then records the decision; a client can have only one
+ * See `Loader.publish`. It first writes the proposed rows to the ledger and then records the decision; a client can have only one
  * decided publication at a time. Then it swaps one table after another. If this worker dies after the decision, the next process that
  * looks at the warehouse finishes the publication: a run is published or not, and each table is the old one or the new one.
  */
@@ -93,7 +93,7 @@ export async function publish(
 }
 
 /**
- * See `Warehouse.closeRun`. No lock covers the time between the fence and the decision, so closing is a decision too: a
+ * See `Loader.fenceRun`. No lock covers the time between the fence and the decision, so closing is a decision too: a
  * publication of these attempts was decided earlier, or is void.
  */
 export async function fenceRun(
@@ -258,7 +258,6 @@ function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape
   )
 }
 
-/** See `Warehouse.plan`. */
 export async function planTables(
   access: ClientAccess,
   given: readonly ClickHouseStagedTable[],

@@ -66,10 +66,10 @@ export async function recover(access: ClientAccess, publication: string): Promis
   if (!first || before) return deleteDecision(access, publication)
   // A pending decision prevents closing the run. So the run was closed before the decision, and no table is swapped yet.
   if (await isClosed(access, first)) return abandonDecision(access, first)
-  const stands = await Promise.all(tables.map((one) => readTableState(access, one)))
-  if (stands.includes('overtaken') && !stands.includes('done')) return abandonDecision(access, first)
+  const states = await Promise.all(tables.map((one) => readTableState(access, one)))
+  if (states.includes('overtaken') && !states.includes('done')) return abandonDecision(access, first)
   for (const [index, one] of tables.entries())
-    if (stands[index] === 'due' && affectsViews(one.entry.changes)) await retireViews(access, one)
+    if (states[index] === 'due' && affectsViews(one.entry.changes)) await retireViews(access, one)
   for (const one of tables) await swapTable(access, one)
   if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, first)
   await declarePublished(access, publication)
@@ -85,10 +85,10 @@ async function abandonDecision(access: ClientAccess, one: ProposedTable): Promis
  * Another process may recover at the same time: a table that is gone from staging at the first look is in its place at the second look.
  */
 async function readTableState(access: ClientAccess, one: ProposedTable): Promise<'done' | 'due' | 'overtaken'> {
-  const waiting = await stagedAs(access, one)
+  const staged = await stagedAs(access, one)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
   if (target?.mark?.load === one.load) return 'done'
-  return waiting && (target?.uuid ?? '') === one.base ? 'due' : 'overtaken'
+  return staged && (target?.uuid ?? '') === one.base ? 'due' : 'overtaken'
 }
 
 /**
@@ -152,13 +152,13 @@ async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<Named
 /** Deletes the decision after it is carried out or void. A newer decision stays. */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
-  const home = quoted(ledgerDatabase(access.key))
+  const database = quoted(ledgerDatabase(access.key))
   const aside = `settled_${randomBytes(8).toString('hex')}`
   try {
-    await execute(access.service, `rename table ${home}.${decisionTable} to ${home}.${aside}`)
+    await execute(access.service, `rename table ${database}.${decisionTable} to ${database}.${aside}`)
     if ((await findDecision(access, aside)) !== publication)
-      await execute(access.service, `rename table ${home}.${aside} to ${home}.${decisionTable}`)
-    else await execute(access.service, `drop table if exists ${home}.${aside}`)
+      await execute(access.service, `rename table ${database}.${aside} to ${database}.${decisionTable}`)
+    else await execute(access.service, `drop table if exists ${database}.${aside}`)
   } catch (error) {
     if (!isCode(error, codes.unknownTable)) throw error
   }

@@ -35,7 +35,7 @@ interface RestoreRequest {
 }
 
 /**
- * See `Warehouse.restore`: publishes the tables that the last publication replaced. The tables first move to the database of this
+ * See `Loader.restore`: publishes the tables that the last publication replaced. The tables first move to the database of this
  * run, where recovery of the publication finds them.
  */
 export async function restore(
@@ -99,29 +99,29 @@ async function makeProposal(
   { run, attempt, publication, database }: RestoreDecision,
   { schema, table, replaced }: PreviousPublication['tables'][number],
 ): Promise<ProposedTable> {
-  const shown = quotePlace(schema, table)
+  const place = quotePlace(schema, table)
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  if (!live) throw nothingKept(shown)
+  if (!live) throw nothingKept(place)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
-  const place = qualified(database, name)
-  if (replaced) await moveTable(access, replaced, place)
-  else await makeEmpty(access, place, live, { run, attempt, schema, table })
+  const restoredTable = qualified(database, name)
+  if (replaced) await moveTable(access, replaced, restoredTable)
+  else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables. The next attempt finds it there.
   if (replaced && !kept) throw concurrentlyChanged({ schema, table })
-  if (!kept?.mark?.load) throw nothingKept(shown)
+  if (!kept?.mark?.load) throw nothingKept(place)
   const names = new Set(kept.columns.map((column) => column.name))
   // Views that name a column added since then keep working, over a column without values.
   const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
   if (stay.length > 0)
     await execute(
       access.service,
-      `alter table ${place} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
+      `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
   const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
-  if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, place)
+  if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const last = await entryOf(access, kept.mark.load)
   const vanished = stay.map(({ label, type, dataType, ...column }) => ({
     name: column.name,

@@ -9,7 +9,7 @@ import { warehouseProblem } from '../problems.ts'
 import { prepareQuery } from '../clickhouse-queries.ts'
 import { markIn, readShape } from '../table-shape.ts'
 
-/** See `Warehouse.rehearse`: a database with a view for each table, on the rows that are about to be published. */
+/** See `Loader.exposeStagedRows`: a database with a view for each table, on the rows that are about to be published. */
 export async function exposeStagedRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],

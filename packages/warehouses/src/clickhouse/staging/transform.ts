@@ -12,7 +12,7 @@ import { hasRows, listRelations, listSchemas, readShape } from '../table-shape.t
 const transformationSeconds = 7_200
 
 /**
- * See `Warehouse.transform`. The statements run in the database with the staging tables under their targets' names, as the user
+ * See `Loader.transform`. The statements run in the database with the staging tables under their targets' names, as the user
  * who may write only there. The server finishes row mutations before a statement returns.
  */
 export async function transform(
@@ -24,9 +24,9 @@ export async function transform(
   const [first] = loads
   if (statements.length === 0 || !first) return
   try {
-    const begun = performance.now()
+    const startedAt = performance.now()
     for (const [index, statement] of statements.entries()) {
-      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - begun) / 1_000))
+      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
       await runStatement(access, first, statement, { number: index + 1, seconds }, signal)
     }
     for (const load of loads) await assertStagingKept(access, load)

@@ -57,8 +57,8 @@ interface RetiredView {
 export async function recreateViews(access: ClientAccess, of: { run: string; attempt: number }): Promise<void> {
   const database = runDatabase(access.key, of)
   for (let left = await listRetiredViews(access, database); left.length > 0; ) {
-    const waiting = new Set(left.map(({ mark }) => JSON.stringify(mark.at)))
-    const ready = left.filter(({ mark }) => mark.reads.every((read) => !waiting.has(JSON.stringify(read))))
+    const pending = new Set(left.map(({ mark }) => JSON.stringify(mark.at)))
+    const ready = left.filter(({ mark }) => mark.reads.every((read) => !pending.has(JSON.stringify(read))))
     for (const { name, mark } of ready.length > 0 ? ready : left)
       await recreateView(access, qualified(database, name), mark)
     const after = await listRetiredViews(access, database)

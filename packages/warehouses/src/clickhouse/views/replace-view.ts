@@ -3,7 +3,16 @@ import type { TablePlace } from '../../catalog.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { ClickHouseError, execute, rowsOf, stopAtServer } from '../protocol/http.ts'
-import { databaseOf, literal, temporaryName, qualified, quoted, runPrefix, schemaPrefix, quotePlace } from '../names.ts'
+import {
+  databaseOf,
+  literal,
+  temporaryComment,
+  qualified,
+  quoted,
+  runPrefix,
+  schemaPrefix,
+  quotePlace,
+} from '../names.ts'
 import { codes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
@@ -19,9 +28,9 @@ export async function replaceView(
   signal: AbortSignal,
 ): Promise<void> {
   const [schema, name] = mark.at
-  const home = databaseOf({ key: access.key, schema })
-  const workshop = `${runPrefix(access.key)}view_${randomUUID()}`
-  const [made, target] = [qualified(workshop, name), qualified(home, name)]
+  const database = databaseOf({ key: access.key, schema })
+  const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
+  const [made, target] = [qualified(temporaryDatabase, name), qualified(database, name)]
   const body = `select * from (\n${mark.query}\n)${mark.materialized && empty ? ' limit 0' : ''}`
   const comment = literal(JSON.stringify({ view: mark }))
   const statement = mark.materialized
@@ -29,20 +38,23 @@ export async function replaceView(
     : `create view ${made} sql security invoker as ${body} comment ${comment}`
   const queryId = randomUUID()
   try {
-    await execute(access.service, `create database ${quoted(workshop)} comment ${temporaryName('view', seconds + 600)}`)
+    await execute(
+      access.service,
+      `create database ${quoted(temporaryDatabase)} comment ${temporaryComment('view', seconds + 600)}`,
+    )
     const settings = { max_execution_time: seconds }
-    await execute(access.load, statement, { database: home, signal, queryId, settings })
+    await execute(access.load, statement, { database: database, signal, queryId, settings })
     signal.throwIfAborted()
     const above = await listPlainReaders(access, { schema, name })
     await assertViewsCompile(access, above, { schema, name }, made)
-    const there = await readShape(access.service, home, name)
+    const there = await readShape(access.service, database, name)
     await execute(access.service, there ? `exchange tables ${made} and ${target}` : `rename table ${made} to ${target}`)
     for (const reader of above) await replaceView(access, reader, { seconds }, signal)
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     throw isCode(error, codes.tableExists) ? viewNameTaken(schema, name) : error
   } finally {
-    await execute(access.service, `drop database if exists ${quoted(workshop)}`).catch(() => {})
+    await execute(access.service, `drop database if exists ${quoted(temporaryDatabase)}`).catch(() => {})
   }
 }
 

@@ -42,9 +42,9 @@ export class CopyConnection implements Disposable {
       await borrowed.client.query(`begin; ${settings}${freeze ? `; truncate ${table}` : ''}`)
       const options = `format binary${freeze ? ', freeze' : ''}`
       const copy = borrowed.client.query(new CopyInRequest(`copy ${table} (${columns}) from stdin with (${options})`))
-      const lane = new CopyConnection(borrowed, copy)
+      const connection = new CopyConnection(borrowed, copy)
       await copy.write(header)
-      return lane
+      return connection
     } catch (error) {
       borrowed[Symbol.dispose]()
       throw error
@@ -92,16 +92,16 @@ export async function openCopyConnections(
   signal: AbortSignal,
 ): Promise<CopyConnection[]> {
   const open = () => CopyConnection.open(pool, statement, signal)
-  const settled = await Promise.allSettled(Array.from({ length: wanted }, open))
-  const lanes = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const results = await Promise.allSettled(Array.from({ length: wanted }, open))
+  const connections = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   // Tries once more with a single connection: the server counts all pending connections before it checks the limit, so two may
   // exclude each other from the last free slot.
-  if (lanes.length === 0) return [await open()]
+  if (connections.length === 0) return [await open()]
   if (signal.aborted) {
-    for (const lane of lanes) lane[Symbol.dispose]()
+    for (const connection of connections) connection[Symbol.dispose]()
     signal.throwIfAborted()
   }
-  return lanes
+  return connections
 }
 
 const copyData = 0x64

@@ -44,20 +44,20 @@ export async function copyInto(
   const statement = { table: qualified('sluice', copying.staging), columns }
   const rows = content.rows(types)
   const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
-  using pour = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
+  using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
   const through = async (freeze: boolean, most?: number) => {
     using stack = new DisposableStack()
-    const lanes = await openCopyConnections(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
-    for (const lane of lanes) stack.use(lane)
-    const whole = await pour.distribute(lanes, most)
-    return { whole, rows: await pour.finish(lanes) }
+    const connections = await openCopyConnections(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
+    for (const connection of connections) stack.use(connection)
+    const whole = await distributor.distribute(connections, most)
+    return { whole, rows: await distributor.finish(connections) }
   }
   try {
     const most = copying.frozen ? Infinity : twoConnectionsFromBytes
     const large = (content.size ?? 0) >= most
     const first = large ? { whole: false, rows: 0 } : await through(true, most)
     const rest = first.whole ? 0 : (await through(false)).rows
-    return { rows: first.rows + rest, bytes: pour.bytes, frozen: first.whole }
+    return { rows: first.rows + rest, bytes: distributor.bytes, frozen: first.whole }
   } catch (error) {
     if (error instanceof SourceFailed) throw error.cause
     signal.throwIfAborted()
@@ -96,8 +96,8 @@ class ChunkDistributor implements Disposable {
   }
 
   /** Distributes chunks until the source ends or `most` bytes in all have passed; returns whether the source has ended. */
-  async distribute(lanes: readonly CopyConnection[], most = Infinity): Promise<boolean> {
-    for (const lane of lanes) lane.ended.catch((error: Error) => this.#break(error))
+  async distribute(connections: readonly CopyConnection[], most = Infinity): Promise<boolean> {
+    for (const connection of connections) connection.ended.catch((error: Error) => this.#break(error))
     while (this.bytes < most) {
       const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
         this.#turns
@@ -107,15 +107,15 @@ class ChunkDistributor implements Disposable {
       if (next.done) return (this.#exhausted = true)
       this.bytes += next.value.bytes.byteLength
       await this.#turns.take(next.value.bytes.byteLength)
-      this.#send(await this.#leastLoaded(lanes), next.value)
+      this.#send(await this.#leastLoaded(connections), next.value)
     }
     return false
   }
 
   /** Ends the COPY of every connection before it commits any of them. Returns the number of rows. */
-  async finish(lanes: readonly CopyConnection[]): Promise<number> {
-    const rows = await this.#settled(Promise.all(lanes.map((lane) => lane.end())))
-    await this.#settled(Promise.all(lanes.map((lane) => lane.commit())))
+  async finish(connections: readonly CopyConnection[]): Promise<number> {
+    const rows = await this.#orBroken(Promise.all(connections.map((connection) => connection.end())))
+    await this.#orBroken(Promise.all(connections.map((connection) => connection.commit())))
     return rows.reduce((sum, each) => sum + each, 0)
   }
 
@@ -133,12 +133,12 @@ class ChunkDistributor implements Disposable {
     return this.#giver.next()
   }
 
-  #send(lane: CopyConnection, chunk: TupleChunk): void {
+  #send(connection: CopyConnection, chunk: TupleChunk): void {
     const taken = () => {
       chunk.release?.()
       this.#wake?.()
     }
-    lane.write(chunk.bytes).then(taken, (error: Error) => {
+    connection.write(chunk.bytes).then(taken, (error: Error) => {
       this.#break(error)
       taken()
     })
@@ -147,19 +147,19 @@ class ChunkDistributor implements Disposable {
   async #leastLoaded(all: readonly CopyConnection[]): Promise<CopyConnection> {
     for (;;) {
       // Uses one connection while another client copies, because each connection is a process of the server.
-      const lanes = this.#turns.isShared ? all.slice(0, 1) : all
+      const connections = this.#turns.isShared ? all.slice(0, 1) : all
       // On a tie, picks the connection with fewer bytes. Otherwise the first would get all chunks of a slow source.
-      const lane = lanes.reduce((least, other) =>
+      const connection = connections.reduce((least, other) =>
         (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
       )
-      if (lane.pending < maxPendingChunks) return lane
+      if (connection.pending < maxPendingChunks) return connection
       await this.#unlessBroken<void>((resolve) => {
         this.#wake = resolve
       })
     }
   }
 
-  #settled<T>(promise: Promise<T>): Promise<T> {
+  #orBroken<T>(promise: Promise<T>): Promise<T> {
     // After a failure this promise has no other listener.
     promise.catch(() => {})
     return this.#unlessBroken<T>((resolve, reject) => void promise.then(resolve, reject))

@@ -46,8 +46,8 @@ export async function waitForOlderSnapshots(
 ): Promise<void> {
   const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
   const transactions = older.flatMap((one) => one.transactions)
-  const begun = performance.now()
-  let told = false
+  const startedAt = performance.now()
+  let isNotified = false
   while (transactions.length > 0) {
     const left = await withClient(pool, signal, async (client) => {
       const { rows } = await client.query<{ left: number }>(
@@ -57,10 +57,10 @@ export async function waitForOlderSnapshots(
       return rows[0]!.left
     })
     if (left === 0) return
-    const waited = performance.now() - begun
+    const waited = performance.now() - startedAt
     if (waited > waitMs) throw readersNeverEnd(left)
-    if (!told && waited > notifyAfterMs) {
-      told = true
+    if (!isNotified && waited > notifyAfterMs) {
+      isNotified = true
       onWait?.(
         `${describeReaders(left)} in a transaction since before the rows were written. They are published once it has ended.`,
       )

@@ -51,7 +51,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
       const staging = await readShape(client, 'sluice', load.stagingTable)
       load.fedBefore = fedColumns(feedOf(live, await findLastEntry(client, live?.partition)))
       await client.query('rollback')
-      if (live?.ours && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
+      if (live?.owned && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
       // The table stays the same, so older transactions continue with the rows that they see.
       if (live?.partition !== undefined) load.older = []
       return true
@@ -71,7 +71,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
       await client.query(`begin; ${setMergeTimeout}`)
       const live = await readShape(client, schema, table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
-      if (!live?.ours || live.partition === undefined || !staging) {
+      if (!live?.owned || live.partition === undefined || !staging) {
         await client.query('rollback')
         return
       }
@@ -179,11 +179,11 @@ async function copyRowsToStaging(
     )
   const names = live.columns.map(({ name }) => name)
   const records = stagedRecords(load.records, load.target.partOf)
-  const gone = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  const notReplacedParts = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
     `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
      select ${names.map(cast).join(', ')} from ${old} as old
-     where not exists (select from ${here} as came where ${same})${gone}`,
+     where not exists (select from ${here} as came where ${same})${notReplacedParts}`,
   )
   // A later attempt would otherwise treat these rows as rows of the increment.
   await client.query(originComment(load.stagingTable, { ...load.target, merged: true }))

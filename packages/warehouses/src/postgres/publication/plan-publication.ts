@@ -29,11 +29,11 @@ export function planPublication(
     merging,
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
-  const begun = new Map(load.planned.map((column) => [column.name, column]))
+  const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have widened the table since this one began. Columns that a transformation changed stay as they are.
   const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
   const staged = brought.map((column) => {
-    const untouched = begun.get(column.name)?.type === column.type
+    const untouched = plannedColumns.get(column.name)?.type === column.type
     const wanted = untouched ? now.get(column.name) : undefined
     return wanted ? { ...column, type: wanted.type, dataType: wanted.dataType } : column
   })

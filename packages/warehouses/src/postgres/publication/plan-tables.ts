@@ -15,7 +15,7 @@ import { findBlockingViews } from './swap.ts'
 /** Counting the rows of a merge compares both sides by their key. */
 const longest = `set local statement_timeout = '12h'`
 
-/** See `Warehouse.plan`. It does not block readers and other loads. */
+/** See `Loader.plan`. It does not block readers and other loads. */
 export async function planTables(
   pools: PostgresPools,
   given: readonly PostgresStagedTable[],
@@ -45,7 +45,7 @@ async function planLoadedTable(
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin read only; ${longest}`)
       const live = await readShape(client, schema, table)
-      if (live && !live.ours) throw tableNotOwned(load.problemContext)
+      if (live && !live.owned) throw tableNotOwned(load.problemContext)
       const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!staging) throw stagingTableMissing(load)
       const last = await findLastEntry(client, live?.partition)

@@ -49,7 +49,7 @@ interface PublishRequest {
 }
 
 /**
- * See `Warehouse.publish`. An abort rolls back any running step, including a long merge; after the swap has started, an abort
+ * See `Loader.publish`. An abort rolls back any running step, including a long merge; after the swap has started, an abort
  * waits for its end: a few milliseconds or one lock time-out.
  */
 export async function publish(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {

@@ -50,7 +50,7 @@ interface RestoredTable {
 }
 
 /**
- * See `Warehouse.restore`. The kept partitions swap places with the current ones, by the same statements as a load's: no row is
+ * See `Loader.restore`. The kept partitions swap places with the current ones, by the same statements as a load's: no row is
  * copied. The ledger's data about a partition (cursor, memory of the last feed, profile) is valid for it again.
  */
 export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
@@ -115,7 +115,7 @@ async function planRestoredTable(
   if (await readShape(client, schema, table))
     await client.query(`lock table only ${place} in share update exclusive mode`)
   const live = await readShape(client, schema, table)
-  if (live && !live.ours) throw tableNotOwned(scene)
+  if (live && !live.owned) throw tableNotOwned(scene)
   if (live?.partition) await client.query(blockAutovacuum(qualified('sluice', live.partition), wait))
   if (partition !== null) await client.query(blockAutovacuum(qualified('sluice', partition), wait))
   const last = await findLastEntry(client, partition ?? undefined)

@@ -22,7 +22,6 @@ export interface StagedLoad
 /** SQLSTATEs: the table is gone, or another session holds a lock on it for too long. */
 const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 
-/** See `Warehouse.describeStaged`. */
 export async function describeStaged(
   { statements }: PostgresPools,
   loads: readonly PostgresStagedTable[],
@@ -52,7 +51,7 @@ export async function describeStaged(
   return described
 }
 
-/** See `Warehouse.adoptStaged`. The new names of the staging tables keep the earlier attempt from publishing or dropping them. */
+/** See `Loader.adoptStaged`. The new names of the staging tables keep the earlier attempt from publishing or dropping them. */
 export async function adoptStaged(
   pools: PostgresPools,
   staged: readonly StagedLoad[],

@@ -13,7 +13,7 @@ import { isPartOf } from './merge.ts'
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 
 /**
- * See `Warehouse.rehearse`. Two schemas of this run: in `shown`, views on the rows that are about to be published; in `bare`,
+ * See `Loader.exposeStagedRows`. Two schemas of this run: in `shown`, views on the rows that are about to be published; in `bare`,
  * empty tables of the same shape. A query that is explained with `bare` in the place of `shown` touches the live table only
  * if it would get at it past the views.
  */
@@ -135,7 +135,7 @@ const lockedOldRelations = `
       and l.database = (select oid from pg_database where datname = current_database()))
   order by view desc, depth desc, name limit 1`
 
-/** See `Rehearsal.oldRows`. `live` are the oids of the tables and their partitions. */
+/** See `StagedRowsPreview.oldRows`. `live` are the oids of the tables and their partitions. */
 function findOldRows(
   access: WarehouseAccess,
   live: readonly number[],
@@ -171,8 +171,8 @@ export function rowsAfterPublication(
   const brought = new Set(merge.columns ?? known)
   const merged = columns.map((column) => `${brought.has(column) ? 'came' : 'old'}.${escapeIdentifier(column)}`)
   const { records } = merge
-  const gone = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
-  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as came where ${same})${gone}
+  const notReplacedParts = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as came where ${same})${notReplacedParts}
     union all select ${merged.join(', ')} from ${here} as came left join ${old} as old on ${same}`
 }
 

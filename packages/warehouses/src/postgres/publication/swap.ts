@@ -60,11 +60,11 @@ export async function planSwap(
     published.changes = plan.changes
     return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
   }
-  if (!before.ours) throw tableNotOwned(load.problemContext)
+  if (!before.owned) throw tableNotOwned(load.problemContext)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
   // Reads the shape again: another load may have published before the lock.
   const current = await readShape(client, schema, table)
-  if (!current?.ours) throw tableNotOwned(load.problemContext)
+  if (!current?.owned) throw tableNotOwned(load.problemContext)
 
   if (current.partition) await client.query(blockAutovacuum(qualified('sluice', current.partition), wait))
   const last = await findLastEntry(client, current.partition)
@@ -156,7 +156,7 @@ export async function findBlockingViews(
   const columns = [...retyped.map(({ name }) => name), ...dropped]
   if (columns.length === 0) return []
   const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
-  const foreign = views.filter(({ ours }) => !ours).map(({ name }) => name)
+  const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
   return views
 }

@@ -15,7 +15,7 @@ export type QueryPlanner = (schemas: readonly string[]) => Promise<void>
 
 /**
  * A connection of role `read` on which a query is planned, as often as `work` likes; each time lets go of what the one before
- * locked. Throws what `Warehouse.query` throws, and the signal's reason when it aborts.
+ * locked. Throws what `QueryRunner.query` throws, and the signal's reason when it aborts.
  */
 export async function withQueryPlanner<T>(
   access: WarehouseAccess,
@@ -72,7 +72,7 @@ interface AmbiguousRelation extends AmbiguousTable {
 }
 
 /**
- * See `Warehouse.ambiguousTable`. The server plans the query with the schemas in their order and in reverse order: if a name
+ * See `QueryRunner.findAmbiguousTable`. The server plans the query with the schemas in their order and in reverse order: if a name
  * refers to different tables, it is unqualified. So the server itself resolves the names.
  */
 export function ambiguousTable(

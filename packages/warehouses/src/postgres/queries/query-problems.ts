@@ -36,28 +36,28 @@ const queryFaultClasses = new Set([
  * Turns an error of a user's query into a problem with the server's message and the position in the user's text; it shows no SQL
  * of the service.
  */
-export function queryProblem(error: unknown, asked: QueryContext): unknown {
+export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
   const code = error.code ?? ''
-  const words = sentenceOf(error, asked.query)
+  const words = sentenceOf(error, context.query)
   const problem = (name: string, sentence: string, retryable = false) =>
     new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${words}`), retryable })
 
-  if (code === '57014' || code === '25P04') return tooSlow(asked.seconds)
+  if (code === '57014' || code === '25P04') return tooSlow(context.seconds)
   if (['55P03', '40P01', '40001'].includes(code))
     return problem('TABLE_BUSY', 'A table of this query is being changed just now. Try again in a moment.', true)
   if (code === '53400')
     return problem('RESULT_TOO_LARGE', 'The query needs more temporary space than is allowed. Narrow it down.')
-  if (isNotASelect(code, asked.query.text))
+  if (isNotASelect(code, context.query.text))
     return problem('SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.')
   if (notAllowed.has(code))
-    return problem('SQL_NOT_ALLOWED', `The query may not do this${place(error, asked)}: ${words}`)
+    return problem('SQL_NOT_ALLOWED', `The query may not do this${place(error, context)}: ${words}`)
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (queryFaultClasses.has(code.slice(0, 2)))
     return problem(
       'QUERY_FAILED',
-      `The query failed${place(error, asked)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
+      `The query failed${place(error, context)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
     )
   return warehouseProblem(error, { place: 'the warehouse' })
 }

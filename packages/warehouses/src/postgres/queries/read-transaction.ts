@@ -16,12 +16,12 @@ export function beginReading({ searchPath, idle }: { searchPath: string; idle: n
 
 /** Ends the session properly if the connection is alive; otherwise the server logs an unexpected end for every page. */
 export async function endReadSession(client: Client): Promise<void> {
-  const impatience = setTimeout(() => destroySocket(client), 1_000)
+  const timer = setTimeout(() => destroySocket(client), 1_000)
   await client
     .query('rollback')
     .then(() => client.end())
     .catch(() => {})
-  clearTimeout(impatience)
+  clearTimeout(timer)
   destroySocket(client)
 }
 

@@ -81,7 +81,7 @@ export function adminClient(connectionString: string, changed: Partial<typeof ti
 /** Never throws, and does not wait for an unresponsive server. */
 export async function endAdmin(client: Client): Promise<void> {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
-  const impatience = setTimeout(() => stream.destroy(), 1_000)
+  const timer = setTimeout(() => stream.destroy(), 1_000)
   await client.end().catch(() => {})
-  clearTimeout(impatience)
+  clearTimeout(timer)
 }

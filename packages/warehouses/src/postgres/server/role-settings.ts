@@ -69,13 +69,13 @@ function options(settings: RoleSettings): string {
  * superuser can change.
  */
 export async function assertRoleSettings(client: ClientBase): Promise<void> {
-  const ours = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
+  const expected = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
   const { rows } = await client.query<{ name: string }>(
     `select s.name from pg_db_role_setting d, unnest(d.setconfig) one
        join pg_settings s on lower(s.name) = lower(split_part(one, '=', 1))
      where d.setrole = current_user::regrole and s.context = 'user'
        and (d.setdatabase <> 0 or lower(one) <> all($1))`,
-    [ours],
+    [expected],
   )
   if (rows[0])
     throw new WarehouseProblem(

@@ -18,7 +18,7 @@ import { asSentence } from '@sluice/process'
 /** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
 const transformationSeconds = 7_200
 
-/** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
+/** See `Loader.transform`. Aborting ends the statement at the server within a second. */
 export async function transform(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
@@ -36,10 +36,10 @@ export async function transform(
   const { client } = borrowed
   try {
     await workshop.open(client)
-    const begun = performance.now()
+    const startedAt = performance.now()
     if (dry) await client.query('begin')
     for (const [index, statement] of statements.entries()) {
-      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - begun) / 1_000))
+      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
       await runStatement(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
         runStoppable(moments, client, { ...limits, replaced, signal }, work),
       )
@@ -201,9 +201,9 @@ async function assertNothingWrittenElsewhere(
     return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
   })
   if (names.length === 0) return
-  const shown = [...new Set(names)].toSorted()
-  const more = shown.length > 5 ? ` and ${shown.length - 5} more` : ''
+  const changedNames = [...new Set(names)].toSorted()
+  const more = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
   throw transformationFailed(
-    `A dry run changes only the rows that are being loaded, and the transformation also changes ${shown.slice(0, 5).join(', ')}${more}. It was rolled back.`,
+    `A dry run changes only the rows that are being loaded, and the transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}. It was rolled back.`,
   )
 }

@@ -25,7 +25,7 @@ import { queryFailed, viewProblems } from './view-problems.ts'
 /** SQLSTATE invalid_table_definition: CREATE OR REPLACE VIEW cannot change the columns in this way. */
 const otherColumns = '42P16'
 
-/** See `WarehouseViews.defineView`. The connection is not reused, because users' SQL ran on it. */
+/** See `ViewStore.define`. The connection is not reused, because users' SQL ran on it. */
 export async function defineView(
   pools: PostgresPools,
   view: ViewDefinition,
@@ -69,7 +69,7 @@ async function findCurrentView(
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
   const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
   if (there && there.oid !== own?.oid) {
-    if (!own && view.takesOver && isView(there) && there.ours) return there
+    if (!own && view.takesOver && isView(there) && there.owned) return there
     throw viewProblems.taken(qualified(view.schema, view.name))
   }
   return own
@@ -130,7 +130,7 @@ async function replace(
   await moveView(client, current, view)
   if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
   const over = await dependentViews(client, current.oid)
-  const foreign = over.filter(({ ours }) => !ours).map(({ name }) => name)
+  const foreign = over.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreign.length > 0) throw viewProblems.readByOthers(qualified(view.schema, view.name), foreign)
   const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
   for (const { drop } of over.toReversed()) await client.query(drop)

@@ -5,7 +5,7 @@ export interface DependentView {
   /** Quoted, with its schema. */
   name: string
   /** Whether the `load` role owns the view. Other views are never changed. */
-  ours: boolean
+  owned: boolean
   materialised: boolean
   drop: string
   create: string[]
@@ -41,7 +41,7 @@ const selectDependentViews = `
     select r.ev_class, over.depth + 1 from over, lateral (select r.ev_class ${readsFrom} and d.refobjid = over.oid) r
   ), views as (select oid, max(depth) as depth from over group by oid)
   select ${place} as name, c.relkind = 'm' as materialised, c.relispopulated as populated,
-    pg_has_role(c.relowner, 'usage') as ours, pg_get_viewdef(c.oid) as definition, c.reloptions as options,
+    pg_has_role(c.relowner, 'usage') as owned, pg_get_viewdef(c.oid) as definition, c.reloptions as options,
     obj_description(c.oid, 'pg_class') as comment,
     array(select format('comment on column %s.%I is %L', ${place}, a.attname, col_description(c.oid, a.attnum))
       from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and col_description(c.oid, a.attnum) is not null) as comments,
@@ -57,14 +57,14 @@ const selectDependentViews = `
   where c.relkind in ('v', 'm') order by v.depth, c.oid`
 
 function describeDependentView(row: Record<string, never>): DependentView {
-  const { name, materialised, populated, ours, definition, options, comment } = row as unknown as DependentViewRow
+  const { name, materialised, populated, owned, definition, options, comment } = row as unknown as DependentViewRow
   const { comments, indexes, grants, column_grants, granted_by_default } = row as unknown as DependentViewRow
   const kind = materialised ? 'materialized view' : 'view'
   const settings = options?.length ? ` with (${options.map(setting).join(', ')})` : ''
   const query = definition.replace(/;\s*$/, '')
   return {
     name,
-    ours,
+    owned,
     materialised,
     drop: `drop ${kind} ${name}`,
     create: [
@@ -84,7 +84,7 @@ interface DependentViewRow {
   name: string
   materialised: boolean
   populated: boolean
-  ours: boolean
+  owned: boolean
   definition: string
   options: string[] | null
   comment: string | null

@@ -28,12 +28,12 @@ export interface PostgresRelation {
   /** The `relkind` in pg_class: `v`, `m`, `r`, `p` … */
   kind: string
   /** True if role `load` owns the view and may change it. */
-  ours: boolean
+  owned: boolean
   populated: boolean
   managed?: ViewMark
 }
 
-const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as ours, c.relispopulated as populated,
+const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
   obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace`
 
@@ -81,14 +81,14 @@ const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.clas
  */
 export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
-    `with recursive behind (oid) as (
+    `with recursive dependency (oid) as (
        select d.refobjid ${readBy} and r.ev_class = $1::oid
        union
-       select inner_one.refobjid from behind join pg_class v on v.oid = behind.oid and v.relkind in ('v', 'm'),
+       select inner_one.refobjid from dependency join pg_class v on v.oid = dependency.oid and v.relkind in ('v', 'm'),
          lateral (select d.refobjid ${readBy} and r.ev_class = v.oid) inner_one
        where coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%'
      )
-     select n.nspname as schema, c.relname as name from behind join pg_class c on c.oid = behind.oid
+     select n.nspname as schema, c.relname as name from dependency join pg_class c on c.oid = dependency.oid
      join pg_namespace n on n.oid = c.relnamespace
      where n.nspname not in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'p', 'v', 'm', 'f')
      order by 1, 2`,
@@ -106,11 +106,11 @@ export async function listViewReads(client: ClientBase, place: TablePlace): Prom
 /** Returns whether a view reads a relation, directly or indirectly. */
 export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
   const { rowCount } = await client.query(
-    `with recursive behind (oid) as (
+    `with recursive dependency (oid) as (
        select d.refobjid ${readBy} and r.ev_class = $1::oid
        union
-       select one.refobjid from behind, lateral (select d.refobjid ${readBy} and r.ev_class = behind.oid) one
-     ) select from behind where oid = $2::oid`,
+       select one.refobjid from dependency, lateral (select d.refobjid ${readBy} and r.ev_class = dependency.oid) one
+     ) select from dependency where oid = $2::oid`,
     [view, relation],
   )
   return rowCount !== 0

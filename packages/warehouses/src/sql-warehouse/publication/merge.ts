@@ -36,13 +36,13 @@ export function mergedRows(dialect: Dialect, { staging, columns, keys, replaced,
       ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
       : `cast(null as ${type}) as ${quoted(name)}`,
   )
-  const gone = records && there.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
+  const notReplacedParts = records && there.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
   const came = columns.map(({ name }, index) =>
     replaced.includes(name) || !there.has(name) ? `came.${quoted(name)} as ${quoted(name)}` : kept[index]!,
   )
   return `select ${came.join(', ')} from ${staging} as came left join ${table} as live on ${using}
 union all
-select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})${gone}`
+select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})${notReplacedParts}`
 }
 
 /**

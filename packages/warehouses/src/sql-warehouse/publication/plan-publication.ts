@@ -59,7 +59,7 @@ export interface PublishedState {
   published: PublishedTable
 }
 
-/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, `LostRun` if the rows are gone. */
+/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, `LeaseLost` if the rows are gone. */
 export async function planPublishedState(
   dialect: Dialect,
   { ledger, tables }: { ledger: Session; tables: Session },

@@ -41,7 +41,7 @@ import { retiredTableName, withSession, hiddenName, placeKey } from '../table-sh
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
 /**
- * See `Warehouse.publish`. All slow steps run before the ledger is locked; then it checks the fence, and each table is renamed to
+ * See `Loader.publish`. All slow steps run before the ledger is locked; then it checks the fence, and each table is renamed to
  * its final name.
  */
 export async function publish(
@@ -100,7 +100,7 @@ export async function publish(
   }
 }
 
-/** See `Warehouse.closeRun`. An attempt that has passed the fence holds the ledger lock until it has committed. */
+/** See `Loader.fenceRun`. An attempt that has passed the fence holds the ledger lock until it has committed. */
 export function fenceRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
@@ -115,7 +115,7 @@ async function publishInTransaction(
   const { run, attempt } = planned[0]!.load.target
   const session = await dialect.open({ role: 'service' })
   let old: TablePlace[] = []
-  let ours = false
+  let isPublished = false
   try {
     const publication = await session.transaction(async () => {
       old = []
@@ -133,11 +133,11 @@ async function publishInTransaction(
         throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.place).join(', '))
       })
       await enterRun(dialect, session, run, { attempt, tables })
-      ours = true
+      isPublished = true
       return (await findPublication(dialect, session, run))!
     })
     // Rows that were merged into another table also stay in the staging table, which is dropped.
-    for (const { load, merged } of planned) load.published = ours && merged === undefined
+    for (const { load, merged } of planned) load.published = isPublished && merged === undefined
     await runCleanup(() => dropOldTables(dialect, session, old), options)
     return publication
   } catch (error) {
@@ -224,19 +224,19 @@ async function publishByDecision(
   options: PublishOptions,
 ): Promise<Publication> {
   const { run, attempt } = planned[0]!.load.target
-  const tried = await assertViewsAboveCompile(dialect, planned)
-  const earlier = await withPublishLock(dialect, async (hands) => {
-    const published = await findPublication(dialect, hands.ledger, run)
+  const checkedViews = await assertViewsAboveCompile(dialect, planned)
+  const earlier = await withPublishLock(dialect, async (sessions) => {
+    const published = await findPublication(dialect, sessions.ledger, run)
     if (published) return published
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-    const decision = await makeDecision(dialect, hands, planned, tried, options)
+    const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
     // This process may never learn whether the publication took effect. Rows that were merged into another table also stay in the
     // staging table, which is dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined
     }
-    await recordDecision(dialect, hands, decision)
+    await recordDecision(dialect, sessions, decision)
     return undefined
   })
   if (earlier) return earlier
@@ -267,20 +267,20 @@ async function assertViewsAboveCompile(
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const { those, above } = tablesWithViewChanges(dialect, planned, views)
-  const stands = those.map((one) => {
+  const substitutes = those.map((one) => {
     const { schema, table } = one.load.target
     return [placeKey({ schema, name: table }), waitingTable(one)] as const
   })
-  return assertViewsCompile(dialect, above, new Map(stands)).catch((error: unknown) => {
+  return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
     throw viewRebuildProblem(dialect, error, above, those.map(({ load }) => load.place).join(', '))
   })
 }
 
 async function makeDecision(
   dialect: Dialect,
-  hands: PublishSessions,
+  sessions: PublishSessions,
   planned: readonly PlannedPublication[],
-  tried: ReadonlySet<string>,
+  checkedViews: ReadonlySet<string>,
   options: PublishOptions,
 ): Promise<PublicationDecision> {
   const { run, attempt } = planned[0]!.load.target
@@ -288,17 +288,17 @@ async function makeDecision(
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
   for (const one of planned) {
     const { schema, table } = one.load.target
-    const { live, mark, published } = await planPublishedState(dialect, hands, one, options)
+    const { live, mark, published } = await planPublishedState(dialect, sessions, one, options)
     const { name, id } = waitingTable(one)
     const aside = live && { aside: hiddenName('aside', live.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
-    await setMark(dialect, hands.ledger, id, mark)
+    await setMark(dialect, sessions.ledger, id, mark)
     decision.marks.push({ place: { schema, name: table }, id, mark })
     if (live) decision.forgotten.push(live.id)
     tables.push(published)
   }
-  const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, hands.tables))
-  if (hasUncheckedViews(above, tried)) throw concurrentlyChanged(planned[0]!.load.place)
+  const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, sessions.tables))
+  if (hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(planned[0]!.load.place)
   for (const { schema, name, id, mark } of above) {
     decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
     decision.marks.push({ place: { schema, name }, id, mark })

@@ -12,7 +12,7 @@ import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quote
 /** Milliseconds after which a preview that was not dropped is swept. */
 const previewLifetimeMs = 86_400_000
 
-/** See `Warehouse.rehearse`: a hidden schema with a view for each table, on the rows that are about to be published. */
+/** See `Loader.exposeStagedRows`: a hidden schema with a view for each table, on the rows that are about to be published. */
 export async function exposeStagedRows(
   dialect: Dialect,
   tables: readonly ReadyTable[],
@@ -59,11 +59,11 @@ async function rowsAfterPublication(
   { schema, table, staging, merge }: ReadyTable,
 ): Promise<string> {
   const live = merge && (await readShape(dialect, session, { schema, name: table }))
-  const waiting = (await dialect.catalogue.relations(session, [schema])).find(
+  const stagingTable = (await dialect.catalogue.relations(session, [schema])).find(
     (relation) => dialect.names.place(relation) === staging,
   )
-  if (!merge || !live || !waiting) return `select * from ${staging}`
-  const columns = await dialect.catalogue.columns(session, waiting)
+  if (!merge || !live || !stagingTable) return `select * from ${staging}`
+  const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
   return mergedRows(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }

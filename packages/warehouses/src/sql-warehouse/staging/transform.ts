@@ -13,7 +13,7 @@ const transformationSeconds = 7_200
 const waitingSchema = ''
 
 /**
- * See `Warehouse.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
+ * See `Loader.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
  * for this purpose. All statements run on one connection, so that temporary tables live as long; each is a separate transaction.
  */
 export async function transform(

@@ -68,16 +68,20 @@ export async function assertViewsCompile(
   given: TableSubstitutes,
 ): Promise<ReadonlySet<string>> {
   if (views.length === 0) return new Set()
-  const stands = new Map(given)
+  const substitutes = new Map(given)
   const made: TablePlace[] = []
   await withSession(dialect, { role: 'service' }, async (session) => {
     try {
       for (const view of views) {
-        const { text } = await prepareQuery(dialect, { text: view.mark.view.asked, schemas: [view.schema] }, { stands })
+        const { text } = await prepareQuery(
+          dialect,
+          { text: view.mark.view.asked, schemas: [view.schema] },
+          { substitutes },
+        )
         const place = { schema: view.schema, name: hiddenName('view', randomUUID()) }
         made.push(place)
         for (const statement of dialect.changes.createView(place, text)) await session.execute(statement)
-        stands.set(placeKey(view), place)
+        substitutes.set(placeKey(view), place)
       }
     } finally {
       for (const place of made.toReversed()) await session.execute(dialect.changes.dropView(place)).catch(() => {})
@@ -87,5 +91,5 @@ export async function assertViewsCompile(
 }
 
 /** Returns whether views were added or changed after the check that they compile. */
-export const hasUncheckedViews = (views: readonly ManagedView[], tried: ReadonlySet<string>): boolean =>
-  views.some(({ id }) => !tried.has(id))
+export const hasUncheckedViews = (views: readonly ManagedView[], checkedViews: ReadonlySet<string>): boolean =>
+  views.some(({ id }) => !checkedViews.has(id))

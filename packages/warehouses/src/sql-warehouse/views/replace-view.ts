@@ -56,11 +56,11 @@ export async function assertViewCompiles(
 ): Promise<void> {
   const place = { schema, name: hiddenName('view', randomUUID()) }
   await withSession(dialect, { role: 'service', schemas: [schema], seconds, signal }, (session) => {
-    const tried = async () => {
+    const attempt = async () => {
       for (const statement of dialect.changes.createView(place, query)) await session.execute(statement)
       await session.execute(dialect.changes.dropView(place))
     }
-    return inTransactionIfSupported(dialect, session, tried)
+    return inTransactionIfSupported(dialect, session, attempt)
   })
 }
 
@@ -164,17 +164,17 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
 
 /** Works like `putInPlace` on servers whose transactions do not cover views and tables: records a decision and carries it out. */
 export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
-  const tried = await assertViewsAboveCompile(dialect, place, made)
+  const checkedViews = await assertViewsAboveCompile(dialect, place, made)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
   const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
   // A view is changed in place, a table is moved aside; a relation of the other kind, or at another place, is dropped.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
-  await withPublishLock(dialect, async (hands) => {
-    const above = viewsAbove(await listManagedViews(dialect, hands.tables), [place])
-    const there = await findRelation(dialect, hands.tables, place)
-    if (there?.id !== before?.id || hasUncheckedViews(above, tried)) throw concurrentlyChanged(quotePlace(place))
+  await withPublishLock(dialect, async (sessions) => {
+    const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
+    const there = await findRelation(dialect, sessions.tables, place)
+    if (there?.id !== before?.id || hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(quotePlace(place))
     const dropped = (relation: ViewReplacement['instead'][number]): DecisionStep[] => {
       const { schema, name, id, kind } = relation
       return relation === stays ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
@@ -184,14 +184,14 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
       const aside = stays && { aside: hiddenName('aside', stays.id, randomUUID()) }
       steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
     } else if (!('mark' in made)) steps.push({ kind: 'VIEW', place, query: made.query })
-    if (table) await setMark(dialect, hands.ledger, table.id, mark)
+    if (table) await setMark(dialect, sessions.ledger, table.id, mark)
     const marks = [{ place, ...(table && { id: table.id }), mark }]
     for (const { schema, name, id, mark: kept } of above) {
       steps.push({ kind: 'VIEW', place: { schema, name }, query: kept.view.query, kept: true })
       marks.push({ place: { schema, name }, id, mark: kept })
     }
     steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
-    await recordDecision(dialect, hands, { steps, marks, forgotten: instead.map(({ id }) => id) })
+    await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })
   })
   await dropRetiredTables(dialect, await recover(dialect))
   const now = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))

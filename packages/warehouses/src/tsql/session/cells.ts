@@ -47,7 +47,7 @@ export function losesDigits(type: SqlType): boolean {
 
 /** Returns the reader for a column's values; values that JavaScript cannot represent exactly become text. */
 export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => RowCell {
-  const shown = (value: unknown): RowCell => {
+  const format = (value: unknown): RowCell => {
     if (dataType === 'DECIMAL')
       return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
     if (dataType === 'JSONB') return JSON.parse(String(value)) as RowCell
@@ -57,7 +57,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
     if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
     return JSON.stringify(value)
   }
-  return (value) => (value === null || value === undefined ? null : shown(value))
+  return (value) => (value === null || value === undefined ? null : format(value))
 }
 
 /** The driver stores fractions finer than a millisecond in an extra property, in seconds. */
@@ -76,8 +76,8 @@ function dateText(value: PreciseDate, type: SqlType): string {
 /** A number of 32 bits with the fewest digits that mean it. */
 function shortest(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
-    const tried = Number(value.toPrecision(digits))
-    if (Math.fround(tried) === value) return tried
+    const rounded = Number(value.toPrecision(digits))
+    if (Math.fround(rounded) === value) return rounded
   }
   return value
 }

@@ -21,36 +21,35 @@ interface ReadRequest {
  */
 export async function* read(
   connection: Connection,
-  asked: ReadRequest,
+  request: ReadRequest,
   batch: BatchLimits,
   bounds: RowBounds,
 ): AsyncGenerator<ReadRows> {
-  const text = trimStatementEnd(asked.text)
+  const text = trimStatementEnd(request.text)
   assertSingleQuery(text)
-  let described: readonly ReadColumn[] = await describedBy(connection, { ...asked, text }, bounds)
+  let described: readonly ReadColumn[] = await describedBy(connection, { ...request, text }, bounds)
   if (!described.some(({ type }) => losesDigits(type))) {
     try {
-      yield* placed(text, batches(connection, bound(text, asked.values), batch, bounds))
+      yield* placed(text, batches(connection, bound(text, request.values), batch, bounds))
       return
     } catch (error) {
       if (!(error instanceof Rounded)) throw error
       described = error.columns
     }
   }
-  yield* batches(connection, bound(asTexts(text, described), asked.values), batch, bounds, described)
+  yield* batches(connection, bound(asTexts(text, described), request.values), batch, bounds, described)
 }
 
-/** See `Session.columns`. */
 export async function columnsOf(
   connection: Connection,
   text: string,
   bounds: RowBounds,
 ): Promise<readonly ReadColumn[]> {
-  const asked = { text: trimStatementEnd(text), values: [] }
-  assertSingleQuery(asked.text)
-  const told = await describedBy(connection, asked, bounds)
-  if (told.length > 0) return told
-  for await (const { columns } of read(connection, asked, { rows: 1, bytes: () => 1 }, bounds)) return columns
+  const query = { text: trimStatementEnd(text), values: [] }
+  assertSingleQuery(query.text)
+  const described = await describedBy(connection, query, bounds)
+  if (described.length > 0) return described
+  for await (const { columns } of read(connection, query, { rows: 1, bytes: () => 1 }, bounds)) return columns
   return []
 }
 
@@ -141,11 +140,11 @@ const textOf = (value: unknown, otherwise: string): string => (typeof value === 
 /** Decimals as their text, in the order of the query. */
 function asTexts(text: string, columns: readonly ReadColumn[]): string {
   const { before, from, by, rest } = splitOrderedQuery(text, columns)
-  const shown = columns.map(({ type }, index) => {
+  const columnList = columns.map(({ type }, index) => {
     const name = columnName(index)
     return losesDigits(type) ? `convert(varchar(60), ${name}${type.includes('money') ? ', 2' : ''})` : name
   })
-  return `${before}select ${shown.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
+  return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
 }
 
 /** `known` contains the column types of columns that the server sends as text. */

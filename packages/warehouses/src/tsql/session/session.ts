@@ -9,7 +9,6 @@ import { type RowBounds, send } from './requests.ts'
 /** Milliseconds that a change of tables waits for their readers. */
 const cancelWaitMs = 10_000
 
-/** See `Dialect.open`. */
 export async function openSession(access: ClientAccess, { role, signal, seconds }: SessionOptions): Promise<Session> {
   signal?.throwIfAborted()
   const connection = await connected(access.logins[role])
