@@ -3,7 +3,6 @@ import type { ColumnProfile } from './load-target.ts'
 
 /** Schemas and tables of a warehouse, with role `load`. */
 export interface Catalog {
-  /** The client's own schemas, by name. */
   listSchemas(): Promise<string[]>
   ensureSchema(schema: string): Promise<void>
   /** Throws SCHEMA_NOT_EMPTY while the schema contains tables. */
@@ -21,7 +20,6 @@ export interface Catalog {
   dropTable(schema: string, table: string): Promise<void>
 }
 
-/** The place of a relation, with the warehouse's names. */
 export interface TablePlace {
   schema: string
   name: string

@@ -27,7 +27,6 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBac
 /** The rows of all feeds of a run, complete, transformed and not published. */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
   tables: readonly StagedTable[]
-  /** Cursors by table. */
   cursors: Record<string, unknown>
 }
 
@@ -45,7 +44,6 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   mode?: PublishOptions['mode']
   /** Called before a publication that replaces the tables although MERGE was requested. */
   onReplace?: () => void
-  /** Receives the number of rows of the feeds, before the transformation. */
   onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
   onStaged?: (feeds: StagedFeeds) => Promise<void>

@@ -9,7 +9,6 @@ export interface TargetColumn {
   precision?: number
   scale?: number
   primaryKey?: boolean
-  /** Evidence for the type; see `Evidence`. */
   evidence?: Evidence
 }
 
@@ -34,7 +33,6 @@ export interface ColumnProfile {
   maxLength?: number
 }
 
-/** The rules for comparing the shape of a load with the table. */
 export interface ShapeRequest {
   /** EVOLVE if absent. */
   schemaChanges?: SchemaChanges
@@ -114,7 +112,6 @@ export interface RestoreTarget {
   attempt: number
 }
 
-/** One table of a plan. */
 export interface PlannedTable {
   schema: string
   table: string

@@ -68,7 +68,6 @@ export interface Loader {
   findCursor(schema: string, table: string): Promise<unknown>
   /** Returns the memory of the table's last load, or undefined if there was none. */
   findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
-  /** Returns the rules by which tables of a schema get their types. */
   typeRules(schema: string): Promise<TypeRules>
   /**
    * Returns the publication time of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of

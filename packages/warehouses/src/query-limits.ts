@@ -8,7 +8,6 @@ export const defaultQueryBytes = 4 * 1024 * 1024
 export const defaultQuerySeconds = 30
 const maxQuerySeconds = 86_400
 
-/** Milliseconds that a query waits for a slot. */
 const waitMs = 15_000
 const title = 'Many queries are running in this warehouse just now. Try again in a moment.'
 

@@ -1,7 +1,6 @@
 import { type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
 import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
 
-/** The staged rows of one load. */
 interface StagedLoadState extends Increment {
   readonly target: LoadTarget
   /** The quoted SQL name. */
@@ -38,7 +37,6 @@ export async function assertReadyToPublish<Load extends StagedLoadState & { read
   )
 }
 
-/** Describes a load for the gate. */
 export function describeReadyTable(
   load: StagedLoadState,
   merging: boolean,
@@ -59,7 +57,6 @@ export const noKey = (place: string) =>
     `Rows can be merged into ${place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
   )
 
-/** The columns of an increment. */
 export interface Increment {
   /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */
   readonly brought?: readonly string[] | undefined

@@ -1,8 +1,6 @@
-/** Maintenance of a warehouse. */
 export interface Upkeep {
   /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED if its hidden schema is older than this version requires. */
   check(): Promise<void>
-  /** Returns the number of open connections. */
   countConnections(): number
   /**
    * Drops staging tables of runs that are not alive; returns their number. It calls `alive` after listing the tables, so a run

@@ -21,7 +21,6 @@ export interface DefinedView {
   reads: TablePlace[]
 }
 
-/** An existing view. */
 export interface WarehouseView extends WarehouseTable {
   materialized: boolean
   /** False for a materialised view that was never filled. */

@@ -16,7 +16,6 @@ export interface LedgerEntry {
   tableRows: number
   cursor?: unknown
   profile?: ColumnProfile[] | undefined
-  /** The memory for the next load. */
   feed?: FeedMemory
 }
 

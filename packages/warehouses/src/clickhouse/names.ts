@@ -29,7 +29,6 @@ export const shownPrefix = (key: string): string => `c_${key}-shown_`
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
-/** Quotes a name for SQL. */
 export const quoted = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
 export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

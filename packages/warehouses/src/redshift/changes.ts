@@ -8,7 +8,6 @@ import { names } from './names.ts'
 /** The name of the lock that serializes publications. */
 export const lockTable = 'publishing'
 
-/** The statements of Redshift. */
 export function changesOf({ logins }: ClientAccess): DialectStatements {
   const { quoted, place: at } = names
   const load = quoted(logins.load.user)

@@ -8,7 +8,7 @@ import type { LoadContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
-/** 2000-01-01, where PostgreSQL counts from. */
+/** 2000-01-01, the origin of PostgreSQL's dates. */
 const epoch = Date.UTC(2000, 0, 1)
 const quote = 0x22
 

@@ -14,7 +14,7 @@ import { asSentence } from '@sluice/process'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 
-/** Everything of this client in the bucket begins so. */
+/** Prefix of all keys of this client in the bucket. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
 
 /** The part of an object key that identifies a run. */

@@ -17,7 +17,7 @@ export interface Counted {
 
 /** Bytes of one chunk that is sent. */
 const chunkBytes = 1024 * 1024
-/** The most that a value needs besides twice its own bytes. */
+/** The maximum number of bytes that a value needs in addition to twice its own bytes. */
 const around = 64
 
 /**

@@ -48,7 +48,6 @@ export interface ShapePlan {
   fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
-  /** The memory for the next load. */
   memory: RememberedColumn[]
 }
 
@@ -330,7 +329,6 @@ function named(columns: NamedItem): string {
     : listed.join(', ') || 'none'
 }
 
-/** Returns the wider of two text types. */
 export function widestText(one: DataType, other: DataType): DataType {
   if (one === other) return one
   const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }

@@ -2,7 +2,6 @@ import type { TableChange } from '../load-target.ts'
 import type { RememberedColumn, StoredAs } from './feed-memory.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
 
-/** A column of a table or staging table. */
 export interface TableColumn extends StoredAs {
   name: string
   label: string
@@ -13,9 +12,7 @@ export interface TablePlan<Column extends TableColumn> {
   columns: Column[]
   /** Columns that the staging table lacks. */
   missing: Column[]
-  /** Columns of the table that are removed. */
   dropped: string[]
-  /** Columns of the table whose type changes. */
   retyped: Column[]
   /** Staged columns that must be widened so that the rows that stay fit into them. */
   restaged: Column[]

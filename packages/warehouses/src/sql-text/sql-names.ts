@@ -18,12 +18,10 @@ export interface QueryScope {
   parameter?(number: number): string | undefined
 }
 
-/** A statement in the server's form. */
 export interface ResolvedQuery {
   text: string
   /** The tables and views that the text names after FROM and JOIN. */
   reads: TablePlace[]
-  /** The names that the text uses unqualified. */
   bare: string[]
 }
 

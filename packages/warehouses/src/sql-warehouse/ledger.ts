@@ -41,7 +41,6 @@ export interface Mark {
   dataTypes?: Record<string, DataType>
   keys?: string[]
   fed?: string[]
-  /** The memory for the next load. */
   feed?: FeedMemory
   rows?: number
   cursor?: unknown

@@ -12,7 +12,6 @@ export type SessionRole = 'service' | 'load' | 'read'
 /** A type as the server's catalogue prints it, excluding nullability. */
 export type SqlType = string
 
-/** The settings of a connection. */
 export interface SessionOptions {
   role: SessionRole
   /** The search path for unqualified names, in order, with the client's names of its schemas. */
@@ -88,7 +87,6 @@ export interface DialectTypes {
   longText: SqlType
 }
 
-/** A column of a table to create. */
 export interface NewColumn {
   name: string
   type: SqlType

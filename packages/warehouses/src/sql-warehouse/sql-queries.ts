@@ -245,7 +245,7 @@ async function* queryPages(
   try {
     const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
     if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
-    const kept = { schema: schema, name: hiddenName('pages', randomUUID()) }
+    const kept = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })
       return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
@@ -312,11 +312,11 @@ async function* pagesOf(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
-  const resultOf = resultColumns(columns)
+  const resultColumnList = resultColumns(columns)
   let left = limits.rows ?? Number.MAX_SAFE_INTEGER
   let skip = limits.offset ?? 0
   let page: RowCell[][] = []
-  const whole = (more: boolean): QueryRows => ({ columns: resultOf, rows: page, truncated: false, more })
+  const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
   let held = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {

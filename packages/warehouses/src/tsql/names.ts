@@ -10,10 +10,8 @@ export interface DatabaseHome {
   ledger: string
 }
 
-/** Quotes a name for SQL. */
 export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
-/** Quotes a text for SQL. */
 export const literal = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
 /** Names that the server resolves first, with another meaning. */

@@ -19,7 +19,6 @@ export interface MergeInput {
   keys: readonly string[]
   /** The columns that the rows replace; the others keep the table's values. */
   replaced: readonly string[]
-  /** The current table. */
   live: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
   /** The records that the rows are parts of. */
   records?: StagedRecords | undefined

@@ -43,7 +43,7 @@ export async function replaceView(
       `create database ${quoted(temporaryDatabase)} comment ${temporaryComment('view', seconds + 600)}`,
     )
     const settings = { max_execution_time: seconds }
-    await execute(access.load, statement, { database: database, signal, queryId, settings })
+    await execute(access.load, statement, { database, signal, queryId, settings })
     signal.throwIfAborted()
     const above = await listPlainReaders(access, { schema, name })
     await assertViewsCompile(access, above, { schema, name }, made)

@@ -113,7 +113,6 @@ export async function prepareLoads(
   return loads
 }
 
-/** Describes a load for the gate. */
 export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
   describeReadyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.copiedRows, load.records)
 

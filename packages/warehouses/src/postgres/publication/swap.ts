@@ -28,7 +28,6 @@ export interface TableSwap {
   /** Detached by them, to be kept or dropped. */
   oldPartition?: string
   published: PublishedTable
-  /** The memory for the next load. */
   feed: FeedMemory
 }
 

@@ -18,7 +18,6 @@ export interface MergeInput {
   keys: readonly string[]
   /** The columns that the rows replace; the others keep the table's values. */
   replaced: readonly string[]
-  /** The current table. */
   live: TableShape
   /** The records that the rows are parts of. */
   records?: StagedRecords | undefined

@@ -28,7 +28,6 @@ const byName: Record<string, string> = {
   Variant: 'sql_variant',
 }
 
-/** Returns the type of a result's column. */
 export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
   const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
   // The longest length of a text, or more, is that of one without bounds.

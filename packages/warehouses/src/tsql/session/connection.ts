@@ -5,11 +5,9 @@ import type { DatabaseLogin } from '../tsql-settings.ts'
 
 /** Bytes of a protocol packet: four times the driver's default, below the size of one TLS record. */
 const packetSize = 16_000
-/** Milliseconds. */
-const signIn = 15_000
+const signInTimeoutMs = 15_000
 const untilCancelled = 5_000
 
-/** Opens a connection. Throws the driver's errors. */
 export async function connected(login: DatabaseLogin): Promise<Connection> {
   const isolation = login.isolation === undefined ? {} : levels(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
@@ -20,7 +18,7 @@ export async function connected(login: DatabaseLogin): Promise<Connection> {
       database: login.database,
       encrypt: login.encrypt,
       trustServerCertificate: login.trustServerCertificate,
-      connectTimeout: signIn,
+      connectTimeout: signInTimeoutMs,
       requestTimeout: 0,
       cancelTimeout: untilCancelled,
       abortTransactionOnError: true,
