@@ -58,7 +58,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   999: unavailable,
   243: [
     'DISK_FULL',
-    () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+    () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
   ],
   33: badValue,
   53: badValue,

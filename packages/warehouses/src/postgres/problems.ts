@@ -24,7 +24,7 @@ const unavailable: ProblemTemplate = [
 ]
 const full: ProblemTemplate = [
   'DISK_FULL',
-  () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
 ]
 const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
@@ -144,7 +144,7 @@ function badValue({ place, labels }: ProblemContext, error: DatabaseError): stri
 
 /** Reports views that another role owns: a publication does not drop and recreate those. */
 export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
-  const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and make them anew. The old data stays.`
+  const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and create them again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
 }
 

@@ -23,7 +23,7 @@ const denied: ServerReply = [
 const badValue: ServerReply = ['BAD_VALUE', (place, message) => `A value for ${place} does not fit: ${message}`]
 const full: ServerReply = [
   'DISK_FULL',
-  () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
 ]
 
 /** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */

@@ -191,6 +191,6 @@ const decisionsIn = (access: ClientAccess, prefix: string) =>
   )
 
 export function concurrentlyChanged({ schema, table }: { schema: string; table: string }): WarehouseProblem {
-  const sentence = `Another run changed ${quotePlace(schema, table)} while this one was being published. It is tried again.`
+  const sentence = `Another run changed ${quotePlace(schema, table)} while this one was being published. The run is retried.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

@@ -194,7 +194,7 @@ describe('copying binary tuples', () => {
     ).rejects.toMatchObject({
       code: 'DISK_FULL',
       retryable: false,
-      message: expect.stringContaining('no room left'),
+      message: expect.stringContaining('is full'),
     })
     await load[Symbol.asyncDispose]()
     expect(

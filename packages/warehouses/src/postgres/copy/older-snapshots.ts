@@ -73,6 +73,6 @@ export async function waitForOlderSnapshots(
 const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
 
 function readersNeverEnd(left: number): WarehouseProblem {
-  const sentence = `${describeReaders(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is tried again.`
+  const sentence = `${describeReaders(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is retried.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

@@ -198,7 +198,7 @@ export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOpt
 }
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
-  const sentence = `Another run changed ${problemContext.place} while this one was merging into it. It is tried again.`
+  const sentence = `Another run changed ${problemContext.place} while this one was merging into it. The run is retried.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 

@@ -170,7 +170,7 @@ async function lockDown(adminUrl: string, { database, owner, load }: WarehouseNa
 function provisioningProblem(error: unknown, database: string): unknown {
   const { code } = error as { code?: string }
   if (code === '55P03') {
-    const sentence = 'The warehouse is being made by somebody else just now. Try again in a moment.'
+    const sentence = 'Another process is creating the warehouse. Try again in a moment.'
     return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause: error })
   }
   if (code !== '42501') return warehouseProblem(error, { place: database })

@@ -23,7 +23,7 @@ export const viewProblems = {
   readByOthers: (place: string, names: readonly string[]) =>
     refuse(
       'VIEWS_DEPEND',
-      `${place} cannot change its columns, because views of somebody else read it (${names.join(', ')}). Drop those first. The old view stays.`,
+      `${place} cannot change its columns, because views of another user read it (${names.join(', ')}). Drop those first. The old view stays.`,
     ),
   rebuildFailed: (error: unknown, place: string, names: readonly string[]) => {
     const known = warehouseProblem(error, { place })

@@ -121,5 +121,5 @@ export const viewRebuildProblem = (
     error,
     place,
     (reason) =>
-      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be made anew with the new columns: ${reason} Change or drop them and run again. The old data stays.`,
+      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} Change or drop them and run again. The old data stays.`,
   )

@@ -61,7 +61,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
       plainSql(`declare @taken int
 exec @taken = sp_getapplock @Resource = ${literal(`sluice ${access.key}`)}, @LockMode = 'Exclusive', @LockOwner = 'Transaction',
   @LockTimeout = 10000, @DbPrincipal = 'dbo'
-if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; end`),
+if @taken < 0 begin; throw ${ledgerBusy}, N'Another session is publishing.', 1; end`),
     ],
   }
 }
