@@ -68,7 +68,7 @@ export interface Increment {
  * The columns that an increment replaces. A record is whole, so a column that the source fed before and does not feed now is null. Only
  * columns that the source never fed keep their values: a transformation filled them.
  */
-export const replacedColumns = ({ brought: brought, fedBefore }: Increment): string[] | undefined =>
+export const replacedColumns = ({ brought, fedBefore }: Increment): string[] | undefined =>
   brought && [...new Set([...brought, ...fedBefore])]
 
 /** The load of the records that the rows of another load of the same run are parts of. */

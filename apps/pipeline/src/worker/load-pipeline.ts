@@ -208,7 +208,7 @@ async function publicationOf(
   const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
-    isCurrentAttempt: isCurrentAttempt,
+    isCurrentAttempt,
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),

@@ -106,7 +106,7 @@ interface ReadRequest {
 }
 
 /** Runs a query as role `read`. If the caller stops it, the server stops it too. */
-export async function streamQuery(
+async function streamQuery(
   access: ClientAccess,
   { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
   signal?: AbortSignal,

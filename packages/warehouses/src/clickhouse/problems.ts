@@ -56,10 +56,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   236: unavailable,
   242: unavailable,
   999: unavailable,
-  243: [
-    'DISK_FULL',
-    () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
-  ],
+  243: ['DISK_FULL', () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.'],
   33: badValue,
   53: badValue,
   69: badValue,

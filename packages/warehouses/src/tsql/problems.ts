@@ -15,7 +15,8 @@ const sentences = {
   denied: () => 'The warehouse did not accept our credentials. An operator has to check its URL.',
   paused: () => 'The warehouse is paused. Resume it, then try again.',
   full: () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
-  inUse: (place: string) => `${place} is in use: another session has been reading it for a long time. Try again in a moment.`,
+  inUse: (place: string) =>
+    `${place} is in use: another session has been reading it for a long time. Try again in a moment.`,
 }
 
 type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
@@ -118,7 +119,8 @@ function replyTo(error: DriverError): ServerReply | undefined {
   if (code === 'EENCRYPT')
     return {
       code: 'WAREHOUSE_UNAVAILABLE',
-      sentence: () => 'The warehouse offers no encryption. Set encrypt=false in its URL only if the network is private.',
+      sentence: () =>
+        'The warehouse offers no encryption. Set encrypt=false in its URL only if the network is private.',
     }
   if (number > 0) return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse refused: ${words}` }
   return undefined

@@ -13,7 +13,7 @@ export interface ServerAccess {
   password: string
 }
 
-export interface StatementOptions {
+interface StatementOptions {
   /** The default database for unqualified names. */
   database?: string | undefined
   /** Server settings of this one statement. */

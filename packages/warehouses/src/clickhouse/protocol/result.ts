@@ -114,7 +114,7 @@ async function* linesOf(response: Readable): AsyncGenerator<string> {
 const longestLine = 64 * 1024 * 1024
 
 /** Makes names unique; the label keeps the original. */
-export function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
+function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
   const names = uniqueNames(labels)
   return labels.map((label, index) => ({
     name: names[index]!,
@@ -130,7 +130,7 @@ const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infin
  * Formats a value as the other warehouses do: fractional seconds with trailing zeros removed, timestamps with their zone, NaN as
  * a word.
  */
-export function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
+function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
   if (cell === null || typeof cell === 'boolean') return cell
   if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
   if (typeof cell === 'number') return cell

@@ -12,7 +12,7 @@ import { type ClickHouseShape, createTable } from '../table-shape.ts'
 const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }
 
 /** The place of an increment's rows, and the rule that completes them to whole rows of the table. */
-export interface MergeInput {
+interface MergeInput {
   /** `database.table`, quoted. */
   staging: string
   columns: readonly { name: string; type: string; nullable: boolean }[]

@@ -165,7 +165,7 @@ async function runCleanup(
 }
 
 /** Returns a key that several rows share, or undefined. */
-export async function findDuplicateKey(
+async function findDuplicateKey(
   { read }: ClientAccess,
   load: ClickHouseStagedTable,
   signal: AbortSignal,

@@ -289,7 +289,7 @@ export async function completeStaging(
 
 export const loadedOf = ({
   target,
-  held: held,
+  held,
   reading,
   written,
 }: ClickHouseStagedTable): LoadedFeed & { reading?: unknown } => ({

@@ -94,7 +94,7 @@ export async function planPublishedState(
 
 /** Throws WAREHOUSE_BUSY if the table has changed since the staging table was created. */
 export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
-  const { target, held: held, reading, written } = load
+  const { target, held, reading, written } = load
   const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
     columns
